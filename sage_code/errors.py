@@ -1,0 +1,75 @@
+"""The exceptions that Sage raises on purpose, in one tree.
+
+    SageError                 anything a user can be told about; carries `code`, `message` and `hint`
+    ├── UsageError            the call itself is wrong: a path, a name or an option that cannot be
+    ├── ConfigError           a setting that is unknown, of the wrong type or out of range
+    ├── NotIndexed            the project has no index yet
+    ├── IndexCorrupt          an index file cannot be read; the hint says what mends it
+    ├── FormatTooNew          written by a newer Sage; never overwritten
+    ├── StoreError            LanceDB refused: disk full, unreachable, damaged
+    ├── ModelError            an embedding model cannot be loaded
+    └── Busy                  another process holds the lock for longer than we wait
+
+Every message says what happened and to what; every hint says what to do next. Faces print both and exit 2.
+"""
+
+from __future__ import annotations
+
+
+class SageError(Exception):
+    """Base of everything Sage raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SageError):
+    """The call itself is wrong."""
+
+    code = "usage"
+
+
+class ConfigError(SageError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+    code = "config"
+
+
+class NotIndexed(SageError):  # noqa: N818 - reads as what it says
+    """The project has no index yet."""
+
+    code = "not_indexed"
+
+
+class IndexCorrupt(SageError):  # noqa: N818
+    """An index file cannot be read."""
+
+    code = "index_corrupt"
+
+
+class FormatTooNew(SageError):  # noqa: N818
+    """The index was written by a newer Sage; it is left alone."""
+
+    code = "format_too_new"
+
+
+class StoreError(SageError):
+    """The vector store refused."""
+
+    code = "store"
+
+
+class ModelError(SageError):
+    """An embedding model cannot be loaded or run."""
+
+    code = "model"
+
+
+class Busy(SageError):  # noqa: N818
+    """Another process holds a lock for longer than we are willing to wait."""
+
+    code = "busy"

@@ -1,0 +1,64 @@
+"""Where things are: the user's home of Sage, a project's root and its `.sage/` folder, the shipped assets.
+
+Only `os` is used: `sage grep` imports this module and has milliseconds to answer in.
+"""
+
+from __future__ import annotations
+
+import os
+
+HOME_VARIABLE = "SAGE_HOME"
+DOT_SAGE = ".sage"
+# A folder that holds one of these is a project's root; `.sage` wins over an outer repository.
+_ROOT_MARKERS = (DOT_SAGE, ".git", ".hg", ".jj")
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def sage_home() -> str:
+    """The user's folder, `~/.sage` unless SAGE_HOME says otherwise."""
+    return os.path.abspath(os.environ.get(HOME_VARIABLE) or os.path.join(os.path.expanduser("~"), DOT_SAGE))
+
+
+def find_root(start: str) -> str:
+    """The root of the project that `start` lies in: the nearest folder upwards with a marker, else `start`.
+
+    The user's own `~/.sage` does not make the home folder a project.
+    """
+    start = os.path.realpath(start)
+    if os.path.isfile(start):
+        start = os.path.dirname(start)
+    home = sage_home()
+    folder = start
+    while True:
+        for marker in _ROOT_MARKERS:
+            candidate = os.path.join(folder, marker)
+            if os.path.exists(candidate) and candidate != home:
+                return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return start
+        folder = parent
+
+
+def codebase_dir(root: str) -> str:
+    """Everything that indexing writes into a project; safe to delete."""
+    return os.path.join(root, DOT_SAGE, "codebase")
+
+
+def compiled_dir(root: str) -> str:
+    """The published generation of compiled files (a link; see `atomic.publish`)."""
+    return os.path.join(codebase_dir(root), "compiled")
+
+
+def manifest_path(root: str) -> str:
+    """The project's `index_meta.json`."""
+    return os.path.join(codebase_dir(root), "index_meta.json")
+
+
+def assets_dir(name: str) -> str:
+    """A shipped folder (`grammars`, `compiled_schema`): inside the wheel, or at the top of a checkout."""
+    for base in (os.path.join(_PACKAGE, "_assets"), os.path.dirname(_PACKAGE)):
+        folder = os.path.join(base, name)
+        if os.path.isdir(folder):
+            return folder
+    raise FileNotFoundError(f"Sage's own folder {name!r} is missing; reinstall sage-code")

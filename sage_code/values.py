@@ -1,0 +1,73 @@
+"""The values that travel between the stages: files, symbols, chunks. No I/O, no logic beyond their shape.
+
+Paths are relative to the project's root, with forward slashes. Lines are 1-based and inclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SkipReason(StrEnum):
+    """Why a file is not in the index; `sage status` and `sage index --dry-run` list them."""
+
+    IGNORED = "ignored"  # .gitignore, .sageignore or a built-in exclude
+    EMPTY = "empty"
+    BINARY = "binary"
+    TOO_LARGE = "too_large"
+    GENERATED = "generated"
+    MINIFIED = "minified"
+    LOCKFILE = "lockfile"
+    SYMLINK = "symlink"
+    NOT_A_FILE = "not_a_file"
+    UNREADABLE = "unreadable"
+    BAD_NAME = "bad_name"  # the name is not valid Unicode
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that belongs to the project, as the file system describes it."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file or folder that was seen and left out, with the reason."""
+
+    path: str
+    reason: SkipReason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named definition. `line` is where its name stands; the source spans `start_line` to `end_line`,
+    decorators and doc comment included."""
+
+    kind: str  # function method class struct interface trait enum type constant variable module macro ...
+    name: str
+    qualname: str
+    line: int
+    start_line: int
+    end_line: int
+    signature: str = ""
+    docstring: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A run of whole lines that is embedded and found as one piece. The chunks of a file cover every line."""
+
+    kind: str  # function class method module constant type fallback
+    name: str
+    qualname: str
+    start_line: int
+    end_line: int
+    signature: str
+    docstring: str
+    text: str
+    symbols: tuple[Symbol, ...] = ()
