@@ -1,0 +1,73 @@
+"""Files and folders that appear whole or not at all.
+
+`write_bytes` replaces one file; `publish` points a name at a finished folder in one step, and `resolve` follows
+it. Readers resolve once and then stay inside that folder, so they never see half of one index and half of another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+
+PRIVATE_FILE = 0o600
+
+
+def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
+    """Replace `path` by a file with `data`; a crash leaves the old file or the new one."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def publish(link: str, folder: str) -> None:
+    """Make `link` stand for `folder` (a sibling) from this moment on.
+
+    A relative symbolic link is replaced by rename, which POSIX makes atomic. Windows may forbid links, so there
+    a small file holds the folder's name; `resolve` reads both.
+    """
+    name = os.path.relpath(folder, os.path.dirname(link))
+    if sys.platform == "win32":
+        write_bytes(link, name.encode())
+        return
+    temporary = f"{link}.{os.getpid()}.tmp"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    os.symlink(name, temporary)
+    try:
+        if os.path.isdir(link) and not os.path.islink(link):
+            shutil.rmtree(link)  # a folder restored from a backup that followed the link
+        os.replace(temporary, link)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def resolve(link: str) -> str | None:
+    """The folder that `link` stands for now, or None when nothing was published or the folder is gone."""
+    try:
+        if os.path.islink(link):
+            name = os.readlink(link)
+        elif os.path.isfile(link):
+            with open(link, encoding="utf-8") as file:
+                name = file.read(4096)
+        else:
+            return link if os.path.isdir(link) else None
+    except OSError:
+        return None
+    # The link lies in a project folder that may come from anybody: it may only name a folder beside itself.
+    base = os.path.dirname(link)
+    folder = os.path.normpath(os.path.join(base, name))
+    inside = not os.path.isabs(name) and folder.startswith(base + os.sep)
+    return folder if inside and os.path.isdir(folder) else None

@@ -1,0 +1,216 @@
+"""AST-aware chunks: whole functions and methods, class heads, runs of constants, and what lies between.
+
+The chunks of a file are a partition of its lines, so every line belongs to exactly one chunk. Definitions that are
+small enough stay whole; a huge one is cut at statement borders; tiny neighbours share a chunk, because a one-line
+getter alone says nothing to an embedding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sage_code.chunk.lines import MAX_CHARS, LineSpans, split_lines
+from sage_code.values import Chunk, Symbol
+
+# Raised whenever the same file would give other chunks or symbols; it is part of every row's key.
+# 1: first version.
+CHUNKER_VERSION = 1
+
+# A class up to this size is one chunk with its methods; above, each method stands for itself.
+_WHOLE_CLASS_CHARS = 1000
+# Pieces below this size join their neighbour, as long as both together stay below the second figure.
+_SMALL_CHARS = 250
+_JOINED_CHARS = 750
+# A remainder such as a closing bracket is never worth a chunk of its own.
+_CRUMB_CHARS = 40
+
+CHUNK_KIND = {
+    "function": "function",
+    "macro": "function",
+    "method": "method",
+    "constructor": "method",
+    "property": "method",
+    "modifier": "method",
+    "class": "class",
+    "struct": "class",
+    "trait": "class",
+    "enum": "class",
+    "union": "class",
+    "contract": "class",
+    "library": "class",
+    "module": "class",
+    "namespace": "class",
+    "interface": "type",
+    "type": "type",
+    "constant": "constant",
+    "variable": "constant",
+    "field": "constant",
+    "event": "constant",
+    "error": "constant",
+}
+# Kinds that open a scope of their own; the rest are leaves inside the text around them.
+_BLOCK_KINDS = frozenset(kind for kind, chunk in CHUNK_KIND.items() if chunk in {"function", "method", "class", "type"})
+_CONTAINER_KINDS = frozenset({"class", "type"})
+
+
+@dataclass(slots=True)
+class _Node:
+    """A block definition with the blocks directly inside it."""
+
+    symbol: Symbol
+    start: int
+    end: int
+    children: list[_Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Piece:
+    start: int
+    end: int
+    symbol: Symbol | None  # what the piece defines, or for a head the definition it opens
+    owner: Symbol | None
+    whole: bool  # a complete definition, as opposed to a part or a gap
+
+
+def chunk_text(text: str, symbols: Sequence[Symbol], borders: Callable[[int, int], Iterable[int]]) -> list[Chunk]:
+    """The chunks of a parsed file, in the order of their lines."""
+    spans = LineSpans(split_lines(text))
+    if not spans.lines:
+        return []
+    pieces = _pieces(spans, symbols, borders)
+    by_line = sorted(symbols, key=lambda symbol: symbol.line)
+    chunks, cursor = [], 0
+    for piece in pieces:
+        first = cursor
+        while cursor < len(by_line) and by_line[cursor].line <= piece.end:
+            cursor += 1
+        chunks.append(_chunk(spans, piece, tuple(by_line[first:cursor])))
+    return chunks
+
+
+def chunk_plain(text: str) -> list[Chunk]:
+    """Line-aware chunks for what no grammar of ours reads."""
+    spans = LineSpans(split_lines(text))
+    if not spans.lines:
+        return []
+    return [
+        Chunk("fallback", "", "", start, end, "", "", spans.text(start, end))
+        for start, end in spans.cut(1, len(spans.lines), ())
+    ]
+
+
+def _chunk(spans: LineSpans, piece: _Piece, symbols: tuple[Symbol, ...]) -> Chunk:
+    named = piece.symbol or piece.owner
+    kind = CHUNK_KIND.get(piece.symbol.kind, "module") if piece.symbol else "module"
+    if piece.symbol is None and len(symbols) * 2 >= piece.end - piece.start + 1:
+        # A gap made of definitions one line each: constants, fields.
+        kind = "constant"
+        named = named or max(symbols, key=lambda symbol: symbol.end_line - symbol.start_line, default=None)
+    return Chunk(
+        kind=kind,
+        name=named.name if named else "",
+        qualname=named.qualname if named else "",
+        start_line=piece.start,
+        end_line=piece.end,
+        signature=named.signature if named else "",
+        docstring=named.docstring if named else "",
+        text=spans.text(piece.start, piece.end),
+        symbols=symbols,
+    )
+
+
+def _pieces(
+    spans: LineSpans, symbols: Sequence[Symbol], borders: Callable[[int, int], Iterable[int]]
+) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    last = len(spans.lines)
+    # Explicit stack instead of recursion: the nesting of foreign code is not ours to bound.
+    work: list[Iterator[_Piece | _Node]] = [_level(None, 1, last, _forest(symbols, last))]
+    while work:
+        item = next(work[-1], None)
+        if item is None:
+            work.pop()
+        elif isinstance(item, _Piece):
+            _append(spans, pieces, item, borders)
+        elif _stays_whole(spans, item):
+            piece = _Piece(item.start, item.end, item.symbol, None, whole=True)
+            _append(spans, pieces, piece, borders)
+        else:
+            work.append(_level(item.symbol, item.start, item.end, item.children))
+    return pieces
+
+
+def _stays_whole(spans: LineSpans, node: _Node) -> bool:
+    size = spans.size(node.start, node.end)
+    if not node.children:
+        return True
+    is_container = CHUNK_KIND[node.symbol.kind] in _CONTAINER_KINDS
+    return size <= (_WHOLE_CLASS_CHARS if is_container else MAX_CHARS)
+
+
+def _level(owner: Symbol | None, start: int, end: int, children: list[_Node]) -> Iterator[_Piece | _Node]:
+    """The children of one definition in order, with the lines between them as pieces of their own."""
+    cursor = start
+    for child in children:
+        if child.start > cursor:
+            head = owner if cursor == start else None
+            yield _Piece(cursor, child.start - 1, head, owner, whole=False)
+        yield child
+        cursor = child.end + 1
+    if cursor <= end:
+        yield _Piece(cursor, end, owner if cursor == start else None, owner, whole=False)
+
+
+def _append(
+    spans: LineSpans, pieces: list[_Piece], piece: _Piece, borders: Callable[[int, int], Iterable[int]]
+) -> None:
+    """Add a piece: joined to its predecessor when small, cut when oversized."""
+    size = spans.size(piece.start, piece.end)
+    if pieces and _joins(spans, pieces[-1], piece, size):
+        before = pieces[-1]
+        larger = piece if _weight(spans, piece) > _weight(spans, before) else before
+        pieces[-1] = _Piece(before.start, piece.end, larger.symbol, larger.owner, whole=False)
+        return
+    if size <= MAX_CHARS:
+        pieces.append(piece)
+        return
+    for start, end in spans.cut(piece.start, piece.end, borders(piece.start, piece.end)):
+        pieces.append(_Piece(start, end, piece.symbol, piece.owner, whole=False))
+
+
+def _joins(spans: LineSpans, before: _Piece, piece: _Piece, size: int) -> bool:
+    if size <= _CRUMB_CHARS and not piece.whole and spans.blank(piece.start, piece.end):
+        return True
+    before_size = spans.size(before.start, before.end)
+    if before_size <= _CRUMB_CHARS and not before.whole and spans.blank(before.start, before.end):
+        return before_size + size <= MAX_CHARS
+    return min(size, before_size) < _SMALL_CHARS and size + before_size <= _JOINED_CHARS
+
+
+def _weight(spans: LineSpans, piece: _Piece) -> int:
+    """What a joined chunk is named after: its largest definition, and only without one its largest gap."""
+    return spans.size(piece.start, piece.end) + (1 << 20 if piece.symbol else 0)
+
+
+def _forest(symbols: Sequence[Symbol], last: int) -> list[_Node]:
+    """Block definitions nested by their lines. Where two share a line, the later one is left to its neighbour."""
+    roots: list[_Node] = []
+    open_nodes: list[_Node] = []
+    cursor = 1  # the first line that no closed sibling has claimed
+    blocks = (symbol for symbol in symbols if symbol.kind in _BLOCK_KINDS)
+    for symbol in sorted(blocks, key=lambda symbol: (symbol.start_line, -symbol.end_line)):
+        while open_nodes and open_nodes[-1].end < symbol.start_line:
+            cursor = max(cursor, open_nodes.pop().end + 1)
+        start, end = max(symbol.start_line, cursor), min(symbol.end_line, last)
+        parent = open_nodes[-1] if open_nodes else None
+        if parent is not None:
+            end = min(end, parent.end)
+            if (start, end) == (parent.start, parent.end):
+                continue
+        if start > end:
+            continue
+        node = _Node(symbol, start, end)
+        (parent.children if parent else roots).append(node)
+        open_nodes.append(node)
+    return roots

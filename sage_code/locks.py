@@ -1,0 +1,67 @@
+"""Locks between processes, the one place that knows how an operating system spells them.
+
+Who takes what: an indexing run holds its project's `index.lock` and a share of the store's `use.lock`; each commit
+takes `write.lock` for the check-and-add (LanceDB's upsert is no unique key); whoever deletes rows takes `use.lock`
+alone, so that nothing a running indexer has just added is taken for rubbish. The kernel drops a lock when its
+process dies: there is nothing to clean up after a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from sage_code.errors import Busy
+
+_POLL_SECONDS = 0.05
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int, _shared: bool) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int, shared: bool) -> bool:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def locked(
+    path: str,
+    *,
+    shared: bool = False,
+    timeout_s: float | None = None,
+    on_wait: Callable[[], None] | None = None,
+) -> Iterator[None]:
+    """Hold the lock file `path`; wait for it (for ever when `timeout_s` is None), then raise `Busy`."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        started = time.monotonic()
+        waited = False
+        while not _try_lock(descriptor, shared):
+            if not waited and on_wait is not None:
+                on_wait()
+            waited = True
+            if timeout_s is not None and time.monotonic() - started > timeout_s:
+                raise Busy(
+                    f"another Sage process holds {path}",
+                    "wait for it to finish, or end it; the lock goes with its process",
+                )
+            time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
