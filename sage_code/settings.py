@@ -1,0 +1,154 @@
+"""Where settings come from: flags, `SAGE_*` variables, the project's `.sage/tuning.yaml`, the user's
+`tuning.yaml` in Sage's home, the defaults; the first that speaks wins, and each value knows which it was.
+
+A cloned repository is not trusted. What could send data elsewhere, start something or run foreign code is the
+user's to decide: such a key in a project's file is passed over and said in `Settings.warnings`, because
+a hostile file should neither have its way nor be able to stop Sage. The same goes for keys that are unknown,
+which a newer Sage may have written. A known key with a value that cannot be is an error: somebody meant it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal, TypeAlias
+
+from sage_code import tuning_file
+from sage_code.errors import ConfigError, UsageError
+from sage_code.locks import locked
+from sage_code.paths import DOT_SAGE, sage_home
+from sage_code.settings_table import (
+    BUILT_IN_MODELS,
+    TABLE,
+    Setting,
+    Settings,
+    Source,
+    SourceKind,
+    Value,
+    nearest,
+    setting,
+)
+
+__all__ = ["TABLE", "Setting", "Settings", "Source", "load_settings", "reset", "set_value", "tuning_path"]
+
+Scope: TypeAlias = Literal["user", "project"]
+
+TUNING_FILE = "tuning.yaml"
+_PATIENCE_S = 10.0
+_PREFIX = "SAGE_"
+_MODEL_KEYS = ("code_embedding_model", "embedding_model")
+
+
+def load_settings(root: str | None, overrides: Mapping[str, object] | None = None) -> Settings:
+    """The settings for the project at `root`, or the user's own for None.
+
+    `overrides` are flags; one that is None was not given. Empty `SAGE_*` variables count as unset.
+    """
+    found: dict[str, tuple[Value, Source]] = {}
+    warnings: list[str] = []
+    _layer_file(found, "user", tuning_path("user"), warnings)
+    configured = {str(found[key][0]) for key in _MODEL_KEYS if key in found}
+    _layer_environment(found)
+    if root is not None and not _is_user_file(tuning_path("project", root)):
+        models = configured | (_names(found["trusted_models"][0]) if "trusted_models" in found else set())
+        project: dict[str, tuple[Value, Source]] = {}
+        _layer_file(project, "project", tuning_path("project", root), warnings)
+        for key, (value, source) in project.items():
+            if complaint := _not_for_projects(key, value, models):
+                warnings.append(f"{source.where}: ignored, {complaint}")
+            elif key not in found or found[key][1].kind == "user":  # a variable stands above the file
+                found[key] = (value, source)
+    for key, given in (overrides or {}).items():
+        known = setting(key)
+        if given is not None:
+            where = f"--{key.replace('_', '-')}"
+            value = known.parse(given, where) if isinstance(given, str) else known.check(given, where)
+            found[key] = (value, Source("flag", where))
+    values: dict[str, Any] = {key: value for key, (value, _) in found.items()}
+    sources = {key: source for key, (_, source) in found.items()}
+    return Settings(**values, sources=sources, warnings=tuple(warnings))
+
+
+def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Value:
+    """Write one setting into the user's or the project's file; the value as it was understood."""
+    value = setting(key).parse(text, "sage config set")
+    if scope == "project":
+        user = load_settings(None)
+        models = {getattr(user, model) for model in _MODEL_KEYS} | _names(user.trusted_models)
+        if complaint := _not_for_projects(key, value, models):
+            raise ConfigError(complaint, f"set it for yourself: `sage config set {key} VALUE`")
+    path = _writable_path(scope, root)
+    with _editing():
+        tuning_file.edit(path, {key: value})
+    return value
+
+
+def reset(scope: Scope, root: str | None = None, key: str | None = None) -> tuple[str, ...]:
+    """Take one setting, or all of them, out of a file; the keys that were there. Unknown keys stay."""
+    path = _writable_path(scope, root)
+    wanted = [setting(key).key] if key is not None else list(TABLE)
+    with _editing():
+        present = tuple(name for name in tuning_file.read(path).entries if name in wanted)
+        if present:
+            tuning_file.edit(path, dict.fromkeys(present))
+    return present
+
+
+def tuning_path(scope: Scope, root: str | None = None) -> str:
+    """The file of a scope; a project's needs its `root`."""
+    if scope == "user":
+        return os.path.join(sage_home(), TUNING_FILE)
+    if root is None:
+        raise UsageError("a project's settings need the project's folder", "pass --path")
+    return os.path.join(root, DOT_SAGE, TUNING_FILE)
+
+
+def _editing() -> AbstractContextManager[None]:
+    """One editor at a time, so that of two changes made at once neither is lost."""
+    return locked(os.path.join(sage_home(), "tuning.lock"), timeout_s=_PATIENCE_S)
+
+
+def _layer_file(
+    found: dict[str, tuple[Value, Source]], kind: SourceKind, path: str, warnings: list[str]
+) -> None:
+    for key, entry in tuning_file.read(path).entries.items():
+        where = f"{path}:{entry.line}"
+        if key not in TABLE:
+            warnings.append(f"{where}: there is no setting {key[:80]!r}; {nearest(key[:80])}")
+        elif entry.value is not None:  # `key:` with nothing behind it leaves the setting alone
+            found[key] = (TABLE[key].check(entry.value, where), Source(kind, where))
+
+
+def _layer_environment(found: dict[str, tuple[Value, Source]]) -> None:
+    for key, known in TABLE.items():
+        variable = _PREFIX + key.upper()
+        if text := os.environ.get(variable):
+            found[key] = (known.parse(text, variable), Source("env", variable))
+
+
+def _names(pinned: Value) -> set[str]:
+    return {entry.rsplit("@", 1)[0] for entry in pinned} if isinstance(pinned, tuple) else set()
+
+
+def _not_for_projects(key: str, value: Value, models: set[str]) -> str:
+    """Why a project may not give `key` this value, or nothing. `models` are those the user has named."""
+    if TABLE[key].user_only:
+        return f"{key} is for the user to decide, not for a project"
+    if key in _MODEL_KEYS and value not in BUILT_IN_MODELS and value not in models:
+        return f"{key} names {value!r}, a model that the user has neither configured nor trusted"
+    return ""
+
+
+def _is_user_file(path: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(tuning_path("user"))
+
+
+def _writable_path(scope: Scope, root: str | None) -> str:
+    path = tuning_path(scope, root)
+    if scope == "project" and root is not None:
+        # A repository may bring `.sage` as a link to anywhere; writing follows it nowhere.
+        inside = os.path.join(os.path.realpath(root), "")
+        if not os.path.realpath(path).startswith(inside):
+            raise ConfigError(f"{path} leads out of the project", "replace the link by a file or folder")
+    return path

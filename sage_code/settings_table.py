@@ -1,0 +1,246 @@
+"""Every setting, described once: the fields of `Settings` are the table that the cascade, `sage config`
+and the documentation read.
+
+To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help
+line and whether a project may decide it. Nothing here reads a file or the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias, cast
+
+from sage_code.errors import ConfigError
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...]
+SourceKind: TypeAlias = Literal["default", "user", "project", "env", "flag"]
+
+# Models that ship with Sage: no download, no foreign code, so that anybody may choose them.
+BUILT_IN_MODELS = ("bundled", "hashing")
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_MAX_TEXT = 1_000
+_MAX_ITEMS = 1_000
+# A branch or a tag can be moved by whoever owns the model; only a commit is a pin.
+_PINNED = re.compile(r"[^@\s][^@]*@[0-9a-f]{40}")
+_KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[str, ...]": "list"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value came from: the layer, and the file and line, variable or flag within it."""
+
+    kind: SourceKind
+    where: str
+
+
+_DEFAULT = Source("default", "built in")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known about one setting besides its value."""
+
+    key: str
+    kind: str  # bool int float text list
+    default: Value
+    help: str
+    low: float = 0
+    high: float = 0
+    pattern: re.Pattern[str] | None = None
+    pattern_help: str = ""
+    user_only: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """The values that are accepted, in words."""
+        match self.kind:
+            case "bool":
+                return "true or false"
+            case "int":
+                return f"a whole number from {self.low:.0f} to {self.high:.0f}"
+            case "float":
+                return f"a number from {self.low:g} to {self.high:g}"
+        what = "a list of texts" if self.kind == "list" else "a text"
+        return f"{what}, {self.pattern_help}" if self.pattern_help else what
+
+    def parse(self, text: str, where: str) -> Value:
+        """The value that a person typed, in a variable, a flag or a command."""
+        text = text.strip()
+        value: object = text
+        try:
+            if self.kind == "bool":
+                value = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
+            elif self.kind == "int":
+                value = int(text)
+            elif self.kind == "float":
+                value = float(text)
+            elif self.kind == "list":
+                value = _split(text)
+        except ValueError:
+            value = text  # `check` refuses it and says what is allowed
+        return self.check(value, where)
+
+    def check(self, value: object, where: str) -> Value:
+        """`value` as this setting's type, or a ConfigError that says `where` it stood and what is allowed."""
+        if isinstance(value, list):
+            value = tuple(value)
+        if self.kind == "float" and type(value) is int and abs(value) <= self.high:
+            value = float(value)
+        if not self._accepts(value):
+            raise ConfigError(f"{where}: {self.key} cannot be {_short(value)}", f"allowed is {self.allowed}")
+        return value  # type: ignore[return-value]  # `_accepts` has looked at the type
+
+    def _accepts(self, value: object) -> bool:
+        match self.kind, value:
+            case "bool", bool():
+                return True
+            case "int", int() if not isinstance(value, bool):
+                return self.low <= value <= self.high
+            case "float", float():
+                return math.isfinite(value) and self.low <= value <= self.high
+            case "text", str():
+                return self._accepts_text(value)
+            case "list", tuple():
+                return len(value) <= _MAX_ITEMS and all(
+                    isinstance(item, str) and item and self._accepts_text(item) for item in value
+                )
+        return False
+
+    def _accepts_text(self, text: str) -> bool:
+        # Unprintable characters would reach terminals, file names and headers.
+        shape = self.pattern is None or self.pattern.fullmatch(text)
+        return len(text) <= _MAX_TEXT and text.isprintable() and bool(shape)
+
+
+# Each of these returns a dataclass field; the annotation beside the call gives it its type.
+def _ratio(default: float, about: str) -> Any:
+    return field(default=default, metadata={"help": about, "low": 0, "high": 1})
+
+
+def _number(default: float, low: float, high: float, about: str) -> Any:
+    return field(default=default, metadata={"help": about, "low": low, "high": high})
+
+
+def _other(default: Value, about: str, **more: object) -> Any:
+    return field(default=default, metadata={"help": about, **more})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings with their values. Made by `sage_code.settings.load_settings`."""
+
+    # Indexing
+    code_embedding_model: str = _other(
+        "bundled",
+        "Model for code: bundled, hashing, a sentence-transformers name, or a folder.",
+        pattern=re.compile(r"\S.*"),
+        pattern_help="not empty",
+    )
+    code_embedding_dim: int = _number(
+        0, 0, 4_096, "Shorten the code model's vectors, if it allows that, to this length; 0: whole."
+    )
+    store_uri: str = _other(
+        "", "LanceDB address of the store; empty: codebase/lancedb in Sage's home.", user_only=True
+    )
+    trusted_models: tuple[str, ...] = _other(
+        (),
+        "Models that may run their own code, each pinned to a commit.",
+        user_only=True,
+        pattern=_PINNED,
+        pattern_help="each name@revision with the revision's 40 hexadecimal digits",
+    )
+    exclude: tuple[str, ...] = _other((), "Patterns, as in .gitignore, of files to leave out of the index.")
+    include_generated: bool = _other(False, "Index generated and minified files too.")
+    max_file_bytes: int = _number(1_000_000, 1_000, 100_000_000, "Leave out files larger than this.")
+    index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses by itself.")
+    parse_timeout_s: float = _number(10.0, 0.1, 600, "Give up on parsing one file after this many seconds.")
+
+    # Recall
+    embedding_model: str = _other(
+        "bundled",
+        "Model for prose (knowledge, checkpoints); named like the model for code.",
+        pattern=re.compile(r"\S.*"),
+        pattern_help="not empty",
+    )
+    recall_threshold: float = _ratio(0.70, "Recall knowledge that scores at least this.")
+    proactive_threshold: float = _ratio(0.40, "Offer knowledge unasked when it scores at least this.")
+    dedup_threshold: float = _ratio(0.90, "Treat a checkpoint this similar to an older one as the same.")
+    embedding_weight: float = _ratio(0.70, "Share of meaning in a recall score.")
+    keyword_weight: float = _ratio(0.30, "Share of keywords in a recall score.")
+    knowledge_cache_ttl_seconds: float = _number(
+        45.0, 0, 86_400, "Keep the knowledge index in memory for this many seconds."
+    )
+
+    # When to save a checkpoint
+    trigger_threshold: float = _ratio(0.60, "Suggest a checkpoint when the combined signals reach this.")
+    topic_drift_threshold: float = _ratio(0.50, "Take the topic as changed below this similarity.")
+    convergence_question_drop: float = _ratio(
+        0.20, "Take a discussion as concluding once its share of questions drops below this."
+    )
+    depth_min_messages: int = _number(8, 0, 10_000, "Fewest messages before an automatic checkpoint.")
+    depth_min_tokens: int = _number(2_000, 0, 10_000_000, "Fewest tokens before an automatic checkpoint.")
+
+    # Keeping the memory small
+    checkpoint_max_age_days: int = _number(90, 0, 36_500, "Remove checkpoints older than this; 0 keeps them.")
+    checkpoint_max_count: int = _number(200, 0, 1_000_000, "Keep this many checkpoints; 0 keeps all.")
+    knowledge_max_age_days: int = _number(0, 0, 36_500, "Remove knowledge older than this; 0 keeps it.")
+    maintenance_on_save: bool = _other(True, "Remove what is too old whenever something is saved.")
+
+    # Sessions
+    continuity_enabled: bool = _other(True, "Carry the last state over into a new session.")
+    watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True)
+
+    sources: Mapping[str, Source] = field(default_factory=dict, compare=False, repr=False)
+    # What was read and not obeyed; faces print it to stderr.
+    warnings: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def source(self, key: str) -> Source:
+        """Where the value of `key` came from."""
+        return self.sources.get(key, _DEFAULT)
+
+    def trusted_revision(self, model: str) -> str | None:
+        """The commit at which the user trusts `model` to run its own code, if they do."""
+        pins = dict(entry.rsplit("@", 1) for entry in self.trusted_models)
+        return pins.get(model)
+
+
+TABLE: dict[str, Setting] = {
+    each.name: Setting(each.name, _KINDS[str(each.type)], cast(Value, each.default), **each.metadata)
+    for each in fields(Settings)
+    if each.metadata
+}
+
+
+def setting(key: str) -> Setting:
+    """The description of `key`; an unknown one is a ConfigError that names the nearest."""
+    if key not in TABLE:
+        raise ConfigError(f"there is no setting {_short(key)}", nearest(key))
+    return TABLE[key]
+
+
+def nearest(key: str) -> str:
+    """A hint for somebody who wrote `key`, which is no setting."""
+    import difflib  # lazy: only needed after a slip
+
+    close = difflib.get_close_matches(key.lower().replace("-", "_"), TABLE, n=1)
+    return f"did you mean {close[0]}?" if close else "`sage config list` shows all settings"
+
+
+def _split(text: str) -> object:
+    """`a, b` or `["a", "b"]`; the latter for items that hold a comma."""
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            pass  # a pattern such as [ab]
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _short(value: object) -> str:
+    text = repr(value[0] if isinstance(value, tuple) and len(value) == 1 else value)
+    return text if len(text) <= 80 else text[:77] + "..."

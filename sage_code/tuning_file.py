@@ -1,0 +1,193 @@
+"""Reading and editing `tuning.yaml`, a file that people write by hand and that a cloned repository may bring.
+
+Reading is guarded: bounded in size and depth, only plain data, and every refusal names the file and line.
+Editing touches one key's text and leaves the rest of the file, comments included, as its author wrote it.
+PyYAML is imported only once there is a file to read or write.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+
+from sage_code import atomic
+from sage_code.errors import ConfigError
+
+_MAX_BYTES = 64 * 1024  # hundreds of times what all settings need
+_MAX_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One top-level key: its value, and the text that stands for it from the key to the value's end."""
+
+    value: object
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class TuningFile:
+    """A tuning file as it was read; one that is absent reads as empty."""
+
+    path: str
+    text: str = ""
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+
+def read(path: str) -> TuningFile:
+    """The file at `path`, or a ConfigError that says what is wrong with it and where."""
+    try:
+        # Looked at before it is opened: a pipe would block, a device would never end.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise _refusal(path, 0, "is not a regular file")
+        with open(path, "rb") as stream:  # noqa: PTH123 - pathlib is not imported on the light paths
+            raw = stream.read(_MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return TuningFile(path)
+    except OSError as error:
+        raise _refusal(path, 0, f"cannot be read: {error.strerror}") from error
+    if len(raw) > _MAX_BYTES:
+        raise _refusal(path, 0, f"is larger than {_MAX_BYTES // 1024} KB")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _refusal(path, raw.count(b"\n", 0, error.start) + 1, "is not UTF-8") from error
+    return _parse(path, text.removeprefix("\ufeff"))
+
+
+def edit(path: str, changes: dict[str, object]) -> None:
+    """Give keys new values in the file at `path`; None removes a key. All or nothing, atomically."""
+    changes = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
+    before = read(path)
+    text = before.text
+    # From the end, so that the positions of earlier entries stay true.
+    for key, entry in sorted(before.entries.items(), key=lambda item: -item[1].start):
+        if key in changes:
+            text = _splice(text, entry, key, changes[key])
+    for key, value in changes.items():
+        if key not in before.entries and value is not None:
+            text += ("" if not text or text.endswith("\n") else "\n") + _render(key, value) + "\n"
+
+    # A layout that this simple editing does not understand must not lose anything.
+    if _values(_parse(path, text)) != {k: v for k, v in (_values(before) | changes).items() if v is not None}:
+        raise ConfigError(f"{path} is laid out in a way that Sage cannot edit", "change it by hand")
+    if text != before.text:
+        _replace(path, text)
+
+
+def _values(file: TuningFile) -> dict[str, object]:
+    return {key: entry.value for key, entry in file.entries.items() if entry.value is not None}
+
+
+def _splice(text: str, entry: Entry, key: str, value: object) -> str:
+    if value is not None:
+        return text[: entry.start] + _render(key, value) + text[entry.end :]
+    # Removing takes whole lines; what trails the value on its line is a comment about it.
+    line_start = text.rfind("\n", 0, entry.start) + 1
+    line_end = text.find("\n", entry.end)
+    return text[:line_start] + (text[line_end + 1 :] if line_end >= 0 else "")
+
+
+def _render(key: str, value: object) -> str:
+    import yaml
+
+    # Wrapped in a list, a scalar is written in the quotes it needs and without an end-of-document mark.
+    wrapped = yaml.safe_dump([value], default_flow_style=True, width=_MAX_BYTES, allow_unicode=True)
+    return f"{key}: {wrapped.strip()[1:-1]}"
+
+
+def _parse(path: str, text: str) -> TuningFile:
+    if not text.strip():
+        return TuningFile(path, text)
+    import yaml  # lazy: most projects have no such file
+
+    try:
+        spans = _spans(path, text)
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _refusal(path, mark.line + 1 if mark else 0, f"is not valid YAML: {error.problem}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _refusal(path, line, "holds a character that YAML forbids") from error
+    except (ValueError, OverflowError) as error:  # a number or a date that cannot be
+        raise _refusal(path, 0, f"holds a value that cannot be read: {str(error)[:80]}") from error
+    if data is None:
+        return TuningFile(path, text)
+    if not isinstance(data, dict):
+        raise _refusal(path, 1, "must hold lines of the form `key: value`")
+    entries = {}
+    for key, value in data.items():
+        name = str(key)
+        line, start, end = spans.get(name, (0, 0, 0))
+        entries[name] = Entry(value, line, start, end)
+    return TuningFile(path, text, entries)
+
+
+def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:
+    """Line, start and end of each top-level entry. Refuses what plain settings have no use for.
+
+    Aliases can make a small file into gigabytes, tags ask for objects and deep nesting for a stack overflow;
+    the scanner sees them all before anything is built.
+    """
+    import yaml
+
+    refused = {
+        yaml.AliasToken: "uses an alias (*), which Sage does not read",
+        yaml.AnchorToken: "uses an anchor (&), which Sage does not read",
+        yaml.TagToken: "uses a tag (!), which Sage does not read",
+        yaml.DirectiveToken: "uses a directive (%), which Sage does not read",
+    }
+    opening = (
+        yaml.BlockMappingStartToken,
+        yaml.BlockSequenceStartToken,
+        yaml.FlowMappingStartToken,
+        yaml.FlowSequenceStartToken,
+    )
+    closing = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
+    # These stand beyond the value: in front of the next key, or at the end of the file.
+    beyond = (yaml.BlockEndToken, yaml.StreamEndToken, yaml.DocumentEndToken, yaml.FlowEntryToken)
+
+    spans: dict[str, tuple[int, int, int]] = {}
+    depth = 0
+    name: str | None = None
+    awaiting_name = False
+    for token in yaml.scan(text):
+        line = token.start_mark.line + 1
+        if type(token) in refused:
+            raise _refusal(path, line, refused[type(token)])
+        depth += isinstance(token, opening) - isinstance(token, closing)
+        if depth > _MAX_DEPTH:
+            raise _refusal(path, line, "is nested too deeply")
+        if depth == 1 and isinstance(token, yaml.KeyToken):
+            awaiting_name, name = True, None
+        elif awaiting_name and isinstance(token, yaml.ScalarToken):
+            awaiting_name, name = False, token.value
+            if name in spans:
+                raise _refusal(path, line, f"sets {name[:80]!r} a second time")
+            spans[name] = (line, token.start_mark.index, token.end_mark.index)
+        elif name is not None and depth >= 1 and not isinstance(token, beyond):
+            spans[name] = (*spans[name][:2], token.end_mark.index)
+    return spans
+
+
+def _replace(path: str, text: str) -> None:
+    """Write `text` to `path`; a file that has become empty is removed."""
+    path = os.path.realpath(path)  # a user's linked dotfile stays a link
+    try:
+        if not text.strip():
+            os.unlink(path)
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        mode = stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o644
+        atomic.write_bytes(path, text.encode(), mode=mode)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", "nothing was changed") from error
+
+
+def _refusal(path: str, line: int, problem: str) -> ConfigError:
+    place = f"{path}, line {line}," if line else path
+    return ConfigError(f"{place} {problem}", "correct it or delete the file; nothing was changed")
