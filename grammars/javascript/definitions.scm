@@ -1,0 +1,10 @@
+; JavaScript, beyond what it shares with TypeScript.
+
+(field_definition
+  property: [(property_identifier) (private_property_identifier)] @name
+  value: [
+    (arrow_function body: (_) @body)
+    (function_expression body: (_) @body)
+  ]) @definition.method
+(field_definition
+  property: [(property_identifier) (private_property_identifier)] @name) @definition.property

@@ -1,0 +1,28 @@
+; TypeScript and TSX, beyond what they share with JavaScript.
+
+(abstract_class_declaration name: (type_identifier) @name) @definition.class
+(interface_declaration name: (type_identifier) @name) @definition.interface
+(type_alias_declaration name: (type_identifier) @name) @definition.type
+(enum_declaration name: (identifier) @name) @definition.enum
+(enum_body name: [(property_identifier) (string)] @name @definition.constant)
+(enum_assignment name: [(property_identifier) (string)] @name) @definition.constant
+
+(internal_module name: [(identifier) (nested_identifier)] @name) @definition.module
+(module name: [(identifier) (nested_identifier) (string)] @name) @definition.module
+
+(function_signature name: (identifier) @name) @definition.function
+(abstract_method_signature
+  name: [(property_identifier) (private_property_identifier) (string)] @name) @definition.method
+(method_signature
+  name: [(property_identifier) (private_property_identifier) (string)] @name) @definition.method
+
+(public_field_definition
+  name: [(property_identifier) (private_property_identifier)] @name
+  value: [
+    (arrow_function body: (_) @body)
+    (function_expression body: (_) @body)
+  ]) @definition.method
+(public_field_definition
+  name: [(property_identifier) (private_property_identifier) (string)] @name) @definition.property
+(interface_body
+  (property_signature name: [(property_identifier) (string)] @name) @definition.property)

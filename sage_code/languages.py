@@ -1,0 +1,189 @@
+"""Which language a file is written in: the table `grammars/languages.toml`, and how to read a file by it.
+
+A leaf: loaded on the first question, cached, and without any knowledge of parsing. A file of an unknown
+kind is nobody's: `detect` returns None and the caller treats it as plain text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sage_code.paths import assets_dir
+
+# Enough of a file to see its shebang and to tell apart the languages that share an extension.
+HEAD_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A row of the language table."""
+
+    name: str
+    grammar: str | None = None  # its name in tree-sitter-language-pack
+    queries: tuple[str, ...] = ()  # folders of grammars/ that hold its definitions.scm
+    extensions: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+    shebangs: tuple[str, ...] = ()
+    line_comments: tuple[str, ...] = ()
+    block_comments: tuple[str, ...] = ()  # how a block begins and ends, or nothing
+    upper_is_constant: bool = False
+    docstring_in_body: bool = False
+
+    @property
+    def has_definitions(self) -> bool:
+        """Whether Sage can extract symbols; otherwise a file is cut by lines."""
+        return self.grammar is not None and bool(self.queries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    by_name: dict[str, Language]
+    by_filename: dict[str, Language]
+    by_extension: dict[str, list[Language]]
+    by_shebang: dict[str, Language]
+
+
+def all_languages() -> tuple[Language, ...]:
+    """Every language of the table, in its order."""
+    return tuple(_table().by_name.values())
+
+
+def by_name(name: str) -> Language | None:
+    """The language called `name`, or None."""
+    return _table().by_name.get(name)
+
+
+def detect(path: str, head: bytes = b"") -> Language | None:
+    """The language of a file by its name, extension, shebang and, where extensions collide, its content."""
+    table = _table()
+    filename = os.path.basename(path)
+    if language := table.by_filename.get(filename):
+        return language
+    stem, dot, extension = filename.rpartition(".")
+    if dot and (claimants := table.by_extension.get(extension.lower())):
+        return claimants[0] if len(claimants) == 1 else _settle(extension.lower(), claimants, head)
+    # `Dockerfile.dev`, `Makefile.am`: the stem says more than an unknown extension.
+    if stem and (language := table.by_filename.get(stem)):
+        return language
+    return _by_shebang(head)
+
+
+@cache
+def _table() -> _Table:
+    # The whole file is read at once: it is small, and every run that detects one language detects many.
+    rows = tomllib.loads(Path(assets_dir("grammars"), "languages.toml").read_text("utf-8"))
+    table = _Table({}, {}, {}, {})
+    for name, row in rows.items():
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+        }
+        language = Language(name, **values)
+        table.by_name[name] = language
+        table.by_filename.update(dict.fromkeys(language.filenames, language))
+        table.by_shebang.update(dict.fromkeys(language.shebangs, language))
+        for extension in language.extensions:
+            table.by_extension.setdefault(extension, []).append(language)
+    return table
+
+
+def _by_shebang(head: bytes) -> Language | None:
+    if not head.startswith(b"#!"):
+        return None
+    words = head[2:HEAD_BYTES].split(b"\n", 1)[0].decode("utf-8", "replace").split()
+    # `#!/usr/bin/env -S FOO=1 python3 -u` names its interpreter after options and assignments.
+    for word in words:
+        program = word.rpartition("/")[2].lower()
+        if program == "env" or word.startswith("-") or "=" in word:
+            continue
+        by_shebang = _table().by_shebang
+        return by_shebang.get(program) or by_shebang.get(program.rstrip("0123456789."))
+    return None
+
+
+# --- extensions that several languages claim ----------------------------------------------------------------
+
+_OBJC = re.compile(
+    rb"^\s*(@(interface|implementation|protocol|class|import|end|property)\b|#import\b)", re.MULTILINE
+)
+_CPP = re.compile(
+    rb"^\s*(class\s+\w+[^;(]*[{:]|namespace\b|template\s*<|using\s+[\w:]+|(public|private|protected)\s*:"
+    rb"|#\s*include\s*<(string|vector|memory|map|set|algorithm|utility|functional|iostream|cstdint|cstddef)>)"
+    rb"|\b(std::|constexpr\b|nullptr\b|static_cast<|virtual\s|noexcept\b|override;|explicit\s+\w+\()"
+    rb"|\w+::\w+|= (delete|default);",
+    re.MULTILINE,
+)
+# A C header that C++ may include says `extern "C"` under `#ifdef __cplusplus`: what stands there is no proof.
+_CPP_GUARD = re.compile(
+    rb"^#\s*if(def\s+|\s+defined\W*)__cplusplus.*?^#\s*(endif|else)", re.MULTILINE | re.DOTALL
+)
+_COMMENTS = re.compile(rb"/\*.*?(\*/|\Z)|//[^\n]*", re.DOTALL)
+_MATLAB = re.compile(rb"^\s*(%|function\b|classdef\b|end\s*;?\s*$)", re.MULTILINE)
+_PROLOG = re.compile(rb"^\s*(:-|[a-z]\w*\(.*\)\s*(:-|\.\s*$))", re.MULTILINE)
+_PERL = re.compile(rb"^\s*(use\s|package\s|sub\s|my\s|#!.*perl)", re.MULTILINE)
+_COQ = re.compile(rb"^\s*(Require|Theorem|Lemma|Definition|Proof|Inductive|Fixpoint|Module)\b", re.MULTILINE)
+_V = re.compile(rb"^\s*(fn\s|pub fn\s|import\s+\w|struct\s+\w+\s*\{|module\s+\w+\s*$)", re.MULTILINE)
+_VERILOG = re.compile(rb"\b(endmodule|always\s*@|assign\s|`timescale|input\s|wire\s|reg\s)")
+_LATEX = re.compile(rb"^\s*(\\|%)", re.MULTILINE)
+_PUPPET = re.compile(rb"^\s*(class\s+[\w:]+|define\s|node\s|include\s|#)", re.MULTILINE)
+
+
+def _header(head: bytes) -> str:
+    if _OBJC.search(head):
+        return "objc"
+    code = _COMMENTS.sub(b" ", _CPP_GUARD.sub(b"", head))
+    return "cpp" if _CPP.search(code) else "c"
+
+
+def _dot_m(head: bytes) -> str:
+    return "matlab" if _MATLAB.search(head) and not _OBJC.search(head) else "objc"
+
+
+def _dot_pl(head: bytes) -> str:
+    return "prolog" if _PROLOG.search(head) and not _PERL.search(head) else "perl"
+
+
+def _dot_v(head: bytes) -> str:
+    if _VERILOG.search(head):
+        return "verilog"
+    if _COQ.search(head):
+        return "coq"
+    return "v" if _V.search(head) else "verilog"
+
+
+def _dot_ts(head: bytes) -> str:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:200]
+    return "xml" if start.startswith(b"<?xml") or b"<!DOCTYPE TS>" in start else "typescript"
+
+
+def _dot_cls(head: bytes) -> str:
+    return "latex" if _LATEX.match(head) else "apex"
+
+
+def _dot_pp(head: bytes) -> str:
+    return "puppet" if _PUPPET.search(head) else "pascal"
+
+
+_SETTLERS: dict[str, Callable[[bytes], str]] = {
+    "h": _header,
+    "m": _dot_m,
+    "pl": _dot_pl,
+    "v": _dot_v,
+    "ts": _dot_ts,
+    "cls": _dot_cls,
+    "pp": _dot_pp,
+}
+
+
+def _settle(extension: str, claimants: list[Language], head: bytes) -> Language:
+    settler = _SETTLERS.get(extension)
+    if settler is None or not head:
+        return claimants[0]
+    name = settler(head[:HEAD_BYTES])
+    return next((language for language in claimants if language.name == name), claimants[0])

@@ -1,0 +1,7 @@
+"""From the bytes of one file to its symbols and to the borders where it may be cut."""
+
+from __future__ import annotations
+
+from sage_code.parse.definitions import ParsedFile, parse
+
+__all__ = ["ParsedFile", "parse"]

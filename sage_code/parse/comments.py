@@ -1,0 +1,114 @@
+"""What stands directly above a definition, decorators and doc comments, and the text a doc comment says.
+
+Comments are read from the lines, not from the tree: the lines above a definition are all that is needed, and
+asking the tree for every comment of a file would cost more than all of its definitions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+from tree_sitter import Node
+
+from sage_code.languages import Language
+
+DOCSTRING_CHARS = 1000
+# A comment block longer than this above a definition is a licence or a chapter, not its documentation.
+_MAX_BLOCK_LINES = 400
+
+_BODY_DOCSTRING = re.compile(rb'[rRuU]?("""|\'\'\'|"|\')(.*?)(?<!\\)\1', re.DOTALL)
+# Shebangs and Rust's `//!` speak of the whole file.
+_NOT_ABOVE = (b"#!", b"//!")
+_LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\*+/|\*(?!/)|//+[/!]?|#+|--+|%+|;+)?\s?")
+_BLOCK_END = re.compile(r"\s*\*+/\s*$")
+
+
+class Leading:
+    """The lines above the definitions of one file."""
+
+    def __init__(self, lines: list[bytes], language: Language) -> None:
+        self._lines = lines
+        self._line_markers = tuple(marker.encode() for marker in language.line_comments)
+        opening, closing = language.block_comments or ("", "")
+        self._opening, self._closing = opening.encode(), closing.encode()
+        self._attribute_above: dict[int, int] = {}  # row an attribute ends on: row it starts on
+        self._attribute_at: dict[int, int] = {}  # byte an attribute starts at: byte it ends at
+        self._last_row = -1
+        # A marker after a blank: `"http://"` and `x#y` are no comments.
+        self._line_comment = re.compile(
+            rf"(?:^|\s)(?:{'|'.join(map(re.escape, language.line_comments)) or '$^'}).*"
+        )
+
+    def note_attribute(self, node: Node) -> None:
+        """Remember a decorator, annotation or template clause."""
+        self._attribute_at[node.start_byte] = node.end_byte
+        row, column = node.end_point
+        # `@Input() name` is no attribute *above* the next line; `@Input()` on a line of its own is.
+        if row < len(self._lines) and not self._lines[row][column:].strip():
+            start = node.start_point[0]
+            self._attribute_above[row] = min(start, self._attribute_above.get(row, start))
+
+    def after_attributes(self, start: int) -> int:
+        """The byte after the attributes that begin at `start`."""
+        while (end := self._attribute_at.get(start)) is not None:
+            start = end + 1  # the blank or line break between them
+        return start
+
+    def without_comments(self, text: str) -> str:
+        """A signature without the line comments between its parts."""
+        return self._line_comment.sub("", text)
+
+    def above(self, row: int) -> tuple[int, str]:
+        """The first row that belongs to a definition starting on `row`, and what its comment says.
+
+        Asked in source order; only the first definition of a line owns what stands above it.
+        """
+        if row == self._last_row:
+            return row, ""
+        self._last_row = row
+        comment: list[bytes] = []
+        while row > 0:
+            text = self._lines[row - 1].strip()
+            if row - 1 in self._attribute_above:
+                row = self._attribute_above[row - 1]
+            elif text.startswith(self._line_markers) and not text.startswith(_NOT_ABOVE):
+                row -= 1
+                comment.append(text)
+            elif self._closing and text.endswith(self._closing) and (top := self._block_start(row - 1)) >= 0:
+                comment.extend(reversed(self._lines[top:row]))
+                row = top
+            else:
+                break
+        return row, _comment_text(comment) if comment else ""
+
+    def _block_start(self, row: int) -> int:
+        for top in range(row, max(-1, row - _MAX_BLOCK_LINES), -1):
+            if self._opening in self._lines[top]:
+                # A comment after code on its line belongs to that code.
+                return top if self._lines[top].lstrip().startswith(self._opening) else -1
+        return -1
+
+
+def body_docstring(source: bytes, body_start: int) -> str:
+    """The string that a Python body begins with, if it does."""
+    found = _BODY_DOCSTRING.match(source, body_start)
+    if found is None:
+        return ""
+    text = found[2][: 4 * DOCSTRING_CHARS].decode("utf-8", "ignore")
+    return inspect.cleandoc(text)[:DOCSTRING_CHARS].rstrip()
+
+
+def _comment_text(lines_upwards: list[bytes]) -> str:
+    """The words of a comment whose raw lines come from the bottom up."""
+    words: list[str] = []
+    size = 0
+    for raw in reversed(lines_upwards):
+        line = _BLOCK_END.sub("", raw.decode("utf-8", "replace"))
+        line = _LINE_MARKERS.sub("", line, count=1).rstrip()
+        if line or words:
+            words.append(line)
+            size += len(line) + 1
+        if size > DOCSTRING_CHARS:
+            break
+    return "\n".join(words)[:DOCSTRING_CHARS].rstrip()

@@ -1,0 +1,218 @@
+"""The definitions of one file: `parse(source, language)` gives its symbols and the borders to cut it at.
+
+A language's query (`grammars/<language>/definitions.scm`) marks what is defined; everything that holds for
+all languages happens here, in one pass over the matches in source order:
+
+    @definition.<kind> + @name   a symbol; of two patterns on one name, the one written first wins
+    @scope                       the owner's name where the owner does not enclose it (Go receivers, C++ A::b)
+    @container + @name           gives its name to what it encloses, but is no symbol (Rust `impl`)
+    @local                       an anonymous function: what is assigned inside is local
+    @attribute                   decorators, annotations, `template <...>`: in the span, not in the signature
+    @body                        where the signature ends, if not at the node's own `body` field
+
+No step recurses over the tree or asks a node for its parent or sibling, which tree-sitter answers by walking
+down from the root: the cost stays linear for a file with 100,000 statements or 10,000 brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tree_sitter import Node, Tree
+
+from sage_code.languages import Language
+from sage_code.parse.borders import borders
+from sage_code.parse.comments import Leading, body_docstring
+from sage_code.parse.grammar import Match, matches, parse_tree
+from sage_code.values import Symbol
+
+# A file of 2 MB takes a third of a second; what needs ten times that is data or an attack on the grammar.
+BUDGET_S = 5.0
+SIGNATURE_CHARS = 300
+
+_CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "container"})
+_FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
+_SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"module"}
+_LOCAL_KINDS = frozenset({"variable", "constant", "field", "property"})
+_KIND_IN_CLASS = {"function": "method", "variable": "field"}
+
+# Lower-case words before a definition on its line lead its signature: `export default`, `const`, `typedef`.
+_MODIFIERS = re.compile(rb"\s*[a-z][a-z ]*$")
+_SIGNATURE_TAIL = re.compile(r"\s*(\{|:|=>|=|;|\bdo)$")
+# The parts of an owner's name that say nothing: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
+_OWNER = re.compile(r"[\w$.]+")
+_SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^this\b|\s+|^::")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What one file defines, and where it may be cut."""
+
+    symbols: tuple[Symbol, ...]  # by start_line, then the longer first
+    _tree: Tree
+    _lines: list[bytes]
+
+    def borders(self, start_line: int, end_line: int) -> list[int]:
+        """The lines in (start_line, end_line] where a piece may begin, ascending: see `parse.borders`."""
+        return borders(self._tree, self._lines, start_line, end_line)
+
+
+def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> ParsedFile | None:
+    """The symbols of `source` (valid UTF-8), or None when there is no query or the time limit passed."""
+    if not language.has_definitions:
+        return None
+    deadline = time.monotonic() + budget_s
+    tree = parse_tree(source, language, budget_s)
+    if tree is None:
+        return None
+    found = matches(tree, language, deadline - time.monotonic())
+    if time.monotonic() > deadline:
+        return None
+    lines = source.split(b"\n")
+    return ParsedFile(_Extraction(source, lines, language).run(found), tree, lines)
+
+
+class _Record(NamedTuple):
+    """A match in the order of the source: an enclosing node before what it encloses."""
+
+    start: int
+    minus_end: int
+    sequence: int
+    kind: str
+    node: Node
+    name: Node | None
+    captures: dict[str, list[Node]]
+
+
+class _Scope(NamedTuple):
+    end: int
+    prefix: str  # what a name inside is qualified with, the dot included
+    kind: str
+
+
+class _Extraction:
+    """One pass over the matches of one file."""
+
+    def __init__(self, source: bytes, lines: list[bytes], language: Language) -> None:
+        self.source = source
+        self.language = language
+        self.lines = lines
+        self.leading = Leading(lines, language)
+
+    def run(self, found: list[Match]) -> tuple[Symbol, ...]:
+        symbols: list[Symbol] = []
+        scopes: list[_Scope] = []
+        for record in self._ordered(found):
+            while scopes and scopes[-1].end <= record.start:
+                scopes.pop()
+            prefix, outer = (scopes[-1].prefix, scopes[-1].kind) if scopes else ("", "")
+            kind = record.kind
+            if record.name is None:
+                scopes.append(_Scope(-record.minus_end, prefix, kind))
+                continue
+            if kind in _LOCAL_KINDS and outer in _FUNCTION_LIKE:
+                continue
+            name = self._text(record.name).strip("\"'`")
+            owner = self._owner(record)
+            qualname = f"{prefix}{owner}{name}"
+            if kind in _SCOPES:
+                scopes.append(_Scope(-record.minus_end, f"{qualname}.", kind))
+            if kind == "container" or not name:
+                continue
+            if outer in _CLASS_LIKE:
+                kind = _KIND_IN_CLASS.get(kind, kind)
+            elif owner and kind == "function":
+                kind = "method"
+            if self.language.upper_is_constant and kind in ("variable", "field") and name.isupper():
+                kind = "constant"
+            symbols.append(self._symbol(kind, name, qualname, record))
+        symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
+        return tuple(symbols)
+
+    def _ordered(self, found: list[Match]) -> list[_Record]:
+        """The matches as records in source order, one definition per name; attributes are noted aside."""
+        records: list[_Record] = []
+        winner: dict[int, tuple[int, int]] = {}  # where a name starts: its pattern and its record
+        for sequence, (pattern, captures) in enumerate(found):
+            for role, nodes in captures.items():
+                node = nodes[0]
+                if role.startswith("definition."):
+                    kind = role[11:]
+                elif role in ("container", "local"):
+                    kind = role
+                elif role == "attribute":
+                    self.leading.note_attribute(node)
+                    continue
+                else:
+                    continue
+                name = captures["name"][0] if "name" in captures else None
+                record = _Record(node.start_byte, -node.end_byte, sequence, kind, node, name, captures)
+                if kind in ("container", "local"):
+                    records.append(record)
+                    break
+                if record.name is None:
+                    break
+                key = record.name.start_byte
+                if key not in winner:
+                    winner[key] = (pattern, len(records))
+                    records.append(record)
+                elif pattern < winner[key][0]:
+                    index = winner[key][1]
+                    winner[key] = (pattern, index)
+                    records[index] = record
+                break
+        records.sort(key=lambda record: record[:3])
+        return records
+
+    def _symbol(self, kind: str, name: str, qualname: str, record: _Record) -> Symbol:
+        node = record.node
+        assert record.name is not None
+        row, column = node.start_point
+        end_row, end_column = node.end_point
+        if end_column == 0 and end_row > row:
+            end_row -= 1  # the node took its line break along
+        first_row, doc = self.leading.above(row)
+        body = record.captures["body"][0] if "body" in record.captures else node.child_by_field_name("body")
+        if self.language.docstring_in_body and body is not None:
+            doc = body_docstring(self.source, body.start_byte) or doc
+        return Symbol(
+            kind=kind,
+            name=name,
+            qualname=qualname,
+            line=record.name.start_point[0] + 1,
+            start_line=first_row + 1,
+            end_line=end_row + 1,
+            signature=self._signature(kind, record.start, -record.minus_end, body, row, column),
+            docstring=doc,
+        )
+
+    def _signature(self, kind: str, start: int, end: int, body: Node | None, row: int, column: int) -> str:
+        if body is not None and body.start_byte > start:
+            end = body.start_byte
+        after = self.leading.after_attributes(start)
+        prefix = b""
+        if after != start:
+            start = after
+        elif column and _MODIFIERS.match(before := self.lines[row][:column]):
+            prefix = before
+        # Four bytes a character at most: a huge literal is not decoded to be thrown away.
+        text = (prefix + self.source[start : min(end, start + 4 * SIGNATURE_CHARS)]).decode("utf-8", "ignore")
+        if body is None and kind in _CLASS_LIKE:
+            text = text.partition("{")[0]
+        if any(marker in text for marker in self.language.line_comments):
+            text = self.leading.without_comments(text)
+        text = _SIGNATURE_TAIL.sub("", " ".join(text.split()))
+        return text if len(text) <= SIGNATURE_CHARS else text[: SIGNATURE_CHARS - 1] + "…"
+
+    def _owner(self, record: _Record) -> str:
+        if "scope" not in record.captures:
+            return ""
+        text = self._text(record.captures["scope"][0])
+        text = _SCOPE_NOISE.sub("", text).replace("::", ".").strip(".")
+        return f"{text}." if _OWNER.fullmatch(text) else ""
+
+    def _text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -1,0 +1,64 @@
+"""Parsers and compiled queries, made on first use and kept: one pair per language, thread and time limit.
+
+tree-sitter's newer progress callbacks crash the interpreter in the binding that Sage uses (0.25.2), so the
+time limits are the deprecated `timeout_micros`; this module is the only place that knows.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from functools import cache
+from pathlib import Path
+
+from tree_sitter import Language as Grammar
+from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+
+from sage_code.languages import Language
+from sage_code.paths import assets_dir
+
+Match = tuple[int, dict[str, list[Node]]]
+
+# A parser keeps state while it works: each thread has its own.
+_local = threading.local()
+
+
+def parse_tree(source: bytes, language: Language, limit_s: float) -> Tree | None:
+    """The syntax tree, or None when the time limit passed."""
+    parser = _parser(language, limit_s)
+    try:
+        return parser.parse(source)
+    except ValueError:  # "Parsing failed": how the binding reports a timeout
+        parser.reset()
+        return None
+
+
+def matches(tree: Tree, language: Language, limit_s: float) -> list[Match]:
+    """What the language's definitions query finds, as (pattern, captures); cut short at the time limit."""
+    cursor = QueryCursor(_query(language), timeout_micros=max(1, int(limit_s * 1e6)))
+    return cursor.matches(tree.root_node)
+
+
+def _parser(language: Language, limit_s: float) -> Parser:
+    parsers: dict[tuple[str, float], Parser] = _local.__dict__.setdefault("parsers", {})
+    key = (language.name, limit_s)
+    if key not in parsers:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            parsers[key] = Parser(_grammar(language), timeout_micros=max(1, int(limit_s * 1e6)))
+    return parsers[key]
+
+
+@cache
+def _grammar(language: Language) -> Grammar:
+    # Imported here: the pack costs 60 ms, and most of Sage's commands never parse.
+    from tree_sitter_language_pack import get_language
+
+    return get_language(language.grammar)  # type: ignore[arg-type]  # a name from our table, tested against the pack
+
+
+@cache
+def _query(language: Language) -> Query:
+    folder = Path(assets_dir("grammars"))
+    parts = [(folder / name / "definitions.scm").read_text("utf-8") for name in language.queries]
+    return Query(_grammar(language), "\n".join(parts))
