@@ -55,7 +55,7 @@ def _children(node: Node, lines: list[bytes], first: int, last: int) -> tuple[li
 
 
 def _is_rest(row: int, widest: Node | None, last: int) -> bool:
-    return widest is not None and widest.start_point[0] == row and widest.end_point[0] >= last - 1
+    return widest is not None and widest.start_point[0] >= row and widest.end_point[0] >= last - 1
 
 
 def _indent(lines: list[bytes], row: int) -> int:

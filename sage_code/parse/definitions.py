@@ -8,6 +8,7 @@ all languages happens here, in one pass over the matches in source order:
     @container + @name           gives its name to what it encloses, but is no symbol (Rust `impl`)
     @local                       an anonymous function: what is assigned inside is local
     @attribute                   decorators, annotations, `template <...>`: in the span, not in the signature
+    @declarator                  C's and C++'s declarators, instead of @name: see `parse.declarators`
     @body                        where the signature ends, if not at the node's own `body` field
 
 No step recurses over the tree or asks a node for its parent or sibling, which tree-sitter answers by walking
@@ -26,6 +27,7 @@ from tree_sitter import Node, Tree
 from sage_code.languages import Language
 from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring
+from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree
 from sage_code.values import Symbol
 
@@ -44,7 +46,10 @@ _MODIFIERS = re.compile(rb"\s*[a-z][a-z ]*$")
 _SIGNATURE_TAIL = re.compile(r"\s*(\{|:|=>|=|;|\bdo)$")
 # The parts of an owner's name that say nothing: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
 _OWNER = re.compile(r"[\w$.]+")
-_SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^this\b|\s+|^::")
+_SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^(this|self)\b|\s+|^::")
+# `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name.
+_TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+\b(?!::)")
+_ROLE = re.compile(r"definition\.|container$|local$|attribute$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ class _Record(NamedTuple):
 
 
 class _Scope(NamedTuple):
+    start: int
     end: int
     prefix: str  # what a name inside is qualified with, the dot included
     kind: str
@@ -106,20 +112,22 @@ class _Extraction:
         symbols: list[Symbol] = []
         scopes: list[_Scope] = []
         for record in self._ordered(found):
-            while scopes and scopes[-1].end <= record.start:
+            start, end, kind = record.start, -record.minus_end, record.kind
+            # Two names of one declaration have the same range: neighbours, not nested.
+            while scopes and (
+                scopes[-1].end <= start or (scopes[-1].start == start and scopes[-1].end == end)
+            ):
                 scopes.pop()
             prefix, outer = (scopes[-1].prefix, scopes[-1].kind) if scopes else ("", "")
-            kind = record.kind
             if record.name is None:
-                scopes.append(_Scope(-record.minus_end, prefix, kind))
+                scopes.append(_Scope(start, end, prefix, kind))
                 continue
-            if kind in _LOCAL_KINDS and outer in _FUNCTION_LIKE:
+            if outer in _FUNCTION_LIKE and kind in _LOCAL_KINDS:
                 continue
-            name = self._text(record.name).strip("\"'`")
-            owner = self._owner(record)
+            owner, name = self._name(record)
             qualname = f"{prefix}{owner}{name}"
             if kind in _SCOPES:
-                scopes.append(_Scope(-record.minus_end, f"{qualname}.", kind))
+                scopes.append(_Scope(start, end, f"{qualname}.", kind))
             if kind == "container" or not name:
                 continue
             if outer in _CLASS_LIKE:
@@ -136,35 +144,36 @@ class _Extraction:
         """The matches as records in source order, one definition per name; attributes are noted aside."""
         records: list[_Record] = []
         winner: dict[int, tuple[int, int]] = {}  # where a name starts: its pattern and its record
+        roles: dict[int, str] = {}  # each pattern has one capture that says what it is
         for sequence, (pattern, captures) in enumerate(found):
-            for role, nodes in captures.items():
-                node = nodes[0]
-                if role.startswith("definition."):
-                    kind = role[11:]
-                elif role in ("container", "local"):
-                    kind = role
-                elif role == "attribute":
-                    self.leading.note_attribute(node)
+            role = roles.get(pattern)
+            if role is None:
+                role = roles[pattern] = next(capture for capture in captures if _ROLE.match(capture))
+            node = captures[role][0]
+            if role == "attribute":
+                self.leading.note_attribute(node)
+                continue
+            name: Node | None = None
+            if "name" in captures:
+                name = captures["name"][0]
+            elif "declarator" in captures:
+                name = declared_name(captures["declarator"][0], role)
+                if name is None:
                     continue
-                else:
-                    continue
-                name = captures["name"][0] if "name" in captures else None
-                record = _Record(node.start_byte, -node.end_byte, sequence, kind, node, name, captures)
-                if kind in ("container", "local"):
-                    records.append(record)
-                    break
-                if record.name is None:
-                    break
-                key = record.name.start_byte
-                if key not in winner:
-                    winner[key] = (pattern, len(records))
-                    records.append(record)
-                elif pattern < winner[key][0]:
-                    index = winner[key][1]
-                    winner[key] = (pattern, index)
-                    records[index] = record
-                break
-        records.sort(key=lambda record: record[:3])
+            kind = role.removeprefix("definition.")
+            record = _Record(node.start_byte, -node.end_byte, sequence, kind, node, name, captures)
+            if name is None or kind == "container":
+                records.append(record)
+                continue
+            key = name.start_byte
+            if key not in winner:
+                winner[key] = (pattern, len(records))
+                records.append(record)
+            elif pattern < winner[key][0]:
+                index = winner[key][1]
+                winner[key] = (pattern, index)
+                records[index] = record
+        records.sort()
         return records
 
     def _symbol(self, kind: str, name: str, qualname: str, record: _Record) -> Symbol:
@@ -207,12 +216,22 @@ class _Extraction:
         text = _SIGNATURE_TAIL.sub("", " ".join(text.split()))
         return text if len(text) <= SIGNATURE_CHARS else text[: SIGNATURE_CHARS - 1] + "…"
 
-    def _owner(self, record: _Record) -> str:
-        if "scope" not in record.captures:
-            return ""
-        text = self._text(record.captures["scope"][0])
-        text = _SCOPE_NOISE.sub("", text).replace("::", ".").strip(".")
-        return f"{text}." if _OWNER.fullmatch(text) else ""
+    def _name(self, record: _Record) -> tuple[str, str]:
+        """The name and, with a dot, the owner that is written beside it."""
+        assert record.name is not None
+        name = self._text(record.name).strip("\"'`:")
+        if record.kind == "container":
+            found = _TYPE_NAME.search(name)
+            return "", found[0] if found else ""
+        owner = ""
+        if "scope" in record.captures:
+            owner = self._text(record.captures["scope"][0])
+        elif "::" in name or "(" in name:
+            owner, name = split_qualified(name)
+        if owner:
+            owner = _SCOPE_NOISE.sub("", owner).replace("::", ".").strip(".")
+            owner = f"{owner}." if _OWNER.fullmatch(owner) else ""
+        return owner, name
 
     def _text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -1,0 +1,29 @@
+; C, and what C++ shares with it. A declarator hides its name under pointers, arrays and parentheses:
+; @declarator leaves the descent to the code, which also tells prototypes from variables.
+
+(preproc_def name: (identifier) @name) @definition.constant
+(preproc_function_def name: (identifier) @name) @definition.macro
+
+(function_definition declarator: (_) @declarator) @definition.function
+
+(struct_specifier name: (_) @name body: (_)) @definition.struct
+(union_specifier name: (_) @name body: (_)) @definition.union
+(enum_specifier name: (_) @name body: (_)) @definition.enum
+(enumerator name: (identifier) @name) @definition.constant
+(field_declaration declarator: (_) @declarator) @definition.field
+
+(type_definition
+  type: (struct_specifier !name body: (_)) declarator: (type_identifier) @name) @definition.struct
+(type_definition
+  type: (union_specifier !name body: (_)) declarator: (type_identifier) @name) @definition.union
+(type_definition
+  type: (enum_specifier !name body: (_)) declarator: (type_identifier) @name) @definition.enum
+(type_definition declarator: (_) @declarator) @definition.type
+
+; Globals stand at the top, under a conditional, or in `extern "C" {` and `namespace {`.
+(translation_unit (declaration declarator: (_) @declarator) @definition.variable)
+(preproc_if (declaration declarator: (_) @declarator) @definition.variable)
+(preproc_ifdef (declaration declarator: (_) @declarator) @definition.variable)
+(preproc_elif (declaration declarator: (_) @declarator) @definition.variable)
+(preproc_else (declaration declarator: (_) @declarator) @definition.variable)
+(declaration_list (declaration declarator: (_) @declarator) @definition.variable)
