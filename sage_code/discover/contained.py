@@ -1,0 +1,72 @@
+"""Opening a file of the project and nothing else, although links and pipes may take its place meanwhile.
+
+Where the system has `openat` every step from the root downwards refuses links, which leaves no gap for a
+race. Elsewhere (Windows) the resolved path is compared instead.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# O_NONBLOCK: opening a pipe returns at once instead of waiting for a writer.
+_READ = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
+)  # fmt: skip
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_HAS_OPENAT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+class NotRegularError(OSError):
+    """What stands there is a pipe, a socket, a device or a folder."""
+
+
+def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
+    """At most `limit` bytes of the regular file `path` below `root`; OSError for anything else."""
+    with _opened(root, path) as descriptor:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotRegularError("not a regular file")
+        parts: list[bytes] = []
+        while limit > 0 and (part := os.read(descriptor, limit)):
+            parts.append(part)
+            limit -= len(part)
+        return b"".join(parts)
+
+
+@contextmanager
+def _opened(root: bytes, path: bytes) -> Iterator[int]:
+    descriptor = _open_by_steps(root, path) if _HAS_OPENAT else _open_resolved(root, path)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _open_by_steps(root: bytes, path: bytes) -> int:
+    *folders, name = _steps(path)
+    here = os.open(root, _FOLDER)
+    try:
+        for folder in folders:
+            below = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = below
+        return os.open(name, _READ, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _open_resolved(root: bytes, path: bytes) -> int:
+    wanted = os.path.join(os.path.realpath(root), *_steps(path))
+    if os.path.normcase(os.path.realpath(wanted)) != os.path.normcase(wanted):
+        raise PermissionError("a link leads elsewhere")
+    return os.open(wanted, _READ)
+
+
+def _steps(path: bytes) -> list[bytes]:
+    steps = path.split(b"/")
+    if any(step in (b"", b".", b"..") or (os.name == "nt" and set(step) & set(b"\\:")) for step in steps):
+        raise PermissionError("the path leaves the project")
+    return steps

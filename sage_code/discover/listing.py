@@ -1,0 +1,93 @@
+"""From a folder to the files that belong to the project.
+
+In a git checkout git decides, as it does for the user; without git, or when git fails, `.gitignore` files do.
+Either way one walk looks at the disk, so that what git believes about vanished files, links and foreign work
+trees never leads out of the root.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from sage_code.discover.contained import read_contained
+from sage_code.discover.gitfiles import Git
+from sage_code.discover.ignore import IgnoreFile
+from sage_code.discover.membership import ByGit, ByIgnoreFiles, Membership
+from sage_code.discover.rules import DEFAULT_RULES, GITIGNORE, MAX_IGNORE_BYTES, DiscoverRules
+from sage_code.discover.walk import Walk
+from sage_code.errors import UsageError
+from sage_code.values import SkippedFile, SourceFile
+
+
+def list_files(
+    root: str, rules: DiscoverRules = DEFAULT_RULES, *, explain_ignored: bool = False, use_git: bool = True
+) -> Iterator[SourceFile | SkippedFile]:
+    """The project's files in the order of their paths, and what was left out, with the reason.
+
+    Ignored files and folders are named only with `explain_ignored`, an ignored folder as one entry that ends
+    with a slash. `use_git=False` reads the ignore files even in a git checkout.
+    """
+    if not os.path.isdir(root):
+        raise UsageError(f"{root} is not a folder", "give the folder of a project")
+    top = os.fsencode(os.path.realpath(root)).replace(os.fsencode(os.sep), b"/").rstrip(b"/") + b"/"
+    git = Git() if use_git else None
+
+    def repository(absolute: bytes, path: bytes) -> Membership:
+        return _of_repository(git, absolute, path)
+
+    return Walk(top, rules, repository, explain_ignored).files(_of_root(git, top))
+
+
+def _of_repository(git: Git | None, folder: bytes, path: bytes) -> Membership:
+    """Who decides in a folder that has its own .git; `path` is the folder's, from the root."""
+    listed = git.files(folder, folder) if git else None
+    if listed is not None:
+        return ByGit.of(listed, path)
+    return ByIgnoreFiles(GITIGNORE.decode(), _exclude_file(folder))
+
+
+def _of_root(git: Git | None, root: bytes) -> Membership:
+    top = _work_tree(root)
+    if top is None:
+        return ByIgnoreFiles(GITIGNORE.decode())
+    # An empty answer below the top means that the repository around ignores the root: a project in a home
+    # folder kept in git, say. Whoever names the root wants its files.
+    listed = git.files(root, top) if git else None
+    if listed or (listed is not None and top == root):
+        return ByGit.of(listed, b"")
+    return ByIgnoreFiles(GITIGNORE.decode(), _rules_above(top, root))
+
+
+def _work_tree(folder: bytes) -> bytes | None:
+    """The nearest folder upwards that has a .git; all with a final slash."""
+    while not os.path.lexists(folder + b".git"):
+        parent = folder.rstrip(b"/").rpartition(b"/")[0] + b"/"
+        if parent == folder or len(parent) >= len(folder):
+            return None
+        folder = parent
+    return folder
+
+
+def _rules_above(top: bytes, root: bytes) -> IgnoreFile | None:
+    """The ignore files from the work tree's top to just above the root; none when they ignore the root."""
+    rules = _exclude_file(top)
+    folder = top
+    for name in root[len(top) :].split(b"/")[:-1]:
+        rules = IgnoreFile(_read(folder, GITIGNORE), folder, GITIGNORE.decode(), rules)
+        decision = rules.decide(folder + name, name, is_folder=True)
+        if decision and decision[0]:
+            return None
+        folder += name + b"/"
+    return rules
+
+
+def _exclude_file(top: bytes) -> IgnoreFile:
+    return IgnoreFile(_read(top, b".git/info/exclude"), top, ".git/info/exclude")
+
+
+def _read(folder: bytes, path: bytes) -> bytes:
+    try:
+        return read_contained(folder, path, MAX_IGNORE_BYTES)
+    except OSError:
+        return b""

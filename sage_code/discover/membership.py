@@ -1,0 +1,83 @@
+"""Who says which entries of a folder belong to the project: git when it can, ignore files otherwise.
+
+The walker asks for every entry it meets; both answers have the same shape, so it need not know who answers.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sage_code.discover.ignore import IgnoreFile
+
+
+class Membership(Protocol):
+    """The rules of one folder. Paths are bytes: `path` from the project's root, `absolute` from the disk's."""
+
+    def with_rules(self, absolute: bytes, content: Callable[[], bytes]) -> Membership:
+        """The rules of a folder below that has an ignore file of its own."""
+        ...
+
+    def why_not(self, path: bytes, absolute: bytes, name: bytes, is_folder: bool) -> str | None:
+        """Why this entry does not belong to the project; None when it does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByGit:
+    """What git listed: files, the folders on the way to them, submodules and nested repositories."""
+
+    members: frozenset[bytes]
+
+    @classmethod
+    def of(cls, listed: Iterable[bytes], prefix: bytes) -> ByGit:
+        """`listed` are git's paths, relative to the folder `prefix` (empty, or with a final slash)."""
+        members: set[bytes] = set()
+        for path in listed:
+            member = _key(prefix + path.rstrip(b"/"))  # a nested repository ends with a slash
+            while member and member not in members:
+                members.add(member)
+                member = member.rpartition(b"/")[0]
+        return cls(frozenset(members))
+
+    def with_rules(self, absolute: bytes, content: Callable[[], bytes]) -> ByGit:  # noqa: ARG002
+        """Git has read every ignore file already."""
+        return self
+
+    def why_not(self, path: bytes, absolute: bytes, name: bytes, is_folder: bool) -> str | None:  # noqa: ARG002
+        """Git keeps its reasons to itself."""
+        return None if _key(path) in self.members else "git"
+
+
+@dataclass(frozen=True, slots=True)
+class ByIgnoreFiles:
+    """Ignore files of one name, nested; the deeper one has the last word."""
+
+    file_name: str
+    rules: IgnoreFile | None = None
+
+    def with_rules(self, absolute: bytes, content: Callable[[], bytes]) -> ByIgnoreFiles:
+        """These rules and those that the folder brings along."""
+        return ByIgnoreFiles(self.file_name, IgnoreFile(content(), absolute, self.file_name, self.rules))
+
+    def why_not(self, path: bytes, absolute: bytes, name: bytes, is_folder: bool) -> str | None:  # noqa: ARG002
+        """The line that leaves this entry out."""
+        decision = self.rules.decide(absolute, name, is_folder) if self.rules else None
+        return decision[1] if decision and decision[0] else None
+
+
+def _same(path: bytes) -> bytes:
+    return path
+
+
+def _folded(path: bytes) -> bytes:
+    text = path.decode("utf-8", "surrogateescape")
+    return unicodedata.normalize("NFC", text).casefold().encode("utf-8", "surrogateescape")
+
+
+# Git's index and the disk may spell one name differently where the file system does not care about case or
+# composition; Sage compares as the file system does.
+_key = _folded if sys.platform in ("darwin", "win32") else _same

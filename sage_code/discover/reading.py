@@ -1,0 +1,51 @@
+"""From a file to its text, or to the reason why it has none. Never raises for what it finds on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+
+import xxhash
+
+from sage_code.discover.contained import NotRegularError, read_contained
+from sage_code.discover.decoding import decode
+from sage_code.discover.looks import is_generated, is_minified
+from sage_code.discover.rules import DEFAULT_RULES, DiscoverRules
+from sage_code.values import SkippedFile, SkipReason, SourceFile
+
+# What opening a link, or a path through one, is answered with when links are refused.
+_LINK_ERRORS = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A file's text. Lines end with `\\n` and nothing else; there are no lone surrogates and no NULs."""
+
+    text: str
+    data_hash: str  # xxh3_128 of the bytes on the disk, in hex
+    encoding: str  # a Python codec name
+
+
+def read_source(root: str, file: SourceFile, rules: DiscoverRules = DEFAULT_RULES) -> SourceText | SkippedFile:
+    """The text of a listed file. What changed since the listing (a link in its place, a file that grew) is
+    met with a reason, like everything else that is not source text."""
+    try:
+        data = read_contained(os.fsencode(root), file.path.encode(), rules.max_file_bytes + 1)
+    except NotRegularError:
+        return SkippedFile(file.path, SkipReason.NOT_A_FILE)
+    except OSError as error:
+        reason = SkipReason.SYMLINK if error.errno in _LINK_ERRORS else SkipReason.UNREADABLE
+        return SkippedFile(file.path, reason, error.strerror or str(error))
+    if not data:
+        return SkippedFile(file.path, SkipReason.EMPTY)
+    if len(data) > rules.max_file_bytes:
+        return SkippedFile(file.path, SkipReason.TOO_LARGE)
+    decoded = decode(data)
+    if decoded is None:
+        return SkippedFile(file.path, SkipReason.BINARY)
+    if is_minified(file.path, decoded.text):
+        return SkippedFile(file.path, SkipReason.MINIFIED)
+    if not rules.include_generated and is_generated(decoded.text):
+        return SkippedFile(file.path, SkipReason.GENERATED)
+    return SourceText(decoded.text, xxhash.xxh3_128_hexdigest(data), decoded.encoding)

@@ -1,0 +1,189 @@
+"""The walk over a project's folders: every entry once, in the order of its path, no link followed.
+
+Whether an entry belongs to the project is for a `Membership` to say; `.sageignore`, the user's own excludes
+and the built-in ones apply on top. The walk keeps its own stack: depth is limited by the disk alone.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sage_code.discover.contained import read_contained
+from sage_code.discover.filenames import reason_by_name
+from sage_code.discover.ignore import IgnoreFile
+from sage_code.discover.membership import ByIgnoreFiles, Membership
+from sage_code.discover.rules import (
+    CACHE_FOLDERS,
+    CACHE_MARKER,
+    CACHE_SIGNATURE,
+    GITIGNORE,
+    MAX_IGNORE_BYTES,
+    OWN_FOLDERS,
+    SAGEIGNORE,
+    VENV_MARKER,
+    DiscoverRules,
+)
+from sage_code.values import SkippedFile, SkipReason, SourceFile
+
+_JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
+
+# Asked for a folder (absolute, from the root) that has its own .git: who decides there?
+Repository = Callable[[bytes, bytes], Membership]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """An open folder: where it is, what is left to visit, and who decides about its entries."""
+
+    path: bytes  # from the root; empty, or with a final slash
+    entries: Iterator[os.DirEntry[bytes]]
+    members: Membership
+    sage: ByIgnoreFiles
+
+
+class Walk:
+    """One walk below `root`, an absolute path with a final slash."""
+
+    def __init__(
+        self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool
+    ) -> None:
+        self._root = root
+        self._rules = rules
+        self._repository = repository
+        self._explain = explain_ignored
+        excludes = "\n".join(rules.extra_excludes).encode("utf-8", "surrogateescape")
+        self._excludes = IgnoreFile(excludes, root, "exclude") if excludes else None
+
+    def files(self, members: Membership) -> Iterator[SourceFile | SkippedFile]:
+        """Every file that belongs to the project, and what was left out and why."""
+        stack: list[_Folder] = []
+        found: _Folder | SourceFile | SkippedFile | None = self._enter(b"", members, ByIgnoreFiles(SAGEIGNORE.decode()))
+        while True:
+            if isinstance(found, _Folder):
+                stack.append(found)
+            elif found:
+                yield found
+            while stack and (entry := next(stack[-1].entries, None)) is None:
+                stack.pop()
+            if not stack:
+                return
+            assert entry
+            found = self._visit(entry, stack[-1])
+
+    def _visit(self, entry: os.DirEntry[bytes], folder: _Folder) -> _Folder | SourceFile | SkippedFile | None:
+        name, is_folder = entry.name, _is_folder(entry)
+        path = folder.path + name
+        absolute = self._root + path
+        if name.lower() in OWN_FOLDERS:
+            return None
+        if is_folder and name in CACHE_FOLDERS:
+            return self._ignored(path + b"/", "built-in")
+        why = self._excluded(absolute, name, is_folder, folder)
+        if why is not None:
+            return self._ignored(path + b"/" * is_folder, why)
+        why = folder.members.why_not(path, absolute, name, is_folder)
+        if why is not None and not _is_overlooked(entry, absolute, is_folder):
+            return self._ignored(path + b"/" * is_folder, why)
+        return self._enter(path + b"/", folder.members, folder.sage) if is_folder else self._file(path, entry)
+
+    def _excluded(self, absolute: bytes, name: bytes, is_folder: bool, folder: _Folder) -> str | None:
+        """The line of the user's excludes or of a `.sageignore` that leaves this entry out."""
+        decision = self._excludes.decide(absolute, name, is_folder) if self._excludes else None
+        if decision:
+            return decision[1] if decision[0] else None
+        return folder.sage.why_not(b"", absolute, name, is_folder)
+
+    def _ignored(self, path: bytes, why: str) -> SkippedFile | None:
+        return SkippedFile(_shown(path), SkipReason.IGNORED, why) if self._explain else None
+
+    def _enter(self, path: bytes, members: Membership, sage: ByIgnoreFiles) -> _Folder | SkippedFile | None:
+        absolute = self._root + path
+        try:
+            path.decode()
+            with os.scandir(absolute) as scan:
+                entries = sorted(scan, key=_order)
+        except UnicodeDecodeError:
+            return SkippedFile(_shown(path), SkipReason.BAD_NAME)
+        except OSError as error:
+            return SkippedFile(_shown(path) or "./", SkipReason.UNREADABLE, error.strerror or str(error))
+        names = frozenset(entry.name for entry in entries)
+        if path and VENV_MARKER in names:
+            return self._ignored(path, VENV_MARKER.decode())
+        if path and CACHE_MARKER in names and self._read(path + CACHE_MARKER).startswith(CACHE_SIGNATURE):
+            return self._ignored(path, CACHE_MARKER.decode())
+        if path and b".git" in names:
+            members = self._repository(absolute, path)
+        if GITIGNORE in names:
+            members = members.with_rules(absolute, lambda: self._read(path + GITIGNORE))
+        if SAGEIGNORE in names:
+            sage = sage.with_rules(absolute, lambda: self._read(path + SAGEIGNORE))
+        return _Folder(path, iter(entries), members, sage)
+
+    def _read(self, path: bytes) -> bytes:
+        try:
+            return read_contained(self._root, path, MAX_IGNORE_BYTES)
+        except OSError:  # a link, a pipe or a file without permission rules nothing
+            return b""
+
+    def _file(self, path: bytes, entry: os.DirEntry[bytes]) -> SourceFile | SkippedFile | None:
+        try:
+            text = path.decode()
+            status = entry.stat(follow_symlinks=False)
+        except UnicodeDecodeError:
+            return SkippedFile(_shown(path), SkipReason.BAD_NAME)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return SkippedFile(_shown(path), SkipReason.UNREADABLE, error.strerror or str(error))
+        reason = self._reason(text, status)
+        return SkippedFile(text, reason) if reason else SourceFile(text, status.st_size, status.st_mtime_ns)
+
+    def _reason(self, path: str, status: os.stat_result) -> SkipReason | None:
+        if _is_link(status):
+            return SkipReason.SYMLINK
+        if not stat.S_ISREG(status.st_mode):
+            return SkipReason.NOT_A_FILE
+        if status.st_size == 0:
+            return SkipReason.EMPTY
+        by_name = reason_by_name(path.rpartition("/")[2])
+        if by_name and not (by_name is SkipReason.GENERATED and self._rules.include_generated):
+            return by_name
+        return SkipReason.TOO_LARGE if status.st_size > self._rules.max_file_bytes else None
+
+
+def _is_folder(entry: os.DirEntry[bytes]) -> bool:
+    try:
+        if os.name == "nt" and _is_link(entry.stat(follow_symlinks=False)):
+            return False
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False  # `_file` meets the same error and reports it
+
+
+def _is_link(status: os.stat_result) -> bool:
+    return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
+
+
+def _is_overlooked(entry: os.DirEntry[bytes], absolute: bytes, is_folder: bool) -> bool:
+    """Whether git passed this entry over for another reason than a rule: it names neither folders that it
+    cannot open nor empty ones, nor pipes and devices."""
+    if is_folder:
+        try:
+            with os.scandir(absolute) as scan:
+                return next(scan, None) is None
+        except OSError:
+            return True
+    return not entry.is_symlink() and not entry.is_file(follow_symlinks=False)
+
+
+def _order(entry: os.DirEntry[bytes]) -> bytes:
+    """Sorts a folder as the paths of its files sort: `a.py` stands before `a/b.py`."""
+    return entry.name + b"/" * _is_folder(entry)
+
+
+def _shown(path: bytes) -> str:
+    """A path for people: bytes that are not Unicode stand as `\\xff`."""
+    return path.decode("utf-8", "backslashreplace")
