@@ -7,10 +7,11 @@ getter alone says nothing to an embedding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sage_code.chunk.lines import MAX_CHARS, LineSpans, split_lines
+from sage_code.chunk.lines import MAX_CHARS, Borders, LineSpans, split_lines
+from sage_code.kinds import CHUNK_KIND
 from sage_code.values import Chunk, Symbol
 
 # Raised whenever the same file would give other chunks or symbols; it is part of every row's key.
@@ -25,32 +26,10 @@ _JOINED_CHARS = 750
 # A remainder such as a closing bracket is never worth a chunk of its own.
 _CRUMB_CHARS = 40
 
-CHUNK_KIND = {
-    "function": "function",
-    "macro": "function",
-    "method": "method",
-    "constructor": "method",
-    "property": "method",
-    "modifier": "method",
-    "class": "class",
-    "struct": "class",
-    "trait": "class",
-    "enum": "class",
-    "union": "class",
-    "contract": "class",
-    "library": "class",
-    "module": "class",
-    "namespace": "class",
-    "interface": "type",
-    "type": "type",
-    "constant": "constant",
-    "variable": "constant",
-    "field": "constant",
-    "event": "constant",
-    "error": "constant",
-}
 # Kinds that open a scope of their own; the rest are leaves inside the text around them.
-_BLOCK_KINDS = frozenset(kind for kind, chunk in CHUNK_KIND.items() if chunk in {"function", "method", "class", "type"})
+_BLOCK_KINDS = frozenset(
+    kind for kind, chunk in CHUNK_KIND.items() if chunk in {"function", "method", "class", "type"}
+)
 _CONTAINER_KINDS = frozenset({"class", "type"})
 
 
@@ -73,7 +52,7 @@ class _Piece:
     whole: bool  # a complete definition, as opposed to a part or a gap
 
 
-def chunk_text(text: str, symbols: Sequence[Symbol], borders: Callable[[int, int], Iterable[int]]) -> list[Chunk]:
+def chunk_text(text: str, symbols: Sequence[Symbol], borders: Borders) -> list[Chunk]:
     """The chunks of a parsed file, in the order of their lines."""
     spans = LineSpans(split_lines(text))
     if not spans.lines:
@@ -96,7 +75,7 @@ def chunk_plain(text: str) -> list[Chunk]:
         return []
     return [
         Chunk("fallback", "", "", start, end, "", "", spans.text(start, end))
-        for start, end in spans.cut(1, len(spans.lines), ())
+        for start, end in spans.cut(1, len(spans.lines), lambda _start, _end: ())
     ]
 
 
@@ -120,9 +99,7 @@ def _chunk(spans: LineSpans, piece: _Piece, symbols: tuple[Symbol, ...]) -> Chun
     )
 
 
-def _pieces(
-    spans: LineSpans, symbols: Sequence[Symbol], borders: Callable[[int, int], Iterable[int]]
-) -> list[_Piece]:
+def _pieces(spans: LineSpans, symbols: Sequence[Symbol], borders: Borders) -> list[_Piece]:
     pieces: list[_Piece] = []
     last = len(spans.lines)
     # Explicit stack instead of recursion: the nesting of foreign code is not ours to bound.
@@ -162,9 +139,7 @@ def _level(owner: Symbol | None, start: int, end: int, children: list[_Node]) ->
         yield _Piece(cursor, end, owner if cursor == start else None, owner, whole=False)
 
 
-def _append(
-    spans: LineSpans, pieces: list[_Piece], piece: _Piece, borders: Callable[[int, int], Iterable[int]]
-) -> None:
+def _append(spans: LineSpans, pieces: list[_Piece], piece: _Piece, borders: Borders) -> None:
     """Add a piece: joined to its predecessor when small, cut when oversized."""
     size = spans.size(piece.start, piece.end)
     if pieces and _joins(spans, pieces[-1], piece, size):
@@ -175,7 +150,7 @@ def _append(
     if size <= MAX_CHARS:
         pieces.append(piece)
         return
-    for start, end in spans.cut(piece.start, piece.end, borders(piece.start, piece.end)):
+    for start, end in spans.cut(piece.start, piece.end, borders):
         pieces.append(_Piece(start, end, piece.symbol, piece.owner, whole=False))
 
 
@@ -200,7 +175,7 @@ def _forest(symbols: Sequence[Symbol], last: int) -> list[_Node]:
     cursor = 1  # the first line that no closed sibling has claimed
     blocks = (symbol for symbol in symbols if symbol.kind in _BLOCK_KINDS)
     for symbol in sorted(blocks, key=lambda symbol: (symbol.start_line, -symbol.end_line)):
-        while open_nodes and open_nodes[-1].end < symbol.start_line:
+        while open_nodes and (open_nodes[-1].end < symbol.start_line or open_nodes[-1].end < symbol.end_line):
             cursor = max(cursor, open_nodes.pop().end + 1)
         start, end = max(symbol.start_line, cursor), min(symbol.end_line, last)
         parent = open_nodes[-1] if open_nodes else None

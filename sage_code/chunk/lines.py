@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import accumulate
+from collections.abc import Callable, Iterable
+from itertools import accumulate, chain
+
+# For a range of lines, the lines in it at which a piece may begin.
+Borders = Callable[[int, int], Iterable[int]]
 
 # A piece grows to about 250 tokens; what is longer is cut at statement borders.
 TARGET_CHARS = 1000
@@ -40,35 +43,39 @@ class LineSpans:
         """Whether the range holds nothing that could be looked for."""
         return not any(map(_has_word, self.lines[start - 1 : end]))
 
-    def cut(self, start: int, end: int, borders: Iterable[int]) -> list[tuple[int, int]]:
-        """`start` to `end` in pieces of about TARGET_CHARS, cut before one of `borders` where one is near.
+    def cut(self, start: int, end: int, borders: Borders) -> list[tuple[int, int]]:
+        """`start` to `end` in pieces of about TARGET_CHARS that begin at statement borders.
 
-        Without a border a blank line will do, and without that any line: no piece of several lines is larger
-        than MAX_CHARS.
+        `borders` gives one level of the syntax for a range; what is still too long is asked about again, and
+        where the syntax has no more to say, blank lines and then any line will do: no piece of several lines is
+        larger than MAX_CHARS.
         """
-        allowed = set(borders)
-        pieces = []
-        while self.size(start, end) > MAX_CHARS and start < end:
-            best, best_rank = start + 1, -1
-            for line in range(start + 1, end + 1):
-                taken = self.size(start, line - 1)
-                if taken > MAX_CHARS and best_rank >= 0:
-                    break
-                rank = self._rank(line, allowed) * 2 + (taken >= TARGET_CHARS // 2)
-                # Among equals the cut nearest below the target wins: later is better until the target is reached.
-                if rank > best_rank or (rank == best_rank and taken <= TARGET_CHARS):
-                    best, best_rank = line, rank
-                if taken > TARGET_CHARS and best_rank >= 4:
-                    break
-            pieces.append((start, best - 1))
-            start = best
-        pieces.append((start, end))
+        pieces: list[tuple[int, int]] = []
+        work = [(start, end)]
+        while work:
+            first, last = work.pop()
+            if first == last or self.size(first, last) <= MAX_CHARS:
+                pieces.append((first, last))
+                continue
+            cuts = [line for line in borders(first, last) if first < line <= last]
+            groups = self._pack(first, last, cuts or range(first + 1, last + 1), blank_ends=not cuts)
+            work.extend(reversed(groups))
         return pieces
 
-    def _rank(self, line: int, borders: set[int]) -> int:
-        if line in borders:
-            return 2
-        return 1 if not self.lines[line - 2].strip() else 0
+    def _pack(self, first: int, last: int, cuts: Iterable[int], *, blank_ends: bool) -> list[tuple[int, int]]:
+        """Neighbouring stretches between `cuts`, gathered up to about TARGET_CHARS."""
+        groups: list[tuple[int, int]] = []
+        start = before = first
+        for cut in chain(cuts, (last + 1,)):
+            # `before` to `cut` is the next stretch: would the group be too large with it?
+            grown = self.size(start, cut - 1)
+            ready = blank_ends and grown > TARGET_CHARS // 2 and not self.lines[before - 2].strip()
+            if before > start and (grown > TARGET_CHARS or ready):
+                groups.append((start, before - 1))
+                start = before
+            before = cut
+        groups.append((start, last))
+        return groups
 
 
 def _has_word(line: str) -> bool:

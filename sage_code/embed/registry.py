@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Origin: TypeAlias = Literal["built-in", "folder", "hub"]
 
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 # MB to download, from the model cards; only for the notice, so being a little off harms nobody.
 _SIZES_MB = {
     "codesage/codesage-small": 520,
@@ -76,6 +76,11 @@ def load_embedder(
     from sage_code.embed.hub import load_hub_model  # lazy: torch and sentence-transformers take seconds
 
     return load_hub_model(info, role, settings, notify)
+
+
+def stable_name(name: str) -> str | None:
+    """How the embedder behind a built-in name calls itself, without loading it; None when only loading tells."""
+    return "hashing" if name in BUILT_IN_MODELS else None
 
 
 def default_embedder() -> Embedder:

@@ -1,0 +1,41 @@
+"""One file from the disk to its chunks: read, detect the language, parse, cut. What a worker does all day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sage_code.chunk.chunker import chunk_plain, chunk_text
+from sage_code.discover import DiscoverRules, read_source
+from sage_code.languages import HEAD_BYTES, detect
+from sage_code.parse.definitions import BUDGET_S, parse
+from sage_code.values import Chunk, SkippedFile, SourceFile
+
+# Files that no table knows are still indexed as text, under this name.
+PLAIN_TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedFile:
+    """A file's content hash, language and chunks."""
+
+    file: SourceFile
+    content_hash: str
+    language: str
+    chunks: tuple[Chunk, ...]
+
+
+def chunk_file(
+    root: str, file: SourceFile, rules: DiscoverRules, *, budget_s: float = BUDGET_S, plain: bool = False
+) -> ChunkedFile | SkippedFile:
+    """Read and cut one file; `plain` leaves the grammar out, for a file that a grammar did not survive."""
+    source = read_source(root, file, rules)
+    if isinstance(source, SkippedFile):
+        return source
+    data = source.text.encode()
+    language = detect(file.path, data[:HEAD_BYTES])
+    parsed = parse(data, language, budget_s) if language is not None and not plain else None
+    if parsed is None:
+        chunks = chunk_plain(source.text)
+    else:
+        chunks = chunk_text(source.text, parsed.symbols, parsed.borders)
+    return ChunkedFile(file, source.data_hash, language.name if language else PLAIN_TEXT, tuple(chunks))

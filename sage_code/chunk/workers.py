@@ -1,0 +1,219 @@
+"""Chunk many files in several processes, in order, each file bounded in time.
+
+Parsing holds the interpreter's lock, so threads would not help; and a grammar may hang in native code, so a worker
+must be one that can be ended. Workers are plain child processes that speak length-prefixed JSON over their pipes:
+no pickle, nothing inherited, and no demand on the caller's `__main__`. A worker that stays silent for too long is
+killed and its file is cut by lines instead; the run goes on. Workers die with their parent: their input ends.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
+
+import orjson
+
+from sage_code.chunk.files import ChunkedFile, chunk_file
+from sage_code.discover import DiscoverRules
+from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol
+
+# Below this much source the start of a worker (about 150 ms) costs more than it brings.
+_MIN_BYTES_FOR_WORKERS = 400_000
+# Files a worker has before it; enough to keep it busy while the parent embeds and writes.
+_QUEUED_FILES = 24
+# Results that may wait for an earlier, slower file: bounds memory, keeps the order.
+_MAX_AHEAD = 256
+# Beyond the budget that the parser itself keeps: only native code that never returns gets here.
+_GRACE_S = 10.0
+
+Result = ChunkedFile | SkippedFile
+
+
+def chunk_files(
+    root: str, files: Iterable[SourceFile], rules: DiscoverRules, *, workers: int = 0, budget_s: float = 5.0
+) -> Iterator[Result]:
+    """The chunks of `files`, one result a file, in their order. `workers` 0 means as many as there are cores."""
+    queue = list(files)
+    count = workers or os.cpu_count() or 1
+    if sum(file.size for file in queue) < _MIN_BYTES_FOR_WORKERS or count < 1:
+        for file in queue:
+            yield chunk_file(root, file, rules, budget_s=budget_s)
+        return
+    pool = _Pool(root, rules, budget_s)
+    try:
+        yield from pool.run(queue, min(count, len(queue)))
+    finally:
+        pool.close()
+
+
+class _Worker:
+    """A child process and the files it has been given, oldest first."""
+
+    def __init__(self, root: str, rules: DiscoverRules, budget_s: float) -> None:
+        command = [sys.executable, "-P", "-m", "sage_code.chunk.workers"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        # Unbuffered: what `select` does not see must not lie in a buffer of ours.
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            env=environment,
+            start_new_session=True,
+        )
+        self.files: deque[tuple[int, SourceFile]] = deque()
+        self.heard = time.monotonic()
+        self.send({"root": root, "rules": rules, "budget_s": budget_s})
+
+    @property
+    def output(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def give(self, number: int, file: SourceFile) -> None:
+        if not self.files:
+            self.heard = time.monotonic()
+        self.files.append((number, file))
+        self.send(file)
+
+    def send(self, message: object) -> None:
+        assert self.process.stdin is not None
+        _write_message(self.process.stdin, message)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:  # what was still buffered for a dead worker
+                    pass
+
+
+class _Pool:
+    def __init__(self, root: str, rules: DiscoverRules, budget_s: float) -> None:
+        self._root, self._rules, self._budget_s = root, rules, budget_s
+        self._workers: list[_Worker] = []
+        self._selector = selectors.DefaultSelector()
+
+    def run(self, files: list[SourceFile], count: int) -> Iterator[Result]:
+        waiting = deque(enumerate(files))
+        ready: dict[int, Result] = {}
+        for _ in range(count):
+            self._start()
+        next_number = 0
+        while next_number < len(files):
+            self._feed(waiting, next_number)
+            self._collect(ready)
+            while next_number in ready:
+                yield ready.pop(next_number)
+                next_number += 1
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.end()
+        self._selector.close()
+
+    def _start(self) -> None:
+        worker = _Worker(self._root, self._rules, self._budget_s)
+        self._workers.append(worker)
+        self._selector.register(worker.output, selectors.EVENT_READ, worker)
+
+    def _feed(self, waiting: deque[tuple[int, SourceFile]], next_number: int) -> None:
+        for worker in sorted(self._workers, key=lambda worker: len(worker.files)):
+            while waiting and len(worker.files) < _QUEUED_FILES and waiting[0][0] < next_number + _MAX_AHEAD:
+                try:
+                    worker.give(*waiting.popleft())
+                except BrokenPipeError:  # it died; `_collect` notices and deals with its files
+                    break
+
+    def _collect(self, ready: dict[int, Result]) -> None:
+        limit = self._budget_s + _GRACE_S
+        for key, _ in self._selector.select(timeout=0.5):
+            worker: _Worker = key.data
+            message = _read_message(worker.output)
+            if message is None:
+                self._replace(worker, ready)
+                continue
+            worker.heard = time.monotonic()
+            number, file = worker.files.popleft()
+            ready[number] = _decode(file, message)
+        for worker in list(self._workers):
+            if worker.files and time.monotonic() - worker.heard > limit:
+                self._replace(worker, ready)
+
+    def _replace(self, worker: _Worker, ready: dict[int, Result]) -> None:
+        """End a worker that hangs or died: its oldest file is the culprit, the others go to a new one."""
+        self._selector.unregister(worker.output)
+        worker.end()
+        self._workers.remove(worker)
+        if worker.files:
+            number, file = worker.files.popleft()
+            ready[number] = chunk_file(self._root, file, self._rules, plain=True)
+        self._start()
+        for number, file in worker.files:
+            self._workers[-1].give(number, file)
+
+
+def _write_message(pipe: IO[bytes], message: object) -> None:
+    data = orjson.dumps(message)
+    pipe.write(len(data).to_bytes(4, "little") + data)
+    pipe.flush()
+
+
+def _read_message(pipe: IO[bytes]) -> Any | None:
+    """The next message, or None when the other side is gone."""
+    header = _read_exactly(pipe, 4)
+    data = _read_exactly(pipe, int.from_bytes(header, "little")) if header else b""
+    return orjson.loads(data) if data else None
+
+
+def _read_exactly(pipe: IO[bytes], size: int) -> bytes:
+    parts = []
+    while size:
+        part = pipe.read(size)
+        if not part:
+            return b""
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _encode(result: Result) -> object:
+    if isinstance(result, SkippedFile):
+        return [result.reason.value, result.detail]
+    return [result.content_hash, result.language, result.chunks]
+
+
+def _decode(file: SourceFile, message: list[Any]) -> Result:
+    if len(message) == 2:
+        return SkippedFile(file.path, SkipReason(message[0]), message[1])
+    content_hash, language, rows = message
+    for row in rows:
+        row["symbols"] = tuple(Symbol(**symbol) for symbol in row["symbols"])
+    chunks = tuple(Chunk(**row) for row in rows)
+    return ChunkedFile(file, content_hash, language, chunks)
+
+
+def _serve(read: IO[bytes], write: IO[bytes], work: Callable[..., Result]) -> None:
+    setup = _read_message(read)
+    if setup is None:
+        return
+    rules = DiscoverRules(
+        **{key: tuple(v) if isinstance(v, list) else v for key, v in setup["rules"].items()}
+    )
+    while (fields := _read_message(read)) is not None:
+        _write_message(
+            write, _encode(work(setup["root"], SourceFile(**fields), rules, budget_s=setup["budget_s"]))
+        )
+
+
+if __name__ == "__main__":
+    _serve(sys.stdin.buffer, sys.stdout.buffer, chunk_file)

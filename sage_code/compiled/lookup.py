@@ -1,0 +1,198 @@
+"""Find symbols by name in the compiled JSON files, without parsing them.
+
+A symbol file is valid JSON with one symbol a line, the lines sorted as bytes and each starting with the symbol's
+name; so a name is found by bisecting the mapped file. Only small standard modules are imported here: this is the
+path of `sage grep`.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+
+from sage_code.atomic import resolve
+from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.kinds import TABLES
+from sage_code.paths import compiled_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+LINE_START = b'{"name":"'
+# A reader that resolved a generation just before it was replaced may find its files gone; it looks again.
+_TRIES = 20
+# Names offered when nothing matches.
+_MAX_NEAREST = 5
+_SEPARATORS = ("::", "->", "#", "/")
+
+
+class SymbolFiles:
+    """The symbol files of one published generation, mapped."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        for _ in range(_TRIES):
+            self.folder = resolve(compiled_dir(root))
+            if self.folder is None:
+                break
+            try:
+                self._maps = {
+                    table: _SortedLines(os.path.join(self.folder, f"{table}.json")) for table in TABLES
+                }
+                return
+            except FileNotFoundError:
+                continue
+        if os.path.lexists(compiled_dir(root)):
+            raise IndexCorrupt(
+                f"the compiled index of {root} is incomplete",
+                "run `sage index`: it comes back from the store",
+            )
+        raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
+
+    def find(
+        self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
+    ) -> list[dict[str, Any]]:
+        """Symbols called `name`, by bare or qualified name (`Class.method`, `Class::method`)."""
+        wanted = normalise(name)
+        bare = wanted.rpartition(".")[2] or wanted
+        found = []
+        for lines in self._maps.values():
+            for line in lines.starting_with(bare, ignore_case=ignore_case, whole=not prefix):
+                symbol = _decode(line, lines.path)
+                if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
+                    found.append(symbol)
+        found.sort(key=lambda symbol: (symbol["name"] != bare, symbol["file"], symbol["line"]))
+        return found
+
+    def nearest(self, name: str) -> list[str]:
+        """Names that look like `name`, best first, for a miss."""
+        bare = normalise(name).rpartition(".")[2] or name
+        target = _grams(bare)
+        best: dict[str, float] = {}
+        for lines in self._maps.values():
+            for candidate in lines.names():
+                if abs(len(candidate) - len(bare)) > max(3, len(bare) // 2):
+                    continue
+                grams = _grams(candidate)
+                score = 2 * len(target & grams) / (len(target) + len(grams))
+                if score > 0.4:
+                    best[candidate] = score
+        return sorted(best, key=lambda candidate: (-best[candidate], candidate))[:_MAX_NEAREST]
+
+    def counts(self) -> dict[str, int]:
+        """Symbols in each file."""
+        return {table: lines.count() for table, lines in self._maps.items()}
+
+
+class _SortedLines:
+    """One mapped symbol file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with open(path, "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise _damaged(path)
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._start = self._map.find(b"\n") + 1
+        self._end = self._map.rfind(b"\n", 0, len(self._map) - 1) + 1
+        if self._start <= 0 or self._end < self._start:
+            raise _damaged(path)
+
+    def starting_with(self, name: str, *, ignore_case: bool, whole: bool) -> Iterator[bytes]:
+        """The lines of symbols whose name is `name`, or starts with it unless `whole`."""
+        key = (
+            LINE_START
+            + json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass")[1:-1]
+            + (b'"' if whole else b"")
+        )
+        if ignore_case:
+            yield from self._scan(key)
+            return
+        position = self._lower_bound(key)
+        while position < self._end:
+            end = self._map.find(b"\n", position)
+            line = self._map[position:end]
+            if not line.startswith(key):
+                return
+            yield line
+            position = end + 1
+
+    def _scan(self, key: bytes) -> Iterator[bytes]:
+        # Lower case has no order in the file, so every line is looked at, in C.
+        text = self._map[self._start : self._end]
+        lowered, wanted = text.lower(), b"\n" + key.decode().lower().encode()
+        if lowered.startswith(wanted[1:]):
+            yield text[: text.find(b"\n")]
+        position = lowered.find(wanted)
+        while position >= 0:
+            yield text[position + 1 : text.find(b"\n", position + 1)]
+            position = lowered.find(wanted, position + 1)
+
+    def _lower_bound(self, key: bytes) -> int:
+        """The offset of the first line that is not below `key`."""
+        low, high = self._start, self._end
+        while low < high:
+            middle = (low + high) // 2
+            start = self._map.rfind(b"\n", low, middle) + 1 or low
+            if self._map[start : start + len(key)] < key:
+                low = self._map.find(b"\n", middle) + 1
+            else:
+                high = start
+        return low
+
+    def names(self) -> Iterator[str]:
+        """Every distinct name, in order."""
+        before = b""
+        for line in self._map[self._start : self._end].split(b"\n"):
+            name = line[len(LINE_START) : line.find(b'","', len(LINE_START))]
+            if name and name != before:
+                before = name
+                yield name.decode("utf-8", "replace")
+
+    def count(self) -> int:
+        """Lines, which are symbols."""
+        return self._map[self._start : self._end].count(b"\n")
+
+
+def normalise(name: str) -> str:
+    """A name as typed (`Foo::bar`, `foo->bar()`, `Foo#bar`) in the dotted form of the index."""
+    name = name.strip().removesuffix("()")
+    for separator in _SEPARATORS:
+        # An operator method such as Ruby's `/` is a name, not a separator.
+        if name != separator:
+            name = name.replace(separator, ".")
+    return name
+
+
+def _matches(
+    symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None
+) -> bool:
+    if kind is not None and symbol["kind"] != kind:
+        return False
+    if "." not in wanted.strip("."):
+        return True
+    qualname = symbol["qualname"]
+    if ignore_case:
+        qualname, wanted = qualname.lower(), wanted.lower()
+    padded = f".{qualname}"
+    return f".{wanted}" in padded if prefix else padded.endswith(f".{wanted}")
+
+
+def _decode(line: bytes, path: str) -> dict[str, Any]:
+    try:
+        symbol: dict[str, Any] = json.loads(line.rstrip(b","))
+    except ValueError as error:
+        raise _damaged(path) from error
+    return symbol
+
+
+def _damaged(path: str) -> IndexCorrupt:
+    return IndexCorrupt(f"{path} is damaged", "run `sage index --full`: it comes back from the store")
+
+
+def _grams(name: str) -> set[str]:
+    padded = f"^{name.lower()}$"
+    return {padded[i : i + 2] for i in range(len(padded) - 1)}

@@ -1,0 +1,72 @@
+"""A file of named arrays that is mapped, not read: the container of a snapshot segment.
+
+Layout: an 8-byte magic, the length of a JSON header, the header (`{name: [dtype, shape, offset]}` plus free `meta`),
+then each array at a multiple of 64 bytes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from sage_code.errors import IndexCorrupt
+
+_MAGIC = b"SAGESEG1"
+_ALIGN = 64
+_HINT = "run `sage index --full`: it comes back from the store"
+# Arrays of objects would be unpickled; these are all the types we write.
+_DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
+
+
+def write_sections(path: str, meta: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the file in one pass."""
+    table: dict[str, list[object]] = {}
+    offset = 0
+    for name, array in arrays.items():
+        table[name] = [array.dtype.str, list(array.shape), offset]
+        offset += -(-array.nbytes // _ALIGN) * _ALIGN
+    header = orjson.dumps({"meta": dict(meta), "arrays": table})
+    header += b" " * (-(len(header) + 16) % _ALIGN)
+    with open(path, "wb") as file:
+        file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+        for array in arrays.values():
+            file.write(np.ascontiguousarray(array).data)
+            file.write(bytes(-array.nbytes % _ALIGN))
+
+
+def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header's `meta` and the arrays, as views of the mapped file."""
+    try:
+        with open(path, "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise ValueError("empty")
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if view[:8] != _MAGIC:
+            raise ValueError("not a segment")
+        length = int.from_bytes(view[8:16], "little")
+        header = orjson.loads(view[16 : 16 + length])
+        arrays = {}
+        for name, (dtype, shape, offset) in header["arrays"].items():
+            if dtype not in _DTYPES:
+                raise ValueError(f"unexpected type {dtype}")
+            count = int(np.prod(shape, dtype=np.int64))
+            array = np.frombuffer(view, dtype=dtype, count=count, offset=16 + length + offset)
+            arrays[name] = array.reshape(shape)
+        return header["meta"], arrays
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise IndexCorrupt(f"{path} is damaged: {error}", _HINT) from error
+
+
+def pack_strings(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Byte strings as (offsets, heap)."""
+    offsets = np.zeros(len(strings) + 1, dtype=np.uint64)
+    np.cumsum([len(string) for string in strings], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(strings), dtype=np.uint8)

@@ -1,0 +1,206 @@
+"""A segment of the search snapshot: chunk table, quantised vectors and postings of a set of files.
+
+Segments are immutable. A run that changed files writes one small segment and marks the old versions of those files
+dead in the older ones; when too many small ones have gathered they are written anew as one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.compiled.sections import pack_strings, read_sections, write_sections
+from sage_code.lexemes import lexemes
+from sage_code.store.rows import FileRows
+
+# History of the format: 1: first version; fields `body` and `head`.
+FORMAT = 1
+# Searched fields: the chunk's own text; and what it is called (path and qualified name).
+FIELDS = ("body", "head")
+_KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
+_KIND_NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
+_MAX_TF = 255
+
+
+class SegmentBuilder:
+    """Collects files and writes them as one segment."""
+
+    def __init__(self, model: str, dim: int) -> None:
+        self._model, self._dim = model, dim
+        self._fields = {field: _Postings() for field in FIELDS}
+        self._vectors: list[NDArray[np.int8]] = []
+        self._scales: list[NDArray[np.float32]] = []
+        self._table: list[tuple[int, int, int, int]] = []
+        self._names: list[bytes] = []
+        self._signatures: list[bytes] = []
+        self._paths: list[tuple[str, str, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def add(self, file: FileRows) -> None:
+        """Take the chunks of one file."""
+        number = len(self._paths)
+        self._paths.append((file.path, file.key, file.language))
+        head = lexemes(file.path)
+        body_postings, head_postings = self._fields["body"], self._fields["head"]
+        for chunk in file.chunks:
+            self._table.append((number, chunk.start_line, chunk.end_line, _KIND_NUMBER[chunk.kind]))
+            self._names.append(chunk.qualname.encode())
+            self._signatures.append(chunk.signature.encode())
+            body_postings.add(lexemes(chunk.text))
+            head_postings.add(head + lexemes(chunk.qualname) if chunk.qualname else head)
+        quantised, scales = quantise(file.vectors)
+        self._vectors.append(quantised)
+        self._scales.append(scales)
+
+    def write(self, path: str) -> None:
+        """Write the segment and forget the files."""
+        table = np.array(self._table, dtype=np.uint32).reshape(-1, 4)
+        languages = sorted({language for _, _, language in self._paths})
+        arrays: dict[str, NDArray[Any]] = {
+            "chunk_file": table[:, 0],
+            "chunk_start": table[:, 1],
+            "chunk_end": table[:, 2],
+            "chunk_kind": table[:, 3].astype(np.uint8),
+            "file_language": np.array(
+                [languages.index(language) for _, _, language in self._paths], np.uint16
+            ),
+            "vectors": np.concatenate([np.empty((0, self._dim), np.int8), *self._vectors]),
+            "scales": np.concatenate([np.empty(0, np.float32), *self._scales]),
+        }
+        strings = {
+            "names": self._names,
+            "signatures": self._signatures,
+            "paths": [path.encode() for path, _, _ in self._paths],
+            "keys": [key.encode() for _, key, _ in self._paths],
+        }
+        for name, values in strings.items():
+            arrays[f"{name}_at"], arrays[name] = pack_strings(values)
+        for field, postings in self._fields.items():
+            arrays.update({f"{field}_{name}": values for name, values in postings.arrays().items()})
+        meta = {
+            "format": FORMAT,
+            "model": self._model,
+            "dim": self._dim,
+            "chunks": len(table),
+            "files": len(self._paths),
+            "languages": languages,
+        }
+        write_sections(path, meta, arrays)
+
+
+class _Postings:
+    """Term frequencies of one field, gathered document by document."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+        self._flat = array("I")
+        self._lengths = array("I")
+
+    def add(self, terms: list[str]) -> None:
+        ids = self._ids
+        self._flat.extend([ids.setdefault(term, len(ids)) for term in terms])
+        self._lengths.append(len(terms))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Sorted terms, and for each its documents and counts, in the order of the documents."""
+        terms = sorted((term.encode("utf-8", "surrogatepass"), number) for term, number in self._ids.items())
+        rank = np.empty(len(terms), dtype=np.int64)
+        rank[[number for _, number in terms]] = np.arange(len(terms))
+        lengths = np.frombuffer(self._lengths, dtype=np.uint32) if self._lengths else np.empty(0, np.uint32)
+        flat = np.frombuffer(self._flat, dtype=np.uint32) if self._flat else np.empty(0, np.uint32)
+        documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+        pairs, counts = np.unique(rank[flat] * max(len(lengths), 1) + documents, return_counts=True)
+        term, document = np.divmod(pairs, max(len(lengths), 1))
+        starts = np.zeros(len(terms) + 1, dtype=np.uint64)
+        np.cumsum(np.bincount(term, minlength=len(terms)), out=starts[1:])
+        at, heap = pack_strings([text for text, _ in terms])
+        return {
+            "terms_at": at,
+            "terms": heap,
+            "starts": starts,
+            "docs": document.astype(np.uint32),
+            "tfs": np.minimum(counts, _MAX_TF).astype(np.uint8),
+            "lengths": lengths,
+        }
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A mapped segment; arrays are views of the file."""
+
+    meta: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def open(cls, path: str) -> Segment:
+        """Map the segment at `path`."""
+        meta, arrays = read_sections(path)
+        return cls(meta, arrays)
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Paths of the files, by number."""
+        return [text.decode() for text in self._strings("paths")]
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Store keys of the files, by number."""
+        return [text.decode() for text in self._strings("keys")]
+
+    def _strings(self, name: str) -> Iterator[bytes]:
+        heap, at = self.arrays[name].tobytes(), self.arrays[f"{name}_at"].tolist()
+        return (heap[start:end] for start, end in zip(at, at[1:], strict=False))
+
+    def string(self, name: str, number: int) -> str:
+        """One entry of a string column (`names`, `signatures`, `paths`)."""
+        start, end = self.arrays[f"{name}_at"][number : number + 2].tolist()
+        return self.arrays[name][start:end].tobytes().decode()
+
+    def chunks_outside(self, dead: set[int]) -> int:
+        """How many chunks belong to files that are not in `dead`."""
+        if not dead:
+            return int(self.meta["chunks"])
+        alive = np.ones(self.meta["files"], dtype=bool)
+        alive[list(dead)] = False
+        return int(alive[self.arrays["chunk_file"]].sum())
+
+    def kind(self, chunk: int) -> str:
+        """The kind of a chunk."""
+        return _KINDS[int(self.arrays["chunk_kind"][chunk])]
+
+    def language(self, chunk: int) -> str:
+        """The language of a chunk's file."""
+        file = int(self.arrays["chunk_file"][chunk])
+        language: str = self.meta["languages"][int(self.arrays["file_language"][file])]
+        return language
+
+    def postings(self, field: str, term: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """The documents that hold `term` in `field`, and how often."""
+        wanted = term.encode("utf-8", "surrogatepass")
+        at, heap = self.arrays[f"{field}_terms_at"], self.arrays[f"{field}_terms"]
+        low, high = 0, len(at) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if heap[int(at[middle]) : int(at[middle + 1])].tobytes() < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(at) - 1 or heap[int(at[low]) : int(at[low + 1])].tobytes() != wanted:
+            return np.empty(0, np.uint32), np.empty(0, np.uint8)
+        start, end = self.arrays[f"{field}_starts"][low : low + 2].tolist()
+        return self.arrays[f"{field}_docs"][start:end], self.arrays[f"{field}_tfs"][start:end]
+
+
+def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Rows as signed bytes with a scale each; the largest component becomes ±127."""
+    peaks = np.abs(vectors).max(axis=1, initial=0.0)
+    scales = (np.where(peaks > 0, peaks, 1.0) / 127.0).astype(np.float32)
+    return np.rint(vectors / scales[:, None]).astype(np.int8), scales

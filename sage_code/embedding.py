@@ -1,0 +1,70 @@
+"""Vectors for chunks: looked up by the hash of their text, and embedded only when nobody has before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.chunk.leads import embedded_text
+from sage_code.store.rows import FileRows, file_key, text_hash
+from sage_code.values import Chunk
+
+if TYPE_CHECKING:
+    from sage_code.chunk.files import ChunkedFile
+    from sage_code.embed.protocol import Embedder
+    from sage_code.store.lance import Store
+
+
+class VectorSource:
+    """Turns chunked files into rows, reusing the vectors that the store has.
+
+    `many` says that a whole project is coming: then the store's hashes are read once, instead of asking for each.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder, *, many: bool) -> None:
+        self._store, self._embedder = store, embedder
+        self._known: NDArray[np.uint64] | None = None
+        if store.count() == 0:
+            self._known = np.empty(0, dtype=np.uint64)
+        elif many:
+            self._known = store.hash_prefixes()
+        self.created = 0
+        self.reused = 0
+
+    def rows(self, files: Sequence[ChunkedFile]) -> list[FileRows]:
+        """The rows of `files`, every chunk with its vector."""
+        hashes = [tuple(text_hash(chunk) for chunk in file.chunks) for file in files]
+        chunk_of = {digest: chunk for file, part in zip(files, hashes, strict=True) for digest, chunk in zip(part, file.chunks, strict=True)}
+        known = self._store.vectors(self._likely(list(chunk_of)))
+        missing = [digest for digest in chunk_of if digest not in known]
+        known.update(zip(missing, self._embed([chunk_of[digest] for digest in missing]), strict=True))
+        self.created += len(missing)
+        self.reused += sum(map(len, hashes)) - len(missing)
+        return [
+            FileRows(
+                key=file_key(file.file.path, file.content_hash),
+                path=file.file.path,
+                language=file.language,
+                chunks=file.chunks,
+                text_hashes=part,
+                vectors=np.stack([known[digest] for digest in part]),
+            )
+            for file, part in zip(files, hashes, strict=True)
+        ]
+
+    def _likely(self, hashes: list[str]) -> list[str]:
+        """Those of `hashes` that are worth a look into the store."""
+        if self._known is None:
+            return hashes
+        if not len(self._known):
+            return []
+        from sage_code.store.lance import hash_prefixes
+
+        found = np.isin(hash_prefixes(hashes), self._known, assume_unique=False)
+        return [digest for digest, hit in zip(hashes, found, strict=True) if hit]
+
+    def _embed(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
+        return self._embedder.embed_code([embedded_text(chunk) for chunk in chunks])

@@ -1,0 +1,312 @@
+"""The pipeline: discover → diff → chunk → embed → store → compile → meta.
+
+A run takes the project's lock, does only what has changed, and replaces the manifest last. Killed at any moment it
+leaves the old index whole; whatever reached the store by then is found there by the next run and not embedded again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sage_code import manifest, registry
+from sage_code.compiled.lookup import SymbolFiles
+from sage_code.compiled.published import Generation, current
+from sage_code.discover import DiscoverRules, SourceText, list_files, read_source
+from sage_code.embed.registry import load_embedder, stable_name
+from sage_code.errors import IndexCorrupt, StoreError, UsageError
+from sage_code.locks import locked
+from sage_code.manifest import Diff, FileState, Manifest, SkipState
+from sage_code.paths import DOT_SAGE, codebase_dir
+from sage_code.progress import Progress, Silent
+from sage_code.settings import Settings
+from sage_code.values import SkippedFile, SourceFile
+
+if TYPE_CHECKING:
+    from sage_code.chunk.files import ChunkedFile
+    from sage_code.compiled.generation import GenerationWriter
+    from sage_code.embedding import VectorSource
+    from sage_code.store.lance import Store
+
+# Chunks that are embedded and committed together: the memory of a run, and what a killed run loses at most.
+_BATCH_CHUNKS = 4096
+# Up to this many changed files their vectors are asked for one by one, above the store's hashes are read once.
+_FEW_FILES = 64
+_GITIGNORE = "# Written by Sage: what can be made again is not for the repository.\ncodebase/\nlocal/\n"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """What a run did; the shape of `sage index --json`."""
+
+    project: str
+    root: str
+    files_indexed: int  # new or changed: cut and stored, or found in the store
+    files_unchanged: int
+    files_removed: int
+    files_skipped: int
+    chunks_created: int  # embedded in this run
+    chunks_reused: int  # of the indexed files, those whose vector was known
+    functions_compiled: int
+    classes_compiled: int
+    constants_compiled: int
+    languages: tuple[str, ...]
+    model: str
+    duration_ms: int
+
+
+def discover_rules(settings: Settings) -> DiscoverRules:
+    """What the settings say about which files belong to a project."""
+    return DiscoverRules(settings.max_file_bytes, tuple(settings.exclude), settings.include_generated)
+
+
+def index_project(
+    root: str, settings: Settings, *, full: bool = False, name: str | None = None, progress: Progress | None = None
+) -> IndexStats:
+    """Bring the index of the project at `root` up to date; `full` reads and cuts every file again."""
+    if not os.path.isdir(root):
+        raise UsageError(f"{root} is not a folder", "give the path of a project's folder")
+    run = _Run(root, settings, full=full, name=name, progress=progress or Silent())
+    try:
+        _prepare(root)
+        with locked(os.path.join(codebase_dir(root), "index.lock"), on_wait=run.say_waiting):
+            return run.go()
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            hint = "free some space and run `sage index` again; the last good index is untouched"
+            raise StoreError(f"no space left on the disk while indexing {root}", hint) from error
+        hint = "check that you may write there; the last good index is untouched"
+        raise StoreError(f"cannot write the index of {root}: {error}", hint) from error
+
+
+def _prepare(root: str) -> None:
+    """The project's `.sage/`, with what is derived kept out of version control."""
+    os.makedirs(codebase_dir(root), exist_ok=True)
+    ignore = os.path.join(root, DOT_SAGE, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="utf-8") as file:
+            file.write(_GITIGNORE)
+
+
+class _Run:
+    """One run over one project; its methods are the arrows of the pipeline."""
+
+    def __init__(self, root: str, settings: Settings, *, full: bool, name: str | None, progress: Progress) -> None:
+        self.root, self.settings, self.full, self.name = root, settings, full, name
+        self.progress = progress
+        self.rules = discover_rules(settings)
+        self.started, self.started_ns = time.monotonic(), time.time_ns()
+        self.states: dict[str, FileState] = {}
+        self.skipped: dict[str, SkipState] = {}
+        self.indexed = 0
+        self.reused = 0  # chunks of indexed files that came from the store with their vectors
+
+    def say_waiting(self) -> None:
+        self.progress.note(f"another process is indexing {self.root}; waiting for it")
+
+    def go(self) -> IndexStats:
+        old = self._old_manifest()
+        self.progress.stage("looking for changes")
+        changes = manifest.diff(list_files(self.root, self.rules), None if self.full else old)
+        changes = self._confirm(changes, old)
+        self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
+        base = self._usable_base(old)
+        if old is not None and base is not None and not changes.suspects and not changes.removed:
+            return self._nothing_to_do(old, changes)
+        return self._update(old, base, changes)
+
+    # -- what has changed ---------------------------------------------------------------------------------------
+
+    def _old_manifest(self) -> Manifest | None:
+        try:
+            return manifest.load(self.root)
+        except IndexCorrupt as error:
+            self.progress.note(f"{error.message}; making it anew")
+            return None
+
+    def _confirm(self, changes: Diff, old: Manifest | None) -> Diff:
+        """Take back the suspects whose content is what it was: only their time stamp moved."""
+        if old is None or self.full:
+            return changes
+        suspects = []
+        for file in changes.suspects:
+            state = old.files.get(file.path)
+            source = read_source(self.root, file, self.rules) if state is not None else None
+            if state is not None and isinstance(source, SourceText) and source.data_hash == state.content_hash:
+                changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=self._stamp(file))
+            else:
+                suspects.append(file)
+        return replace(changes, suspects=suspects)
+
+    def _stamp(self, file: SourceFile) -> int:
+        return manifest.trusted_mtime(file, self.started_ns)
+
+    def _usable_base(self, old: Manifest | None) -> Generation | None:
+        """The published generation, when the manifest speaks of it and its vectors are the wanted model's."""
+        if old is None or self.full:
+            return None
+        setting = self.settings.code_embedding_model
+        wanted = stable_name(setting)
+        if (old.model != wanted) if wanted else (old.model_setting != setting):
+            self.progress.note(f"the embedding model was {old.model}, now it is {setting}: embedding anew")
+            return None
+        base = current(self.root)
+        if base is None or old.store_uri != self.settings.store_uri:
+            return None
+        return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
+
+    def _nothing_to_do(self, old: Manifest, changes: Diff) -> IndexStats:
+        project = self.name or old.project
+        if (old.files, old.skipped, old.project) != (self.states, self.skipped, project):
+            replace(old, project=project, files=self.states, skipped=self.skipped).save(self.root)
+        return self._stats(project, old.model, changes, SymbolFiles(self.root).counts())
+
+    # -- bringing it up to date -----------------------------------------------------------------------------------
+
+    def _update(self, old: Manifest | None, base: Generation | None, changes: Diff) -> IndexStats:
+        # Heavy: NumPy, the model and LanceDB (seconds). Only a run that has work comes here.
+        from sage_code.compiled.generation import GenerationWriter
+        from sage_code.embedding import VectorSource
+        from sage_code.store.lance import Store, store_uri, use_lock
+
+        self.progress.stage("loading the model")
+        setting = self.settings.code_embedding_model
+        embedder = load_embedder(setting, "code", self.settings, self.progress.note)
+        uri = store_uri(self.settings.store_uri)
+        with locked(use_lock(uri), shared=True):
+            store = Store(uri, embedder.name, embedder.dim)
+            changed = {*changes.removed, *(file.path for file in changes.suspects)} if base else set()
+            with GenerationWriter(self.root, embedder.name, embedder.dim, base, changed) as writer:
+                fresh = self._compile_stored(store, writer, base, changes)
+                vectors = VectorSource(store, embedder, many=len(fresh) > _FEW_FILES)
+                self._compile_fresh(store, writer, vectors, fresh)
+                self._consolidate(store, writer)
+                self.progress.stage("publishing")
+                counts = writer.publish()
+        project = self.name or (old.project if old else os.path.basename(self.root) or self.root)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        remote = self.settings.store_uri
+        Manifest(project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped).save(
+            self.root
+        )
+        chunks = sum(state.chunks for state in self.states.values())
+        registry.record(
+            registry.ProjectEntry(
+                self.root, project, embedder.name, embedder.dim, remote, len(self.states), chunks, now
+            )
+        )
+        return self._stats(project, embedder.name, changes, counts, vectors)
+
+    def _compile_stored(
+        self, store: Store, writer: GenerationWriter, base: Generation | None, changes: Diff
+    ) -> list[SourceFile]:
+        """Compile what the store has already: earlier runs, other branches, other worktrees. Gives back the rest."""
+        if self.full or store.count() == 0:
+            unchanged = [SourceFile(path, state.size, state.mtime_ns) for path, state in changes.unchanged.items()]
+            return changes.suspects + ([] if base else unchanged)
+        wanted = self._keys(changes.suspects)
+        if base is None:
+            for path, state in changes.unchanged.items():
+                wanted[state.key] = (SourceFile(path, state.size, state.mtime_ns), state.content_hash)
+        self.progress.stage("reading what is known", len(wanted))
+        present = store.existing(list(wanted))
+        for rows in store.read([key for key in wanted if key in present]):
+            file, content_hash = wanted.pop(rows.key)
+            writer.add(rows)
+            self.reused += len(rows.chunks) if file.path not in self.states else 0
+            self._keep(file, content_hash, rows.key, len(rows.chunks), rows.language)
+            self.progress.advance()
+        return [file for file, _ in wanted.values()]
+
+    def _keys(self, files: Sequence[SourceFile]) -> dict[str, tuple[SourceFile, str]]:
+        """Files by the key that their content gives them; unreadable and unwanted ones are noted as skipped."""
+        from sage_code.store.rows import file_key
+
+        keys = {}
+        for file in files:
+            source = read_source(self.root, file, self.rules)
+            if isinstance(source, SkippedFile):
+                self._skip(file, source)
+            else:
+                keys[file_key(file.path, source.data_hash)] = (file, source.data_hash)
+        return keys
+
+    def _compile_fresh(
+        self, store: Store, writer: GenerationWriter, vectors: VectorSource, fresh: Sequence[SourceFile]
+    ) -> None:
+        """Cut, embed, store and compile what nobody has seen before."""
+        self.progress.stage("indexing", len(fresh))
+        for batch in self._batches(fresh):
+            rows = vectors.rows(batch)
+            store.add(rows)
+            for chunked, file in zip(batch, rows, strict=True):
+                writer.add(file)
+                self._keep(chunked.file, chunked.content_hash, file.key, len(file.chunks), file.language)
+
+    def _batches(self, files: Sequence[SourceFile]) -> Iterator[list[ChunkedFile]]:
+        from sage_code.chunk.workers import chunk_files
+
+        workers, budget_s = self.settings.index_workers, self.settings.parse_timeout_s
+        batch: list[ChunkedFile] = []
+        chunks = 0
+        for file, result in zip(files, chunk_files(self.root, files, self.rules, workers=workers, budget_s=budget_s)):
+            if isinstance(result, SkippedFile):
+                self._skip(file, result)
+            elif result.chunks:
+                batch.append(result)
+                chunks += len(result.chunks)
+            if chunks >= _BATCH_CHUNKS:
+                yield batch
+                batch, chunks = [], 0
+            self.progress.advance()
+        if batch:
+            yield batch
+
+    def _consolidate(self, store: Store, writer: GenerationWriter) -> None:
+        """Write crowded small segments anew as one, from the store."""
+        keys = writer.crowded()
+        if not keys:
+            return
+        if len(store.existing(keys)) < len(keys):
+            writer.keep_crowded()
+            return
+        for rows in store.read(keys):
+            writer.add(rows, symbols=False)
+
+    # -- what is remembered -----------------------------------------------------------------------------------------
+
+    def _keep(self, file: SourceFile, content_hash: str, key: str, chunks: int, language: str) -> None:
+        known = self.states.get(file.path)
+        mtime_ns = known.mtime_ns if known else self._stamp(file)
+        if known is None:
+            self.indexed += 1
+        self.states[file.path] = FileState(file.size, mtime_ns, content_hash, key, chunks, language)
+
+    def _skip(self, file: SourceFile, skipped: SkippedFile) -> None:
+        self.states.pop(file.path, None)
+        self.skipped[file.path] = SkipState(file.size, self._stamp(file), skipped.reason.value, skipped.detail)
+
+    def _stats(
+        self, project: str, model: str, changes: Diff, counts: dict[str, int], vectors: VectorSource | None = None
+    ) -> IndexStats:
+        return IndexStats(
+            project=project,
+            root=self.root,
+            files_indexed=self.indexed,
+            files_unchanged=len(self.states) - self.indexed,
+            files_removed=len(changes.removed),
+            files_skipped=len(changes.passed_over) + len(self.skipped),
+            chunks_created=vectors.created if vectors else 0,
+            chunks_reused=self.reused + (vectors.reused if vectors else 0),
+            functions_compiled=counts["functions"],
+            classes_compiled=counts["classes"],
+            constants_compiled=counts["constants"],
+            languages=tuple(sorted({state.language for state in self.states.values()})),
+            model=model,
+            duration_ms=round((time.monotonic() - self.started) * 1000),
+        )

@@ -1,0 +1,169 @@
+"""`index_meta.json`: what a project's index was made from, file by file.
+
+It is replaced atomically and only after the rows are in the store and the compiled files are published, so what it
+says is true at every moment. Losing it costs a re-reading of the files, never an embedding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from sage_code.atomic import write_bytes
+from sage_code.errors import FormatTooNew, IndexCorrupt
+from sage_code.paths import manifest_path
+from sage_code.values import SkippedFile, SkipReason, SourceFile
+
+# History of the format: 1: first version.
+FORMAT = 1
+# A file written this shortly before it was read may be written again without its time stamp moving.
+_RACY_NS = 2_000_000_000
+
+
+class FileState(NamedTuple):
+    """One indexed file; `mtime_ns` is 0 when the time stamp cannot be trusted yet."""
+
+    size: int
+    mtime_ns: int
+    content_hash: str
+    key: str
+    chunks: int
+    language: str
+
+
+class SkipState(NamedTuple):
+    """One file that was read and left out: it is not read again until it changes."""
+
+    size: int
+    mtime_ns: int
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The state of an index."""
+
+    project: str
+    model_setting: str  # as configured, e.g. `bundled`
+    model: str  # as the embedder names itself
+    dim: int
+    store_uri: str
+    generation: str  # of the compiled files that belong to this state
+    indexed_at: str
+    files: dict[str, FileState] = field(default_factory=dict)
+    skipped: dict[str, SkipState] = field(default_factory=dict)
+
+    def save(self, root: str) -> None:
+        """Replace the project's manifest."""
+        data = {
+            "format": FORMAT,
+            "project": self.project,
+            "root": root,
+            "model_setting": self.model_setting,
+            "model": self.model,
+            "dim": self.dim,
+            "store_uri": self.store_uri,
+            "generation": self.generation,
+            "indexed_at": self.indexed_at,
+            "files": {path: tuple(state) for path, state in self.files.items()},
+            "skipped": {path: tuple(state) for path, state in self.skipped.items()},
+        }
+        write_bytes(manifest_path(root), orjson.dumps(data))
+
+
+def load(root: str) -> Manifest | None:
+    """The project's manifest, None when there is none; damaged or too new is an error that says which."""
+    path = manifest_path(root)
+    try:
+        with open(path, "rb") as file:
+            data = orjson.loads(file.read())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _damaged(path, str(error)) from error
+    return _from_json(path, data)
+
+
+def _from_json(path: str, data: Any) -> Manifest:
+    if not isinstance(data, dict) or not isinstance(data.get("format"), int):
+        raise _damaged(path, "it holds no format number")
+    if data["format"] > FORMAT:
+        raise FormatTooNew(
+            f"{path} was written by a newer Sage (format {data['format']}, this one reads {FORMAT})",
+            "upgrade sage-code, or delete that file to start over; nothing was changed",
+        )
+    try:
+        return Manifest(
+            project=str(data["project"]),
+            model_setting=str(data["model_setting"]),
+            model=str(data["model"]),
+            dim=int(data["dim"]),
+            store_uri=str(data["store_uri"]),
+            generation=str(data["generation"]),
+            indexed_at=str(data["indexed_at"]),
+            files={name: FileState(*state) for name, state in data["files"].items()},
+            skipped={name: SkipState(*state) for name, state in data["skipped"].items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(path, f"unexpected shape ({error})") from error
+
+
+def _damaged(path: str, why: str) -> IndexCorrupt:
+    return IndexCorrupt(
+        f"{path} is damaged: {why}", "run `sage index`: it is made anew, and nothing already embedded is embedded again"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What moved between the last index and the folder as it is."""
+
+    unchanged: dict[str, FileState]
+    suspects: list[SourceFile]  # new, or size or time moved: their content decides
+    removed: list[str]
+    skipped: dict[str, SkipState]  # still as they were when they were skipped
+    passed_over: list[SkippedFile]  # skipped without reading, this time
+
+
+def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Diff:
+    """Compare a listing with the last index by size and time alone."""
+    files = old.files if old else {}
+    skips = old.skipped if old else {}
+    result = Diff({}, [], [], {}, [])
+    for item in listing:
+        if isinstance(item, SkippedFile):
+            result.passed_over.append(item)
+            continue
+        stamp = (item.size, item.mtime_ns)
+        state = files.get(item.path)
+        if state is not None and (state.size, state.mtime_ns) == stamp:
+            result.unchanged[item.path] = state
+            continue
+        skip = skips.get(item.path)
+        if skip is not None and (skip.size, skip.mtime_ns) == stamp:
+            result.skipped[item.path] = skip
+            continue
+        result.suspects.append(item)
+    seen = result.unchanged.keys() | {file.path for file in result.suspects}
+    result.removed.extend(path for path in files if path not in seen)
+    return result
+
+
+def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:
+    """The time stamp to remember: 0 when the file could still change without moving it."""
+    return file.mtime_ns if file.mtime_ns < read_at_ns - _RACY_NS else 0
+
+
+def skip_states(states: dict[str, SkipState]) -> list[SkippedFile]:
+    """Remembered skips in the form that everything else uses."""
+    return [SkippedFile(path, SkipReason(state.reason), state.detail) for path, state in states.items()]
+
+
+def exists(root: str) -> bool:
+    """Whether the project has an index at all."""
+    return os.path.exists(manifest_path(root))

@@ -1,0 +1,73 @@
+"""The projects this user has indexed: `index_meta.json` in Sage's home, one entry a root.
+
+It is a convenience (`sage projects`, cleaning up the store, searching everywhere); each project's own manifest is the
+truth, and a lost registry fills itself again as projects are indexed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from sage_code.atomic import PRIVATE_FILE, write_bytes
+from sage_code.locks import locked
+from sage_code.paths import sage_home
+
+# History of the format: 1: first version.
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectEntry:
+    """One indexed project."""
+
+    root: str
+    name: str
+    model: str
+    dim: int
+    store_uri: str
+    files: int
+    chunks: int
+    indexed_at: str
+
+
+def _path() -> str:
+    return os.path.join(sage_home(), "codebase", "index_meta.json")
+
+
+def projects() -> list[ProjectEntry]:
+    """Every registered project, by root; a damaged registry counts as empty."""
+    try:
+        with open(_path(), "rb") as file:
+            rows = orjson.loads(file.read())["projects"]
+        return [ProjectEntry(**row) for row in sorted(rows, key=lambda row: row["root"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def record(entry: ProjectEntry) -> None:
+    """Add or replace one project."""
+    with _changing():
+        _save([*(known for known in projects() if known.root != entry.root), entry])
+
+
+def forget(root: str) -> bool:
+    """Remove one project; False when it was not there."""
+    with _changing():
+        known = projects()
+        kept = [entry for entry in known if entry.root != root]
+        if len(kept) < len(known):
+            _save(kept)
+        return len(kept) < len(known)
+
+
+def _save(entries: list[ProjectEntry]) -> None:
+    rows = [asdict(entry) for entry in entries]
+    write_bytes(_path(), orjson.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
+
+
+def _changing() -> AbstractContextManager[None]:
+    return locked(f"{_path()}.lock")
