@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import Any
 
 from sage_code.embed import model_folder
@@ -62,6 +63,8 @@ def _download(info: ModelInfo, revision: str | None, small: list[str], notify: N
         megabytes = round(weights / 1e6) or info.download_mb
         size = f"{megabytes} MB" if megabytes else "size unknown"
         notify(f"Downloading the embedding model {info.name} ({size}); this happens only once.")
+    if not sys.stderr.isatty():
+        _library("huggingface_hub.utils").disable_progress_bars()
     # Asked for by branch and not by commit, so that the cache remembers what the branch meant.
     return _snapshot(info.name, revision, small + _WEIGHTS)
 

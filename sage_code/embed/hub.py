@@ -6,6 +6,7 @@ that code: a hub model at a commit, a folder with the fingerprint of its Python 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
@@ -124,6 +125,8 @@ def _locate(info: ModelInfo, revision: str | None, notify: Notify | None) -> tup
 def _load(folder: str, name: str, **options: Any) -> Any:
     from sentence_transformers import SentenceTransformer  # lazy: takes seconds, comes with the extra
 
+    # Loading takes a second; a bar for it, even into log files, says nothing.
+    importlib.import_module("transformers.utils.logging").disable_progress_bar()
     try:
         return SentenceTransformer(
             folder, local_files_only=True, model_kwargs={"use_safetensors": True}, **options

@@ -38,9 +38,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("tiny")
-    vocabulary = {
-        w: i for i, w in enumerate(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", ":", *WORDS]))
-    }
+    vocabulary = {w: i for i, w in enumerate(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", ":", *WORDS]))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
@@ -119,9 +117,7 @@ def test_vectors_are_shortened_only_for_models_made_for_it(tiny_model: Path, tmp
         load_embedder(str(tiny_model), "code", settings)
 
 
-def test_codesage_v1_ends_its_texts(
-    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_codesage_v1_ends_its_texts(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sentence_transformers
 
     seen: dict[str, object] = {}
@@ -192,9 +188,7 @@ def test_own_code_runs_only_for_a_folder_that_is_trusted_as_it_is(
         load_embedder(str(model), "code", trusting)
 
 
-@pytest.mark.parametrize(
-    "kind", ["own_model.Own", "os.system", "sentence_transformers.models.WordEmbeddings"]
-)
+@pytest.mark.parametrize("kind", ["own_model.Own", "os.system", "sentence_transformers.models.WordEmbeddings"])
 def test_modules_json_cannot_name_any_class(model: Path, kind: str) -> None:
     mark = _give_code(model)
     (model / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": kind}]))
@@ -314,9 +308,7 @@ def test_untrusted_code_is_refused_before_the_weights_come(hub: type[_Hub]) -> N
     assert not mark.exists()
 
 
-def test_trusted_code_runs_at_its_commit(
-    hub: type[_Hub], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trusted_code_runs_at_its_commit(hub: type[_Hub], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     mark = _give_code(hub.folder)
     embedder = load_embedder("acme/tiny", "code", Settings(trusted_models=(f"acme/tiny@{COMMIT}",)))
