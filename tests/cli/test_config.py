@@ -1,0 +1,123 @@
+"""`sage config` as a person or a script meets it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sage_cli.config_commands import app
+from sage_code.errors import ConfigError, UsageError
+from sage_code.settings import TABLE, load_settings
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_set_get_list_and_reset_round_trip(project: Path, sage_home: Path) -> None:
+    assert "recall_threshold = 0.5" in _run("set", "recall_threshold", "0.5").stdout
+    assert (sage_home / "tuning.yaml").read_text() == "recall_threshold: 0.5\n"
+    assert _run("get", "recall_threshold").stdout == "0.5\n"
+    assert f"recall_threshold\t0.5\tuser\t{sage_home}/tuning.yaml:1\n" in _run("list").stdout
+    assert "reset recall_threshold" in _run("reset").stdout
+    assert _run("get", "recall_threshold").stdout == "0.7\n"
+
+
+def test_a_project_setting_is_found_from_any_folder_in_it(project: Path, sage_home: Path) -> None:
+    _run("set", "exclude", "vendor/,*.min.js", "--project", "--path", "src")
+    assert (project / ".sage" / "tuning.yaml").read_text() == "exclude: [vendor/, '*.min.js']\n"
+    assert _run("get", "exclude", "--path", "src").stdout == "vendor/,*.min.js\n"
+    assert not (sage_home / "tuning.yaml").exists()
+    _run("reset", "exclude", "--project")
+    assert _run("get", "exclude").stdout == "\n"
+
+
+def test_json_says_everything(project: Path) -> None:
+    _run("set", "index_workers", "2")
+    listing = json.loads(_run("list", "--json").stdout)
+    assert [row["key"] for row in listing["settings"]] == list(TABLE)
+    assert listing["warnings"] == []
+    one = json.loads(_run("get", "index_workers", "--json").stdout)
+    assert one in listing["settings"]
+    assert (one["value"], one["default"], one["source"]) == (2, 0, "user")
+    assert one["allowed"] == "a whole number from 0 to 64"
+
+
+def test_what_get_prints_set_takes_back(project: Path) -> None:
+    for key in ("exclude", "include_generated", "recall_threshold"):
+        before = {"exclude": '["a,b", "c"]', "include_generated": "true", "recall_threshold": "0.25"}[key]
+        _run("set", key, before)
+        value = getattr(load_settings(None), key)
+        _run("set", key, _run("get", key).stdout.strip())
+        assert getattr(load_settings(None), key) == value
+
+
+def test_set_says_when_something_stronger_speaks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAGE_RECALL_THRESHOLD", "0.9")
+    result = _run("set", "recall_threshold", "0.5")
+    assert "SAGE_RECALL_THRESHOLD sets recall_threshold too" in result.stderr
+
+
+def test_a_hostile_project_is_named_on_stderr_and_not_obeyed(project: Path) -> None:
+    (project / ".sage").mkdir()
+    (project / ".sage" / "tuning.yaml").write_text("store_uri: s3://evil\n")
+    result = _run("get", "store_uri")
+    assert result.stdout == "\n"
+    assert "warning: " in result.stderr
+    assert "tuning.yaml:1: ignored, store_uri is for the user to decide" in result.stderr
+
+
+def test_nothing_to_reset_exits_with_one(project: Path) -> None:
+    assert "nothing to reset" in _run("reset", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["get", "recal_threshold"], ["set", "recal_threshold", "1"], ["reset", "recal_threshold"]]
+)
+def test_a_wrong_key_is_an_error_with_the_nearest(project: Path, arguments: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _run(*arguments)
+    assert caught.value.hint == "did you mean recall_threshold?"
+
+
+def test_a_path_that_does_not_exist_is_an_error(project: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        _run("list", "--path", "nowhere")
+
+
+def test_wrong_usage_exits_with_two(project: Path) -> None:
+    _run("set", "recall_threshold", code=2)
+
+
+def test_help_has_examples() -> None:
+    for command in ("list", "get", "set", "reset"):
+        text = re.sub(r"\x1b\[[0-9;]*m", "", _run(command, "--help").output)
+        assert f"Example: sage config {command}" in re.sub(r" +", " ", text)
+
+
+def test_a_terminal_gets_a_table(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sage_cli.config_commands import list_settings
+
+    _run("set", "store_uri", "s3://[bold]x[/bold]")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    list_settings()
+    shown = capsys.readouterr().out
+    assert "what it does" in shown
+    assert "s3://[bold]x[/bold]" in shown
