@@ -112,5 +112,5 @@ def _explain(name: str, error: Exception) -> ModelError:
     reason = (str(error).strip().splitlines() or [""])[0][:200]
     return ModelError(
         f"the model {name} is not on this machine and cannot be downloaded: {type(error).__name__}: {reason}",
-        "check the network, or use the bundled model: sage config reset code_embedding_model",
+        "check the network, or go back to the bundled model with `sage config`",
     )

@@ -103,14 +103,15 @@ def _locate(info: ModelInfo, revision: str | None, notify: Notify | None) -> tup
         if info.needs_trust and revision is None:  # said before anything is downloaded
             raise untrusted(info.name, "COMMIT", ())
         folder = fetch(info, revision, notify)
+        model_folder.require_model(folder, info.name)
         pin, identity = revision, f"{info.name}@{os.path.basename(folder)[:12]}"
     else:
         folder = info.name
         if not os.path.isdir(folder):
             raise ModelError(f"there is no folder {folder}", "check the path of the embedding model")
+        model_folder.require_model(folder, folder)
         pin = model_folder.code_fingerprint(folder)
         identity = f"{os.path.basename(folder)}@{model_folder.weights_fingerprint(folder)}"
-    model_folder.require_model(folder, info.name)
     classes = model_folder.foreign_code(folder)
     if classes and (revision is None or revision != pin):
         raise untrusted(info.name, pin or os.path.basename(folder), classes)
@@ -135,5 +136,5 @@ def _load(folder: str, name: str, **options: Any) -> Any:
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         raise ModelError(
             f"the model {name} cannot be loaded: {type(error).__name__}: {reason}",
-            f"its files are in {folder}; delete that folder to download it again",
+            f"its files, in {folder}, may be damaged or made for another version of transformers",
         ) from error

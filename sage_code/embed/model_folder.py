@@ -26,12 +26,13 @@ _MAX_CONFIG_BYTES = 1_000_000
 
 def require_model(folder: str, name: str) -> None:
     """Refuse a folder that is no model, or one whose weights would have to be unpickled."""
-    files = list(_files(folder))
-    if not any(os.path.basename(file) in ("config.json", "modules.json") for file in files):
+    # Before anything walks through it: somebody may have named a whole disk.
+    if not any(os.path.isfile(os.path.join(folder, name)) for name in ("config.json", "modules.json")):
         raise ModelError(
             f"{name} holds no embedding model",
             "a model's folder has a config.json or modules.json; save_pretrained makes one",
         )
+    files = list(_files(folder))
     safe = {os.path.dirname(file) for file in files if file.endswith(".safetensors")}
     for file in files:
         if file.endswith(_PICKLED) and os.path.dirname(file) not in safe:
