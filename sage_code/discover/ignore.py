@@ -68,8 +68,11 @@ class IgnoreFile:
         self._label = label
         self._above = above
 
-    def decide(self, path: bytes, name: bytes, is_folder: bool) -> tuple[bool, str] | None:
-        """Whether `path` (absolute) is ignored and by which line; None when no line speaks of it."""
+    def decide(self, path: bytes, name: bytes) -> tuple[bool, str] | None:
+        """Whether `path` (absolute; a folder's ends with a slash) is ignored and by which line; None when no
+        line speaks of it."""
+        is_folder = path.endswith(b"/")
+        path = path.removesuffix(b"/")
         rules: IgnoreFile | None = self
         while rules:
             by_name, by_path = rules._for_folders if is_folder else rules._for_files

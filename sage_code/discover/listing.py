@@ -75,7 +75,7 @@ def _rules_above(top: bytes, root: bytes) -> IgnoreFile | None:
     folder = top
     for name in root[len(top) :].split(b"/")[:-1]:
         rules = IgnoreFile(_read(folder, GITIGNORE), folder, GITIGNORE.decode(), rules)
-        decision = rules.decide(folder + name, name, is_folder=True)
+        decision = rules.decide(folder + name + b"/", name)
         if decision and decision[0]:
             return None
         folder += name + b"/"

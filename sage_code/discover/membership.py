@@ -15,14 +15,14 @@ from sage_code.discover.ignore import IgnoreFile
 
 
 class Membership(Protocol):
-    """The rules of one folder. Paths are bytes: `path` from the project's root, `absolute` from the disk's."""
+    """The rules of one folder. Paths are bytes; a folder's ends with a slash, its name does not."""
 
-    def with_rules(self, absolute: bytes, content: Callable[[], bytes]) -> Membership:
+    def with_rules(self, folder: bytes, content: Callable[[], bytes]) -> Membership:
         """The rules of a folder below that has an ignore file of its own."""
         ...
 
-    def why_not(self, path: bytes, absolute: bytes, name: bytes, is_folder: bool) -> str | None:
-        """Why this entry does not belong to the project; None when it does."""
+    def why_not(self, root: bytes, path: bytes, name: bytes) -> str | None:
+        """Why `root` + `path` does not belong to the project; None when it does."""
         ...
 
 
@@ -35,21 +35,24 @@ class ByGit:
     @classmethod
     def of(cls, listed: Iterable[bytes], prefix: bytes) -> ByGit:
         """`listed` are git's paths, relative to the folder `prefix` (empty, or with a final slash)."""
-        members: set[bytes] = set()
-        for path in listed:
-            member = _key(prefix + path.rstrip(b"/"))  # a nested repository ends with a slash
-            while member and member not in members:
-                members.add(member)
-                member = member.rpartition(b"/")[0]
+        # A nested repository ends with a slash like a folder, a submodule does not.
+        members = {_key(prefix + path) for path in listed}
+        above = {path.rstrip(b"/").rpartition(b"/")[0] for path in members}
+        while above := {path for path in above if path and path + b"/" not in members}:
+            members.update(path + b"/" for path in above)
+            above = {path.rpartition(b"/")[0] for path in above}
         return cls(frozenset(members))
 
-    def with_rules(self, absolute: bytes, content: Callable[[], bytes]) -> ByGit:  # noqa: ARG002
+    def with_rules(self, folder: bytes, content: Callable[[], bytes]) -> ByGit:  # noqa: ARG002
         """Git has read every ignore file already."""
         return self
 
-    def why_not(self, path: bytes, absolute: bytes, name: bytes, is_folder: bool) -> str | None:  # noqa: ARG002
+    def why_not(self, root: bytes, path: bytes, name: bytes) -> str | None:  # noqa: ARG002
         """Git keeps its reasons to itself."""
-        return None if _key(path) in self.members else "git"
+        path = _key(path)
+        if path in self.members or path.removesuffix(b"/") in self.members:  # the latter is a submodule
+            return None
+        return "git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,13 @@ class ByIgnoreFiles:
     file_name: str
     rules: IgnoreFile | None = None
 
-    def with_rules(self, absolute: bytes, content: Callable[[], bytes]) -> ByIgnoreFiles:
+    def with_rules(self, folder: bytes, content: Callable[[], bytes]) -> ByIgnoreFiles:
         """These rules and those that the folder brings along."""
-        return ByIgnoreFiles(self.file_name, IgnoreFile(content(), absolute, self.file_name, self.rules))
+        return ByIgnoreFiles(self.file_name, IgnoreFile(content(), folder, self.file_name, self.rules))
 
-    def why_not(self, path: bytes, absolute: bytes, name: bytes, is_folder: bool) -> str | None:  # noqa: ARG002
+    def why_not(self, root: bytes, path: bytes, name: bytes) -> str | None:
         """The line that leaves this entry out."""
-        decision = self.rules.decide(absolute, name, is_folder) if self.rules else None
+        decision = self.rules.decide(root + path, name) if self.rules else None
         return decision[1] if decision and decision[0] else None
 
 

@@ -30,6 +30,7 @@ from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
 
+_Entry = tuple[bytes, os.DirEntry[bytes]]  # with its name, a folder's with a final slash
 # Asked for a folder (absolute, from the root) that has its own .git: who decides there?
 Repository = Callable[[bytes, bytes], Membership]
 
@@ -39,7 +40,7 @@ class _Folder:
     """An open folder: where it is, what is left to visit, and who decides about its entries."""
 
     path: bytes  # from the root; empty, or with a final slash
-    entries: Iterator[os.DirEntry[bytes]]
+    entries: Iterator[_Entry]
     members: Membership
     sage: ByIgnoreFiles
 
@@ -73,28 +74,28 @@ class Walk:
             assert entry
             found = self._visit(entry, stack[-1])
 
-    def _visit(self, entry: os.DirEntry[bytes], folder: _Folder) -> _Folder | SourceFile | SkippedFile | None:
-        name, is_folder = entry.name, _is_folder(entry)
+    def _visit(self, found: _Entry, folder: _Folder) -> _Folder | SourceFile | SkippedFile | None:
+        name, entry = found
+        is_folder = name.endswith(b"/")
         path = folder.path + name
-        absolute = self._root + path
-        if name.lower() in OWN_FOLDERS:
+        if entry.name.lower() in OWN_FOLDERS:
             return None
-        if is_folder and name in CACHE_FOLDERS:
-            return self._ignored(path + b"/", "built-in")
-        why = self._excluded(absolute, name, is_folder, folder)
+        if is_folder and entry.name in CACHE_FOLDERS:
+            return self._ignored(path, "built-in")
+        why = self._excluded(path, entry.name, folder)
         if why is not None:
-            return self._ignored(path + b"/" * is_folder, why)
-        why = folder.members.why_not(path, absolute, name, is_folder)
-        if why is not None and not _is_overlooked(entry, absolute, is_folder):
-            return self._ignored(path + b"/" * is_folder, why)
-        return self._enter(path + b"/", folder.members, folder.sage) if is_folder else self._file(path, entry)
+            return self._ignored(path, why)
+        why = folder.members.why_not(self._root, path, entry.name)
+        if why is not None and not _is_overlooked(entry):
+            return self._ignored(path, why)
+        return self._enter(path, folder.members, folder.sage) if is_folder else self._file(path, entry)
 
-    def _excluded(self, absolute: bytes, name: bytes, is_folder: bool, folder: _Folder) -> str | None:
+    def _excluded(self, path: bytes, name: bytes, folder: _Folder) -> str | None:
         """The line of the user's excludes or of a `.sageignore` that leaves this entry out."""
-        decision = self._excludes.decide(absolute, name, is_folder) if self._excludes else None
+        decision = self._excludes.decide(self._root + path, name) if self._excludes else None
         if decision:
             return decision[1] if decision[0] else None
-        return folder.sage.why_not(b"", absolute, name, is_folder)
+        return folder.sage.why_not(self._root, path, name)
 
     def _ignored(self, path: bytes, why: str) -> SkippedFile | None:
         return SkippedFile(_shown(path), SkipReason.IGNORED, why) if self._explain else None
@@ -104,17 +105,18 @@ class Walk:
         try:
             path.decode()
             with os.scandir(absolute) as scan:
-                entries = sorted(scan, key=_order)
+                # Sorted as whole paths sort: `a.py` stands before `a/b.py`.
+                entries = sorted((entry.name + b"/" * _is_folder(entry), entry) for entry in scan)
         except UnicodeDecodeError:
             return SkippedFile(_shown(path), SkipReason.BAD_NAME)
         except OSError as error:
             return SkippedFile(_shown(path) or "./", SkipReason.UNREADABLE, error.strerror or str(error))
-        names = frozenset(entry.name for entry in entries)
+        names = {name for name, _ in entries}
         if path and VENV_MARKER in names:
             return self._ignored(path, VENV_MARKER.decode())
         if path and CACHE_MARKER in names and self._read(path + CACHE_MARKER).startswith(CACHE_SIGNATURE):
             return self._ignored(path, CACHE_MARKER.decode())
-        if path and b".git" in names:
+        if path and (b".git" in names or b".git/" in names):
             members = self._repository(absolute, path)
         if GITIGNORE in names:
             members = members.with_rules(absolute, lambda: self._read(path + GITIGNORE))
@@ -142,10 +144,8 @@ class Walk:
         return SkippedFile(text, reason) if reason else SourceFile(text, status.st_size, status.st_mtime_ns)
 
     def _reason(self, path: str, status: os.stat_result) -> SkipReason | None:
-        if _is_link(status):
-            return SkipReason.SYMLINK
         if not stat.S_ISREG(status.st_mode):
-            return SkipReason.NOT_A_FILE
+            return SkipReason.SYMLINK if _is_link(status) else SkipReason.NOT_A_FILE
         if status.st_size == 0:
             return SkipReason.EMPTY
         by_name = reason_by_name(path.rpartition("/")[2])
@@ -167,21 +167,16 @@ def _is_link(status: os.stat_result) -> bool:
     return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
 
 
-def _is_overlooked(entry: os.DirEntry[bytes], absolute: bytes, is_folder: bool) -> bool:
+def _is_overlooked(entry: os.DirEntry[bytes]) -> bool:
     """Whether git passed this entry over for another reason than a rule: it names neither folders that it
     cannot open nor empty ones, nor pipes and devices."""
-    if is_folder:
-        try:
-            with os.scandir(absolute) as scan:
-                return next(scan, None) is None
-        except OSError:
-            return True
-    return not entry.is_symlink() and not entry.is_file(follow_symlinks=False)
-
-
-def _order(entry: os.DirEntry[bytes]) -> bytes:
-    """Sorts a folder as the paths of its files sort: `a.py` stands before `a/b.py`."""
-    return entry.name + b"/" * _is_folder(entry)
+    try:
+        if entry.is_symlink() or entry.is_file(follow_symlinks=False):
+            return False
+        with os.scandir(entry.path) as scan:
+            return next(scan, None) is None
+    except OSError:  # a pipe is no folder: NotADirectoryError
+        return True
 
 
 def _shown(path: bytes) -> str:
