@@ -2,9 +2,9 @@
 `tuning.yaml` in Sage's home, the defaults; the first that speaks wins, and each value knows which it was.
 
 A cloned repository is not trusted. What could send data elsewhere, start something or run foreign code is the
-user's to decide: such a key in a project's file is passed over and said in `Settings.warnings`, because
-a hostile file should neither have its way nor be able to stop Sage. The same goes for keys that are unknown,
-which a newer Sage may have written. A known key with a value that cannot be is an error: somebody meant it.
+user's to decide: such a key in a project's file is passed over and said in `Settings.warnings`, so that the rest
+of the file still holds. The same goes for keys that are unknown, which a newer Sage may have written. A known key
+with a value that cannot be is an error: somebody meant it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
     value = setting(key).parse(text, "sage config set")
     if scope == "project":
         user = load_settings(None)
-        models = {getattr(user, model) for model in _MODEL_KEYS} | _names(user.trusted_models)
+        configured = {getattr(user, model) for model in _MODEL_KEYS if user.source(model).kind == "user"}
+        models = configured | _names(user.trusted_models)
         if complaint := _not_for_projects(key, value, models):
             raise ConfigError(complaint, f"set it for yourself: `sage config set {key} VALUE`")
     path = _writable_path(scope, root)
@@ -109,9 +110,7 @@ def _editing() -> AbstractContextManager[None]:
     return locked(os.path.join(sage_home(), "tuning.lock"), timeout_s=_PATIENCE_S)
 
 
-def _layer_file(
-    found: dict[str, tuple[Value, Source]], kind: SourceKind, path: str, warnings: list[str]
-) -> None:
+def _layer_file(found: dict[str, tuple[Value, Source]], kind: SourceKind, path: str, warnings: list[str]) -> None:
     for key, entry in tuning_file.read(path).entries.items():
         where = f"{path}:{entry.line}"
         if key not in TABLE:

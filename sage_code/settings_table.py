@@ -144,9 +144,7 @@ class Settings:
     code_embedding_dim: int = _number(
         0, 0, 4_096, "Shorten the code model's vectors, if it allows that, to this length; 0: whole."
     )
-    store_uri: str = _other(
-        "", "LanceDB address of the store; empty: codebase/lancedb in Sage's home.", user_only=True
-    )
+    store_uri: str = _other("", "LanceDB address of the store; empty: codebase/lancedb in Sage's home.", user_only=True)
     trusted_models: tuple[str, ...] = _other(
         (),
         "Models that may run their own code, each pinned to a commit.",

@@ -37,9 +37,7 @@ def fetch(info: ModelInfo, revision: str | None, notify: Notify | None) -> str:
         return _download(info, revision, small, notify)
     except ModelError:
         raise
-    except (
-        Exception
-    ) as error:  # the client has a dozen unrelated exceptions of its own and of its HTTP library
+    except Exception as error:  # the client's own and its HTTP library's have no common base
         raise _explain(info.name, error) from error
 
 
@@ -102,9 +100,7 @@ def _endpoint() -> str | None:
 def _explain(name: str, error: Exception) -> ModelError:
     errors = _library("huggingface_hub.errors")
     if isinstance(error, errors.GatedRepoError):
-        return ModelError(
-            f"{name} is a gated model", "ask for access on its page and log in with `hf auth login`"
-        )
+        return ModelError(f"{name} is a gated model", "ask for access on its page and log in with `hf auth login`")
     if isinstance(error, errors.RevisionNotFoundError):
         return ModelError(f"{name} has no such revision", "correct it in the setting trusted_models")
     if isinstance(error, errors.RepositoryNotFoundError):

@@ -78,9 +78,7 @@ def load_hub_model(
     dim = settings.code_embedding_dim if settings is not None and role == "code" else 0
     codesage = _CODESAGE.fullmatch(os.path.basename(info.name))
     if dim and not (codesage and codesage["v2"]):
-        raise ModelError(
-            f"the vectors of {info.name} cannot be shortened", "sage config reset code_embedding_dim"
-        )
+        raise ModelError(f"the vectors of {info.name} cannot be shortened", "sage config reset code_embedding_dim")
     revision = settings.trusted_revision(info.name) if settings is not None else None
     folder, identity, trusted = _locate(info, revision, notify)
     model = _load(
@@ -129,9 +127,7 @@ def _load(folder: str, name: str, **options: Any) -> Any:
     # Loading takes a second; a bar for it, even into log files, says nothing.
     importlib.import_module("transformers.utils.logging").disable_progress_bar()
     try:
-        return SentenceTransformer(
-            folder, local_files_only=True, model_kwargs={"use_safetensors": True}, **options
-        )
+        return SentenceTransformer(folder, local_files_only=True, model_kwargs={"use_safetensors": True}, **options)
     except Exception as error:  # whatever a model's files and code can go wrong with
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         raise ModelError(
