@@ -27,13 +27,17 @@ class NotRegularError(OSError):
 def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
     """At most `limit` bytes of the regular file `path` below `root`; OSError for anything else."""
     with _opened(root, path) as descriptor:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if not _is_regular(descriptor):
             raise NotRegularError("not a regular file")
         parts: list[bytes] = []
         while limit > 0 and (part := os.read(descriptor, limit)):
             parts.append(part)
             limit -= len(part)
         return b"".join(parts)
+
+
+def _is_regular(descriptor: int) -> bool:
+    return stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 @contextmanager

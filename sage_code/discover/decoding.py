@@ -14,8 +14,8 @@ from typing import NamedTuple
 # recordings) occur in text.
 MAX_CONTROL_SHARE = 0.02
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\f\r\x1b")) + b"\x7f"
-# A zero this early means binary data for git and for most editors, too.
-_ZERO_WINDOW = 8000
+# Tests of parsers have a stray zero or two; binary formats are full of them.
+MAX_ZERO_SHARE = 0.001
 # Western text in UTF-16 has a zero in nearly every character.
 _UTF16_ZERO_SHARE = 0.7
 
@@ -40,7 +40,7 @@ def decode(data: bytes) -> Decoded | None:
     encoding = next((codec for mark, codec in _MARKS if data.startswith(mark)), None) or _utf16_without_mark(data)
     if encoding and encoding != "utf-8-sig":
         return _checked(data.decode(encoding, "replace"), encoding)
-    if b"\0" in data[:_ZERO_WINDOW]:
+    if data.count(0) > MAX_ZERO_SHARE * len(data):
         return None
     try:
         return _checked(data.decode(encoding or "utf-8"), encoding or "utf-8")
@@ -61,7 +61,7 @@ def _damaged_or_western(data: bytes, utf8: str) -> Decoded:
 
 
 def _utf16_without_mark(data: bytes) -> str | None:
-    if len(data) % 2 or b"\0" not in data[:_ZERO_WINDOW]:
+    if len(data) % 2 or 0 not in data:
         return None
     for codec, high, low in (("utf-16-le", data[1::2], data[::2]), ("utf-16-be", data[::2], data[1::2])):
         if high.count(0) >= _UTF16_ZERO_SHARE * len(high) and not low.count(0):

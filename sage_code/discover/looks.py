@@ -18,6 +18,9 @@ _LONG_LINE_SUFFIXES = (
 )  # fmt: skip
 
 HEAD = 2_048  # where generators sign
+# They sign before the code begins (`package a`, `<?php` or "use strict" aside). Of 121 signed files in our
+# benchmark repositories 117 have no code above; the other four are generators, with 230 characters and more.
+MAX_CODE_ABOVE = 100
 _COMMENTS = re.compile(
     r"""^[ \t]*(?:\#|//|--|;|%|\*|'|\.\.[ ]|rem\b).*$   # a line comment, or a line inside a block
     | /\*[\s\S]*?(?:\*/|\Z) | <!--[\s\S]*?(?:-->|\Z) | \(\*[\s\S]*?(?:\*\)|\Z) | \{-[\s\S]*?(?:-\}|\Z)
@@ -47,5 +50,16 @@ def is_minified(path: str, text: str) -> bool:
 
 
 def is_generated(text: str) -> bool:
-    """Whether a comment at the top says that a program wrote this."""
-    return any(_SIGNATURES.search(comment[0]) for comment in _COMMENTS.finditer(text[:HEAD]))
+    """Whether a comment above the code says that a program wrote this."""
+    head = text[:HEAD]
+    if "generated" not in head.lower():
+        return False
+    code = end = 0
+    for comment in _COMMENTS.finditer(head):
+        code += len(head[end : comment.start()].strip())
+        end = comment.end()
+        if code > MAX_CODE_ABOVE:
+            return False
+        if _SIGNATURES.search(comment[0]):
+            return True
+    return False

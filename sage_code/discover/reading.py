@@ -44,6 +44,8 @@ def read_source(root: str, file: SourceFile, rules: DiscoverRules = DEFAULT_RULE
     decoded = decode(data)
     if decoded is None:
         return SkippedFile(file.path, SkipReason.BINARY)
+    if not decoded.text or decoded.text.isspace():
+        return SkippedFile(file.path, SkipReason.EMPTY, "only white space")
     if is_minified(file.path, decoded.text):
         return SkippedFile(file.path, SkipReason.MINIFIED)
     if not rules.include_generated and is_generated(decoded.text):
