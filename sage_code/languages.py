@@ -35,6 +35,7 @@ class Language:
     block_comments: tuple[str, ...] = ()  # how a block begins and ends, or nothing
     upper_is_constant: bool = False
     docstring_in_body: bool = False
+    preprocessor: str = ""
 
     @property
     def has_definitions(self) -> bool:

@@ -14,8 +14,9 @@
 (method_declaration name: (identifier) @name) @definition.method
 (local_function_statement name: (identifier) @name) @definition.function
 (constructor_declaration name: (identifier) @name) @definition.constructor
-(destructor_declaration name: (identifier) @name) @definition.method
-(operator_declaration operator: _ @name) @definition.method
+(destructor_declaration "~" @prefix name: (identifier) @name) @definition.method
+(operator_declaration "operator" @prefix operator: _ @name) @definition.method
+(conversion_operator_declaration "operator" @prefix type: (_) @name) @definition.method
 (indexer_declaration "this" @name) @definition.property
 (property_declaration name: (identifier) @name) @definition.property
 (event_declaration name: (identifier) @name) @definition.event

@@ -2,14 +2,19 @@
 
 (function_declaration name: (identifier) @name) @definition.function
 (generator_function_declaration name: (identifier) @name) @definition.function
+(function_expression name: (identifier) @name) @definition.function
+(generator_function name: (identifier) @name) @definition.function
 
 (class_declaration name: (_) @name) @definition.class
+(class name: (_) @name) @definition.class
 
 (method_definition
   name: [(property_identifier) (private_property_identifier)] @name
   (#eq? @name "constructor")) @definition.constructor
 (method_definition
-  name: [(property_identifier) (private_property_identifier) (string) (number)] @name) @definition.method
+  name: [
+    (property_identifier) (private_property_identifier) (computed_property_name) (string) (number)
+  ] @name) @definition.method
 
 ; const f = () => ..., const C = class ...
 (variable_declarator
@@ -32,6 +37,14 @@
 (variable_declaration
   (variable_declarator name: (identifier) @name) @definition.variable)
 
+; const { a, b: c } = ..., [d] = ...
+(variable_declarator
+  name: [
+    (object_pattern (shorthand_property_identifier_pattern) @name)
+    (object_pattern (pair_pattern value: (identifier) @name))
+    (array_pattern (identifier) @name)
+  ]) @definition.variable
+
 ; const table = { run() {}, stop: () => {} }
 (variable_declarator name: (identifier) @name value: (object)) @container
 (pair
@@ -52,6 +65,26 @@
     (function_expression body: (_) @body)
     (generator_function body: (_) @body)
   ]) @definition.function
+
+; Foo.prototype.bar = baz
+(assignment_expression
+  left: (member_expression
+    object: (member_expression property: (property_identifier) @_prototype) @scope
+    property: (property_identifier) @name)
+  right: [(identifier) (member_expression) (call_expression) (assignment_expression)]
+  (#eq? @_prototype "prototype")) @definition.method
+
+; (function () { ... })() and (function () { ... }.call(this)) around a whole file
+(program
+  (expression_statement
+    [
+      (call_expression function: (parenthesized_expression (function_expression) @toplevel))
+      (call_expression
+        function: (member_expression object: (parenthesized_expression (function_expression) @toplevel)))
+      (parenthesized_expression (call_expression function: (function_expression) @toplevel))
+      (parenthesized_expression
+        (call_expression function: (member_expression object: (function_expression) @toplevel)))
+    ]))
 
 [(arrow_function) (function_expression) (generator_function)] @local
 (decorator) @attribute

@@ -30,5 +30,9 @@
 (program
   (expression_statement
     (assignment_expression left: (variable_name (name) @name)) @definition.variable))
+(program
+  (_ (compound_statement
+    (expression_statement
+      (assignment_expression left: (variable_name (name) @name)) @definition.variable))))
 
 (attribute_list) @attribute

@@ -36,9 +36,7 @@ class Leading:
         self._attribute_at: dict[int, int] = {}  # byte an attribute starts at: byte it ends at
         self._last_row = -1
         # A marker after a blank: `"http://"` and `x#y` are no comments.
-        self._line_comment = re.compile(
-            rf"(?:^|\s)(?:{'|'.join(map(re.escape, language.line_comments)) or '$^'}).*"
-        )
+        self._line_comment = re.compile(rf"(?:^|\s)(?:{'|'.join(map(re.escape, language.line_comments)) or '$^'}).*")
 
     def note_attribute(self, node: Node) -> None:
         """Remember a decorator, annotation or template clause."""

@@ -12,6 +12,7 @@ _NAMES = frozenset(
         "field_identifier",
         "type_identifier",
         "qualified_identifier",
+        "primitive_type",  # `typedef short int16_t`: the grammar knows the usual ones by heart
         "operator_name",
         "operator_cast",
         "destructor_name",

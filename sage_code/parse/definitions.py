@@ -9,6 +9,8 @@ all languages happens here, in one pass over the matches in source order:
     @local                       an anonymous function: what is assigned inside is local
     @attribute                   decorators, annotations, `template <...>`: in the span, not in the signature
     @declarator                  C's and C++'s declarators, instead of @name: see `parse.declarators`
+    @prefix                      leads the name: the `operator` of `operator +`
+    @toplevel                    an anonymous function that wraps a whole file: what is assigned inside is global
     @body                        where the signature ends, if not at the node's own `body` field
 
 No step recurses over the tree or asks a node for its parent or sibling, which tree-sitter answers by walking
@@ -29,6 +31,7 @@ from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree
+from sage_code.parse.preprocessor import simplified
 from sage_code.values import Symbol
 
 # A file of 2 MB takes a third of a second; what needs ten times that is data or an attack on the grammar.
@@ -49,7 +52,7 @@ _OWNER = re.compile(r"[\w$.]+")
 _SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^(this|self)\b|\s+|^::")
 # `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name.
 _TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+\b(?!::)")
-_ROLE = re.compile(r"definition\.|container$|local$|attribute$")
+_ROLE = re.compile(r"definition\.|container$|local$|attribute$|toplevel$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
         return None
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
+    if tree is not None and tree.root_node.has_error and language.preprocessor:
+        tree = parse_tree(simplified(source, language.preprocessor == "macros"), language, budget_s)
     if tree is None:
         return None
     found = matches(tree, language, deadline - time.monotonic())
@@ -114,9 +119,7 @@ class _Extraction:
         for record in self._ordered(found):
             start, end, kind = record.start, -record.minus_end, record.kind
             # Two names of one declaration have the same range: neighbours, not nested.
-            while scopes and (
-                scopes[-1].end <= start or (scopes[-1].start == start and scopes[-1].end == end)
-            ):
+            while scopes and (scopes[-1].end <= start or (scopes[-1].start == start and scopes[-1].end == end)):
                 scopes.pop()
             prefix, outer = (scopes[-1].prefix, scopes[-1].kind) if scopes else ("", "")
             if record.name is None:
@@ -144,6 +147,7 @@ class _Extraction:
         """The matches as records in source order, one definition per name; attributes are noted aside."""
         records: list[_Record] = []
         winner: dict[int, tuple[int, int]] = {}  # where a name starts: its pattern and its record
+        wrappers: set[int] = set()
         roles: dict[int, str] = {}  # each pattern has one capture that says what it is
         for sequence, (pattern, captures) in enumerate(found):
             role = roles.get(pattern)
@@ -152,6 +156,9 @@ class _Extraction:
             node = captures[role][0]
             if role == "attribute":
                 self.leading.note_attribute(node)
+                continue
+            if role == "toplevel":
+                wrappers.add(node.start_byte)
                 continue
             name: Node | None = None
             if "name" in captures:
@@ -173,6 +180,8 @@ class _Extraction:
                 index = winner[key][1]
                 winner[key] = (pattern, index)
                 records[index] = record
+        if wrappers:
+            records = [record for record in records if record.kind != "local" or record.start not in wrappers]
         records.sort()
         return records
 
@@ -219,10 +228,13 @@ class _Extraction:
     def _name(self, record: _Record) -> tuple[str, str]:
         """The name and, with a dot, the owner that is written beside it."""
         assert record.name is not None
-        name = self._text(record.name).strip("\"'`:")
+        name = self._text(record.name).strip("\"'`:#")
         if record.kind == "container":
             found = _TYPE_NAME.search(name)
             return "", found[0] if found else ""
+        if "prefix" in record.captures:
+            prefix = self._text(record.captures["prefix"][0])
+            name = f"{prefix} {name}" if prefix.isalpha() and name[:1].isalpha() else f"{prefix}{name}"
         owner = ""
         if "scope" in record.captures:
             owner = self._text(record.captures["scope"][0])

@@ -1,0 +1,299 @@
+"""How many of the definitions that an independent referee finds does Sage find too, per language and project?
+
+The referee is universal-ctags (for Solidity, which it does not know, a scan by regular expressions). A tag
+counts as found when Sage has a symbol of that name on that line. ctags is a reference, not the truth: where it
+is known to be wrong, a rule from `coverage_rules.py` takes the tag out of the count. The table shows the share
+before and after the rules, the output says how often each rule was used, and lists what is left.
+
+    python benchmarks/coverage.py --repos DIR [--only LANGUAGE] [--differences N]
+
+DIR holds checkouts named as in PROJECTS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.coverage_rules import RULES, FileView, Tag, excuse
+from sage_code.languages import HEAD_BYTES, by_name, detect
+from sage_code.parse import parse
+
+TARGET = 0.99
+MAX_BYTES = 1_000_000  # larger files are not indexed either
+
+PROJECTS: dict[str, tuple[str, ...]] = {
+    "python": ("celery", "tornado"),
+    "typescript": ("nest", "typeorm"),
+    "tsx": ("excalidraw", "outline"),
+    "javascript": ("eslint", "webpack/lib", "lodash"),
+    "go": ("hugo", "prometheus"),
+    "rust": ("ripgrep", "clap"),
+    "java": ("guava", "junit5"),
+    "c": ("jq", "git"),
+    "cpp": ("leveldb", "re2"),
+    "csharp": ("serilog", "AutoMapper"),
+    "ruby": ("jekyll", "rubocop"),
+    "php": ("composer", "console"),
+    "solidity": ("openzeppelin-contracts", "v3-core"),
+}
+
+# ctags' name of the language, and which of its kinds count as what. Kinds that are missing here are not
+# definitions (`package`, `implementation`), or members that the target does not speak of.
+_TYPES = dict.fromkeys(("class", "struct", "interface", "enum", "union", "trait", "typedef", "annotation"), "class")
+CTAGS: dict[str, tuple[str, dict[str, str]]] = {
+    "python": ("Python", {"function": "function", "member": "method", "class": "class", "variable": "constant"}),
+    "typescript": (
+        "TypeScript",
+        _TYPES
+        | {"function": "function", "generator": "function", "method": "method", "alias": "class"}
+        | {"constant": "constant", "variable": "constant"},
+    ),
+    "javascript": (
+        "JavaScript",
+        {"function": "function", "generator": "function", "class": "class", "constant": "constant"}
+        | {"method": "method", "getter": "method", "setter": "method", "variable": "constant"},
+    ),
+    "go": (
+        "Go",
+        _TYPES | {"func": "function", "type": "class", "talias": "class", "const": "constant", "var": "constant"},
+    ),
+    "rust": (
+        "Rust",
+        _TYPES | {"function": "function", "method": "method", "macro": "function", "variable": "constant"},
+    ),
+    "java": ("Java", _TYPES | {"method": "method", "field": "constant", "enumConstant": "constant"}),
+    "c": (
+        "C",
+        _TYPES
+        | {"function": "function", "macro": "constant", "variable": "constant", "enumerator": "constant"},
+    ),
+    "cpp": (
+        "C++",
+        _TYPES
+        | {"function": "function", "macro": "constant", "variable": "constant", "enumerator": "constant"},
+    ),
+    "csharp": ("C#", _TYPES | {"method": "method", "field": "constant", "enumerator": "constant"}),
+    "ruby": (
+        "Ruby",
+        {"method": "method", "singletonMethod": "method", "class": "class", "module": "class"}
+        | {"constant": "constant"},
+    ),
+    "php": ("PHP", _TYPES | {"function": "function", "define": "constant", "variable": "constant"}),
+}
+CTAGS["tsx"] = CTAGS["typescript"]
+# Only what stands at the top of a file counts as a module's constant; in these languages nothing does, and
+# the members of classes are asked for instead.
+_MEMBERS_COUNT = {"java", "csharp", "ruby", "php"}
+_ENUMERATORS = {"enumerator", "enumConstant"}
+CATEGORIES = ("function", "method", "class", "constant")
+
+
+@dataclass
+class Score:
+    """What was asked and found in one project."""
+
+    files: int = 0
+    seconds: float = 0.0
+    crashes: list[str] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    excused: Counter[str] = field(default_factory=Counter)  # by category
+    rules: Counter[str] = field(default_factory=Counter)  # by rule
+    missing: list[tuple[Tag, str]] = field(default_factory=list)
+
+    @property
+    def raw(self) -> float:
+        """The share of the referee's tags that Sage has."""
+        return self.found.total() / max(1, self.asked.total())
+
+    @property
+    def ruled(self) -> float:
+        """The same without the tags that a rule excuses."""
+        return self.found.total() / max(1, self.asked.total() - self.excused.total())
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--repos", default="benchmarks/work/repos", help="folder with the checkouts")
+    arguments.add_argument("--only", choices=sorted(PROJECTS), help="one language")
+    arguments.add_argument("--differences", type=int, default=10, help="how many to list per project and kind")
+    options = arguments.parse_args()
+    scores: list[tuple[str, str, Score]] = []
+    for language, projects in PROJECTS.items():
+        if options.only in (None, language):
+            for project in projects:
+                folder = os.path.join(options.repos, project)
+                if os.path.isdir(folder):
+                    scores.append((language, project, measure(language, folder)))
+                else:
+                    print(f"{project}: not checked out under {options.repos}", file=sys.stderr)
+    print_table(scores)
+    print_rules(scores)
+    print_differences(scores, options.differences)
+    good = all(score.ruled >= TARGET and not score.crashes for _, _, score in scores)
+    return 0 if good else 1
+
+
+def measure(language_name: str, folder: str) -> Score:
+    language = by_name(language_name)
+    assert language is not None
+    files = list(source_files(language_name, folder))
+    tags = defaultdict(list)
+    for tag in scan_solidity(files) if language_name == "solidity" else run_ctags(language_name, files):
+        tags[tag.file].append(tag)
+    score = Score(files=len(files))
+    for file in files:
+        source = Path(file).read_bytes()
+        started = time.process_time()
+        parsed = parse(source, language)
+        score.seconds += time.process_time() - started
+        if parsed is None:
+            score.crashes.append(file)
+            continue
+        known = {(plain(symbol.name), symbol.line) for symbol in parsed.symbols}
+        view = FileView(source, language, parsed.symbols)
+        for tag in tags[file]:
+            score.asked[tag.category] += 1
+            if (plain(tag.name), tag.line) in known:
+                score.found[tag.category] += 1
+            elif rule := excuse(tag, view):
+                score.excused[tag.category] += 1
+                score.rules[rule] += 1
+            else:
+                score.missing.append((tag, view.line(tag.line)))
+    return score
+
+
+def plain(name: str) -> str:
+    """A name without what is a matter of taste: blanks in `operator ==`, the interface of `I.Method`."""
+    name = name.replace(" ", "").lstrip("#")
+    return name if name.startswith("[") else name.rpartition(".")[2] or name
+
+
+def source_files(language_name: str, folder: str) -> Iterator[str]:
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in {".git", "node_modules"})
+        for name in sorted(names):
+            path = os.path.join(where, name)
+            if os.path.islink(path) or os.path.getsize(path) > MAX_BYTES:
+                continue
+            with open(path, "rb") as file:  # noqa: PTH123
+                head = file.read(HEAD_BYTES)
+            language = detect(path, head)
+            if language is not None and language.name == language_name and is_utf8(path):
+                yield path
+
+
+def is_utf8(path: str) -> bool:
+    try:
+        Path(path).read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def run_ctags(language: str, files: list[str]) -> Iterator[Tag]:
+    name, categories = CTAGS[language]
+    command = ["ctags", "--options=NONE", "--links=no", f"--language-force={name}", "--output-format=json"]
+    command += ["--fields=+nKsZ", "--extras=-F", "-f", "-", "-L", "-"]
+    output = subprocess.run(command, input="\n".join(files), capture_output=True, text=True, check=True).stdout
+    for line in filter(None, output.split("\n")):  # splitlines() also cuts at U+2028 inside a tag
+        entry = json.loads(line)
+        kind = entry.get("kind", "")
+        category = categories.get(kind)
+        if category is None:
+            continue
+        scoped = "scope" in entry
+        if category == "constant" and scoped and not (kind in _ENUMERATORS or language in _MEMBERS_COUNT):
+            if entry.get("scopeKind") not in ("namespace", "module", "package"):
+                continue
+        if category == "function" and scoped and entry.get("scopeKind") in (*_TYPES, "implementation"):
+            category = "method"
+        yield Tag(entry["path"], entry["line"], entry["name"], kind, category, entry.get("scope", ""))
+
+
+# --- the referee for Solidity -------------------------------------------------------------------------------
+
+_SOLIDITY = (
+    ("class", r"(?:abstract\s+)?(?:contract|library|interface)\s+(\w+)"),
+    ("class", r"(?:struct|enum)\s+(\w+)"),
+    ("class", r"type\s+(\w+)\s+is\b"),
+    ("function", r"function\s+(\w+)\s*\("),
+    ("function", r"modifier\s+(\w+)"),
+    ("function", r"(constructor|receive|fallback)\s*\("),
+    ("constant", r"(?:event|error)\s+(\w+)\s*\("),
+    # A state variable: a type, a visibility or `constant`, a name, at the depth of a contract's members.
+    ("constant", r"[\w.\[\]]+(?:\([^;{}]*\))?[^;={}()]*\s(?:public|private|internal|constant|immutable)\s+(\w+)\s*[=;]"),
+)
+_SOLIDITY_SCAN = [(category, re.compile(rf"^\s*{pattern}")) for category, pattern in _SOLIDITY]
+_SOLIDITY_NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+
+
+def scan_solidity(files: list[str]) -> Iterator[Tag]:
+    """The definitions that start a line, comments and strings blanked out."""
+    for file in files:
+        text = Path(file).read_text("utf-8")
+        text = _SOLIDITY_NOISE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        for number, line in enumerate(text.splitlines(), 1):
+            for category, pattern in _SOLIDITY_SCAN:
+                if found := pattern.match(line):
+                    yield Tag(file, number, found[1], category, category, "")
+                    break
+
+
+# --- output -------------------------------------------------------------------------------------------------
+
+
+def print_table(scores: list[tuple[str, str, Score]]) -> None:
+    print(f"{'language':<11} {'project':<23} {'files':>5} {'tags':>6} {'raw':>7} {'ruled':>7}   ", end="")
+    print(" ".join(f"{category:>9}" for category in CATEGORIES), " crashes")
+    for language, project, score in scores:
+        cells = []
+        for category in CATEGORIES:
+            asked = score.asked[category] - score.excused[category]
+            cells.append(f"{score.found[category] / asked:9.2%}" if asked else f"{'-':>9}")
+        mark = " " if score.ruled >= TARGET else "!"
+        print(
+            f"{language:<11} {project:<23} {score.files:>5} {score.asked.total():>6} {score.raw:>7.2%} "
+            f"{score.ruled:>7.2%} {mark} {' '.join(cells)}  {len(score.crashes) or ''}"
+        )
+
+
+def print_rules(scores: list[tuple[str, str, Score]]) -> None:
+    print("\nTags taken out of the count, by rule:")
+    used: Counter[str] = Counter()
+    for _, _, score in scores:
+        used.update(score.rules)
+    for rule in RULES:
+        if used[rule.name]:
+            by_project = [f"{project} {score.rules[rule.name]}" for _, project, score in scores if score.rules[rule.name]]
+            print(f"  {rule.name}: {used[rule.name]}  ({', '.join(by_project)})\n      {rule.statement}")
+
+
+def print_differences(scores: list[tuple[str, str, Score]], limit: int) -> None:
+    for language, project, score in scores:
+        for file in score.crashes[:limit]:
+            print(f"\n{language} {project}: not parsed: {file}")
+        by_kind = defaultdict(list)
+        for tag, line in score.missing:
+            by_kind[tag.kind].append((tag, line))
+        for kind, missing in by_kind.items():
+            print(f"\n{language} {project}: {len(missing)} of kind {kind} are missing")
+            for tag, line in missing[:: max(1, len(missing) // max(1, limit))][:limit]:
+                print(f"  {tag.file}:{tag.line}: {tag.name}  [{tag.scope}]  {line.strip()[:100]}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

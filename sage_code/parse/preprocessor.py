@@ -1,0 +1,106 @@
+"""C, C++ and C# as the compiler sees them: one branch of a conditional, no decorating macros.
+
+tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
+statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
+`simplified` blanks what stands in the way, byte for byte, so that every position stays true. It is only used
+on files that did not parse cleanly, and leaves conditionals around whole statements alone: both of their
+branches define something.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+# Everything but line breaks becomes a blank.
+_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
+
+_NOISE = re.compile(rb'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
+_CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef", b"else", b"endif"})
+# A branch may stand by itself when the code before it and its own code end with one of these. A comma ends
+# an enumerator, but also one initialiser of a constructor, which the grammar cannot read under an `#if`.
+_BORDERS = b";{}:"
+_LOOK_BACK = 4096
+
+# Macros are written LIKE_THIS, with or without arguments; arguments may hold one more pair of parentheses.
+_ARGUMENTS = rb"[ \t]*\((?:[^(){};]|\([^(){};]*\))*\)"
+_MACRO = rb"[A-Z][A-Z0-9_]{2,}(?:" + _ARGUMENTS + rb")?"
+_CALL = rb"[A-Z][A-Z0-9_]{2,}" + _ARGUMENTS
+_DECORATIONS = (
+    # class EXPORT Name {
+    re.compile(rb"\b(?:class|struct|union)\s+(" + _MACRO + rb")\s+(?=[A-Za-z_][\w:]*\s*(?:final\s*)?[:{])"),
+    # void lock() EXCLUSIVE_LOCK(mu) {
+    re.compile(rb"\)(?:\s*(?:const|noexcept|override|final))*[ \t]+(" + _MACRO + rb")\s*(?=[{;])"),
+    # int counter GUARDED_BY(mu);
+    re.compile(rb"[\w\]>][ \t]+(" + _CALL + rb")\s*(?=[;={])"),
+    # EXPORT int function(
+    re.compile(
+        rb"^(?:[ \t]*(?:static|inline|extern)\b)*[ \t]*(" + _MACRO + rb")[ \t]+"
+        rb"(?=(?:[a-z_]\w*[ \t*&]+)+[A-Za-z_][\w:]*[ \t]*\()",
+        re.MULTILINE,
+    ),
+    # DECLARE_FLAG(int, size, 8);
+    re.compile(rb"^[ \t]*(" + _CALL + rb")[ \t]*;", re.MULTILINE),
+)
+
+
+def simplified(source: bytes, macros: bool) -> bytes:
+    """The same bytes with broken conditionals resolved to one branch and, if asked, macros blanked."""
+    out = bytearray(source)
+    code = bytearray(_NOISE.sub(lambda found: found[0].translate(_BLANK), source))
+    _resolve_conditionals(out, code)
+    if macros:
+        for pattern in _DECORATIONS:
+            for found in pattern.finditer(bytes(code)):
+                _blank(out, *found.span(1))
+                _blank(code, *found.span(1))
+    return bytes(out)
+
+
+def _resolve_conditionals(out: bytearray, code: bytearray) -> None:
+    """Both texts are changed: `code` has neither comments nor strings, and loses its directives here."""
+    directives = [(*found.span(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(code)]
+    for start, end, word, _ in directives:
+        _blank(code, start, end)
+        if word == b"define":  # the C grammar trips over a comment in a macro
+            out[start:end] = _COMMENT.sub(lambda found: found[0].translate(_BLANK), out[start:end])
+    open_groups: list[list[tuple[int, int]]] = []
+    conditions: list[bytes] = []
+    for start, end, word, condition in directives:
+        if word not in _CONDITIONALS:
+            continue
+        if word in (b"if", b"ifdef", b"ifndef"):
+            open_groups.append([])
+            conditions.append(condition)
+        elif not open_groups:
+            continue
+        open_groups[-1].append((start, end))
+        if word == b"endif":
+            _close_group(out, code, open_groups.pop(), conditions.pop())
+
+
+def _close_group(out: bytearray, code: bytearray, marks: list[tuple[int, int]], condition: bytes) -> None:
+    branches = [(before[1], after[0]) for before, after in pairwise(marks)]
+    start = marks[0][0]
+    before = bytes(code[max(0, start - _LOOK_BACK) : start]).rstrip()
+    if before[-1:] in _BORDERS + b"," and all(_is_whole(code, *branch) for branch in branches):
+        return
+    kept = 0 if condition != b"0" else len(branches) - 1 or -1
+    for index, branch in enumerate(branches):
+        if index != kept:
+            _blank(out, *branch)
+            _blank(code, *branch)
+    for mark in marks:
+        _blank(out, *mark)
+
+
+def _is_whole(code: bytearray, start: int, end: int) -> bool:
+    last = bytes(code[max(start, end - _LOOK_BACK) : end]).rstrip()[-1:]
+    balanced = code.count(b"{", start, end) == code.count(b"}", start, end)
+    return balanced and code.count(b"(", start, end) == code.count(b")", start, end) and last in _BORDERS
+
+
+def _blank(text: bytearray, start: int, end: int) -> None:
+    text[start:end] = text[start:end].translate(_BLANK)
