@@ -71,6 +71,7 @@ def _open_resolved(root: bytes, path: bytes) -> int:
 
 def _steps(path: bytes) -> list[bytes]:
     steps = path.split(b"/")
-    if any(step in (b"", b".", b"..") or (os.name == "nt" and set(step) & set(b"\\:")) for step in steps):
+    forbidden = b"\0\\:" if os.name == "nt" else b"\0"
+    if any(step in (b"", b".", b"..") or set(step) & set(forbidden) for step in steps):
         raise PermissionError("the path leaves the project")
     return steps

@@ -39,15 +39,15 @@ class Pattern:
 class _Matcher:
     """Some patterns of one file as one expression; the last pattern that matches decides."""
 
-    __slots__ = ("_patterns", "_regex")
+    __slots__ = ("_match", "_patterns")
 
     def __init__(self, patterns: list[tuple[int, Pattern]]) -> None:
         self._patterns = patterns[::-1]
         alternatives = b"|".join(b"(%s)" % pattern.regex for _, pattern in self._patterns)
-        self._regex = re.compile(alternatives, re.DOTALL) if patterns else None
+        self._match = re.compile(alternatives, re.DOTALL).fullmatch if patterns else None
 
     def last(self, subject: bytes) -> tuple[int, Pattern] | None:
-        found = self._regex.fullmatch(subject) if self._regex else None
+        found = self._match(subject) if self._match else None
         return self._patterns[found.lastindex - 1] if found and found.lastindex else None
 
 
@@ -76,10 +76,11 @@ class IgnoreFile:
         rules: IgnoreFile | None = self
         while rules:
             by_name, by_path = rules._for_folders if is_folder else rules._for_files
-            hits = [hit for hit in (by_name.last(name), by_path.last(path[len(rules._base) :])) if hit]
-            if hits:
-                _, pattern = max(hits, key=lambda hit: hit[0])
-                return not pattern.negated, f"{rules._label}: {pattern.text}"
+            hit, other = by_name.last(name), by_path.last(path[len(rules._base) :])
+            if other and (not hit or other[0] > hit[0]):
+                hit = other
+            if hit:
+                return not hit[1].negated, f"{rules._label}: {hit[1].text}"
             rules = rules._above
         return None
 

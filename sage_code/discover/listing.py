@@ -82,8 +82,9 @@ def _rules_above(top: bytes, root: bytes) -> IgnoreFile | None:
     return rules
 
 
-def _exclude_file(top: bytes) -> IgnoreFile:
-    return IgnoreFile(_read(top, b".git/info/exclude"), top, ".git/info/exclude")
+def _exclude_file(top: bytes) -> IgnoreFile | None:
+    content = _read(top, b".git/info/exclude")
+    return IgnoreFile(content, top, ".git/info/exclude") if content else None
 
 
 def _read(folder: bytes, path: bytes) -> bytes:

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from sage_code.discover.contained import read_contained
 from sage_code.discover.filenames import reason_by_name
@@ -30,7 +31,8 @@ from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
 
-_Entry = tuple[bytes, os.DirEntry[bytes]]  # with its name, a folder's with a final slash
+_Entry = tuple[bytes, os.DirEntry[bytes]]  # under its name; a folder's ends with a slash
+_Found = SourceFile | SkippedFile | None
 # Asked for a folder (absolute, from the root) that has its own .git: who decides there?
 Repository = Callable[[bytes, bytes], Membership]
 
@@ -61,7 +63,7 @@ class Walk:
     def files(self, members: Membership) -> Iterator[SourceFile | SkippedFile]:
         """Every file that belongs to the project, and what was left out and why."""
         stack: list[_Folder] = []
-        found: _Folder | SourceFile | SkippedFile | None = self._enter(b"", members, ByIgnoreFiles(SAGEIGNORE.decode()))
+        found: _Folder | _Found = self._enter(b"", members, ByIgnoreFiles(SAGEIGNORE.decode()))
         while True:
             if isinstance(found, _Folder):
                 stack.append(found)
@@ -74,7 +76,7 @@ class Walk:
             assert entry
             found = self._visit(entry, stack[-1])
 
-    def _visit(self, found: _Entry, folder: _Folder) -> _Folder | SourceFile | SkippedFile | None:
+    def _visit(self, found: _Entry, folder: _Folder) -> _Folder | _Found:
         name, entry = found
         is_folder = name.endswith(b"/")
         path = folder.path + name
@@ -82,20 +84,19 @@ class Walk:
             return None
         if is_folder and entry.name in CACHE_FOLDERS:
             return self._ignored(path, "built-in")
-        why = self._excluded(path, entry.name, folder)
+        why = self._excluded(path, entry, folder)
+        if why is None:
+            why = folder.members.why_not(self._root, path, entry)
         if why is not None:
-            return self._ignored(path, why)
-        why = folder.members.why_not(self._root, path, entry.name)
-        if why is not None and not _is_overlooked(entry):
             return self._ignored(path, why)
         return self._enter(path, folder.members, folder.sage) if is_folder else self._file(path, entry)
 
-    def _excluded(self, path: bytes, name: bytes, folder: _Folder) -> str | None:
+    def _excluded(self, path: bytes, entry: os.DirEntry[bytes], folder: _Folder) -> str | None:
         """The line of the user's excludes or of a `.sageignore` that leaves this entry out."""
-        decision = self._excludes.decide(self._root + path, name) if self._excludes else None
+        decision = self._excludes.decide(self._root + path, entry.name) if self._excludes else None
         if decision:
             return decision[1] if decision[0] else None
-        return folder.sage.why_not(self._root, path, name)
+        return folder.sage.why_not(self._root, path, entry)
 
     def _ignored(self, path: bytes, why: str) -> SkippedFile | None:
         return SkippedFile(_shown(path), SkipReason.IGNORED, why) if self._explain else None
@@ -105,18 +106,18 @@ class Walk:
         try:
             path.decode()
             with os.scandir(absolute) as scan:
-                # Sorted as whole paths sort: `a.py` stands before `a/b.py`.
-                entries = sorted((entry.name + b"/" * _is_folder(entry), entry) for entry in scan)
+                entries = [(entry.name + b"/" * _is_folder(entry), entry) for entry in scan]
         except UnicodeDecodeError:
             return SkippedFile(_shown(path), SkipReason.BAD_NAME)
         except OSError as error:
             return SkippedFile(_shown(path) or "./", SkipReason.UNREADABLE, error.strerror or str(error))
+        entries.sort(key=itemgetter(0))  # as whole paths sort: `a.py` stands before `a/b.py`
         names = {name for name, _ in entries}
         if path and VENV_MARKER in names:
             return self._ignored(path, VENV_MARKER.decode())
         if path and CACHE_MARKER in names and self._read(path + CACHE_MARKER).startswith(CACHE_SIGNATURE):
             return self._ignored(path, CACHE_MARKER.decode())
-        if path and (b".git" in names or b".git/" in names):
+        if path and (b".git" in names or b".git/" in names) and members.end_at(path):
             members = self._repository(absolute, path)
         if GITIGNORE in names:
             members = members.with_rules(absolute, lambda: self._read(path + GITIGNORE))
@@ -130,7 +131,7 @@ class Walk:
         except OSError:  # a link, a pipe or a file without permission rules nothing
             return b""
 
-    def _file(self, path: bytes, entry: os.DirEntry[bytes]) -> SourceFile | SkippedFile | None:
+    def _file(self, path: bytes, entry: os.DirEntry[bytes]) -> _Found:
         try:
             text = path.decode()
             status = entry.stat(follow_symlinks=False)
@@ -165,18 +166,6 @@ def _is_folder(entry: os.DirEntry[bytes]) -> bool:
 
 def _is_link(status: os.stat_result) -> bool:
     return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
-
-
-def _is_overlooked(entry: os.DirEntry[bytes]) -> bool:
-    """Whether git passed this entry over for another reason than a rule: it names neither folders that it
-    cannot open nor empty ones, nor pipes and devices."""
-    try:
-        if entry.is_symlink() or entry.is_file(follow_symlinks=False):
-            return False
-        with os.scandir(entry.path) as scan:
-            return next(scan, None) is None
-    except OSError:  # a pipe is no folder: NotADirectoryError
-        return True
 
 
 def _shown(path: bytes) -> str:

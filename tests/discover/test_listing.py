@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.discover import DiscoverRules, gitfiles, list_files
+from sage_code.discover import DiscoverRules, gitfiles, list_files, membership
+from sage_code.discover.membership import ByGit
 from sage_code.errors import UsageError
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -280,6 +281,22 @@ def test_submodules_and_nested_repositories(tmp_path: Path, write: Write, git: G
         ".gitignore", ".gitmodules", "a.py", "nested/inner.py", "nested/x.log",
         "vendor/library/.gitignore", "vendor/library/kept.log", "vendor/library/lib.py",
     ]  # fmt: skip
+
+
+def test_a_git_folder_that_is_no_repository_changes_nothing(tmp_path: Path, write: Write, git: GitCommand) -> None:
+    write(tmp_path, {".gitignore": "*.log\n", "fixture/.git/config": "x", "fixture/a.py": "x", "fixture/b.log": "x"})
+    root = tmp_path
+    git(root, "init", "-q")
+    assert listed(root) == [".gitignore", "fixture/a.py"]
+
+
+def test_names_are_compared_as_the_file_system_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On macOS and Windows the index may say `Cafe.py` where the disk says `cafe.py`, or compose accents."""
+    monkeypatch.setattr(membership, "_key", membership._folded)
+    (tmp_path / "cafe\u0301.py").write_text("x")
+    entry = next(os.scandir(os.fsencode(tmp_path)))
+    assert ByGit.of(["Caf\u00e9.py".encode()], b"").why_not(b"", entry.name, entry) is None
+    assert ByGit.of([b"other.py"], b"").why_not(b"", entry.name, entry) == "git"
 
 
 def test_global_and_private_excludes_of_git(tmp_path: Path, write: Write, git: GitCommand) -> None:

@@ -154,7 +154,7 @@ def test_the_root_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
     assert isinstance(read(tmp_path / "link", "a.py"), SourceText)
 
 
-@pytest.mark.parametrize("path", ["../secret.py", "/etc/passwd", "a/../../secret.py", "./secret.py", ""])
+@pytest.mark.parametrize("path", ["../secret.py", "/etc/passwd", "a/../../secret.py", "./secret.py", "", "a\0b"])
 def test_a_path_that_leaves_the_root_is_refused(tmp_path: Path, path: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
