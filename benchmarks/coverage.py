@@ -76,13 +76,11 @@ CTAGS: dict[str, tuple[str, dict[str, str]]] = {
     "java": ("Java", _TYPES | {"method": "method", "field": "constant", "enumConstant": "constant"}),
     "c": (
         "C",
-        _TYPES
-        | {"function": "function", "macro": "constant", "variable": "constant", "enumerator": "constant"},
+        _TYPES | {"function": "function", "macro": "constant", "variable": "constant", "enumerator": "constant"},
     ),
     "cpp": (
         "C++",
-        _TYPES
-        | {"function": "function", "macro": "constant", "variable": "constant", "enumerator": "constant"},
+        _TYPES | {"function": "function", "macro": "constant", "variable": "constant", "enumerator": "constant"},
     ),
     "csharp": ("C#", _TYPES | {"method": "method", "field": "constant", "enumerator": "constant"}),
     "ruby": (
@@ -96,8 +94,12 @@ CTAGS["tsx"] = CTAGS["typescript"]
 # Only what stands at the top of a file counts as a module's constant; in these languages nothing does, and
 # the members of classes are asked for instead.
 _MEMBERS_COUNT = {"java", "csharp", "ruby", "php"}
+_OPEN_SCOPES = {"namespace", "module", "package"}
 _ENUMERATORS = {"enumerator", "enumConstant"}
 CATEGORIES = ("function", "method", "class", "constant")
+
+
+Found = tuple[Tag, str]  # with the text of its line
 
 
 @dataclass
@@ -110,8 +112,8 @@ class Score:
     asked: Counter[str] = field(default_factory=Counter)
     found: Counter[str] = field(default_factory=Counter)
     excused: Counter[str] = field(default_factory=Counter)  # by category
-    rules: Counter[str] = field(default_factory=Counter)  # by rule
-    missing: list[tuple[Tag, str]] = field(default_factory=list)
+    rules: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
+    missing: list[Found] = field(default_factory=list)
 
     @property
     def raw(self) -> float:
@@ -129,6 +131,7 @@ def main() -> int:
     arguments.add_argument("--repos", default="benchmarks/work/repos", help="folder with the checkouts")
     arguments.add_argument("--only", choices=sorted(PROJECTS), help="one language")
     arguments.add_argument("--differences", type=int, default=10, help="how many to list per project and kind")
+    arguments.add_argument("--excused", type=int, default=0, help="how many to list per project and rule")
     options = arguments.parse_args()
     scores: list[tuple[str, str, Score]] = []
     for language, projects in PROJECTS.items():
@@ -140,7 +143,7 @@ def main() -> int:
                 else:
                     print(f"{project}: not checked out under {options.repos}", file=sys.stderr)
     print_table(scores)
-    print_rules(scores)
+    print_rules(scores, options.excused)
     print_differences(scores, options.differences)
     good = all(score.ruled >= TARGET and not score.crashes for _, _, score in scores)
     return 0 if good else 1
@@ -170,7 +173,7 @@ def measure(language_name: str, folder: str) -> Score:
                 score.found[tag.category] += 1
             elif rule := excuse(tag, view):
                 score.excused[tag.category] += 1
-                score.rules[rule] += 1
+                score.rules[rule].append((tag, view.line(tag.line)))
             else:
                 score.missing.append((tag, view.line(tag.line)))
     return score
@@ -216,9 +219,10 @@ def run_ctags(language: str, files: list[str]) -> Iterator[Tag]:
         if category is None:
             continue
         scoped = "scope" in entry
-        if category == "constant" and scoped and not (kind in _ENUMERATORS or language in _MEMBERS_COUNT):
-            if entry.get("scopeKind") not in ("namespace", "module", "package"):
-                continue
+        nested = scoped and entry.get("scopeKind") not in _OPEN_SCOPES
+        members = kind in _ENUMERATORS or language in _MEMBERS_COUNT
+        if category == "constant" and nested and not members:
+            continue
         if category == "function" and scoped and entry.get("scopeKind") in (*_TYPES, "implementation"):
             category = "method"
         yield Tag(entry["path"], entry["line"], entry["name"], kind, category, entry.get("scope", ""))
@@ -235,7 +239,10 @@ _SOLIDITY = (
     ("function", r"(constructor|receive|fallback)\s*\("),
     ("constant", r"(?:event|error)\s+(\w+)\s*\("),
     # A state variable: a type, a visibility or `constant`, a name, at the depth of a contract's members.
-    ("constant", r"[\w.\[\]]+(?:\([^;{}]*\))?[^;={}()]*\s(?:public|private|internal|constant|immutable)\s+(\w+)\s*[=;]"),
+    (
+        "constant",
+        r"[\w.\[\]]+(?:\([^;{}]*\))?[^;={}()]*\s(?:public|private|internal|constant|immutable)\s+(\w+)\s*[=;]",
+    ),
 )
 _SOLIDITY_SCAN = [(category, re.compile(rf"^\s*{pattern}")) for category, pattern in _SOLIDITY]
 _SOLIDITY_NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
@@ -271,15 +278,16 @@ def print_table(scores: list[tuple[str, str, Score]]) -> None:
         )
 
 
-def print_rules(scores: list[tuple[str, str, Score]]) -> None:
+def print_rules(scores: list[tuple[str, str, Score]], samples: int) -> None:
     print("\nTags taken out of the count, by rule:")
-    used: Counter[str] = Counter()
-    for _, _, score in scores:
-        used.update(score.rules)
     for rule in RULES:
-        if used[rule.name]:
-            by_project = [f"{project} {score.rules[rule.name]}" for _, project, score in scores if score.rules[rule.name]]
-            print(f"  {rule.name}: {used[rule.name]}  ({', '.join(by_project)})\n      {rule.statement}")
+        used = [(project, score.rules[rule.name]) for _, project, score in scores if score.rules[rule.name]]
+        total = sum(len(tags) for _, tags in used)
+        if total:
+            by_project = ", ".join(f"{project} {len(tags)}" for project, tags in used)
+            print(f"  {rule.name}: {total} ({by_project})\n      {rule.statement}")
+            for _, tags in used:
+                print_sample(tags, samples)
 
 
 def print_differences(scores: list[tuple[str, str, Score]], limit: int) -> None:
@@ -291,8 +299,13 @@ def print_differences(scores: list[tuple[str, str, Score]], limit: int) -> None:
             by_kind[tag.kind].append((tag, line))
         for kind, missing in by_kind.items():
             print(f"\n{language} {project}: {len(missing)} of kind {kind} are missing")
-            for tag, line in missing[:: max(1, len(missing) // max(1, limit))][:limit]:
-                print(f"  {tag.file}:{tag.line}: {tag.name}  [{tag.scope}]  {line.strip()[:100]}")
+            print_sample(missing, limit)
+
+
+def print_sample(tags: list[Found], limit: int) -> None:
+    """Up to `limit` tags, spread over the list."""
+    for tag, line in tags[:: max(1, len(tags) // max(1, limit))][:limit]:
+        print(f"    {tag.file}:{tag.line}: {tag.kind} {tag.name} [{tag.scope}]  {line.strip()[:90]}")
 
 
 if __name__ == "__main__":

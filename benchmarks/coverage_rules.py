@@ -1,7 +1,8 @@
 """When the referee is wrong: the rules by which `coverage.py` takes a tag out of the count, each with its reason.
 
-A rule looks at the text of the file and at its syntax tree, never at what Sage's queries made of it. The one
-exception, `line`, needs to know where Sage saw the name.
+A rule looks at the text of the file and at its syntax tree, never at what Sage's queries made of it. (`line`
+is the exception: it needs to know where Sage saw the name.) A name may stand on a line more than once; a tag
+is only taken out when a rule explains every place where it could have been meant.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tree_sitter import Node, Tree
 
@@ -16,6 +18,8 @@ from sage_code.languages import Language
 from sage_code.parse.grammar import parse_tree
 from sage_code.parse.preprocessor import simplified
 from sage_code.values import Symbol
+
+_LIMIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,9 @@ class Tag:
     kind: str
     category: str
     scope: str
+
+
+Path = list[Node]  # a node and its ancestors, upwards
 
 
 class FileView:
@@ -44,58 +51,67 @@ class FileView:
         """The text of a line."""
         return self._lines[number - 1].decode("utf-8", "replace") if number <= len(self._lines) else ""
 
-    def places(self, tag: Tag) -> Iterator[list[Node]]:
-        """Every place on the tag's line where its name stands: the node there and its ancestors, upwards."""
-        if self._tree is None:
-            self._tree = parse_tree(self.source, self.language, 10.0)
-            if self._tree is not None and self._tree.root_node.has_error and self.language.preprocessor:
-                self._tree = parse_tree(simplified(self.source, True), self.language, 10.0)
-        assert self._tree is not None
+    def places(self, tag: Tag) -> Iterator[Path]:
+        """Every place on the tag's line where its name stands."""
+        root = self._root()
         name = re.split(r"[.\s]", tag.name)[-1].encode()
         for found in re.finditer(rb"(?<!\w)" + re.escape(name) + rb"(?!\w)", self._lines[tag.line - 1]):
-            node = self._tree.root_node.descendant_for_point_range(
-                (tag.line - 1, found.start()), (tag.line - 1, found.end())
-            )
+            start, end = (tag.line - 1, found.start()), (tag.line - 1, found.end())
+            node = root.descendant_for_point_range(start, end)
             path = []
             while node is not None:
                 path.append(node)
                 node = node.parent
             yield path
 
+    def _root(self) -> Node:
+        if self._tree is None:
+            self._tree = parse_tree(self.source, self.language, _LIMIT_S)
+            if self._tree is not None and self._tree.root_node.has_error and self.language.preprocessor:
+                self._tree = parse_tree(simplified(self.source, True), self.language, _LIMIT_S)
+        assert self._tree is not None
+        return self._tree.root_node
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of tag that is no definition, and why."""
+    """A kind of tag that is no definition, and why: by the tag as a whole, or by the place of its name."""
 
     name: str
     statement: str
-    holds: Callable[[Tag, FileView], bool]
+    by_tag: Callable[[Tag, FileView], bool] | None = None
+    by_place: Callable[[Tag, Path], bool] | None = None
 
 
 _ANONYMOUS = re.compile(r"__anon|anonymous", re.IGNORECASE)
-_TEXT = re.compile(r"string|comment|heredoc|template_string|regex|\btext\b|raw_text|jsx_text")
+_TEXT = re.compile(r"string|comment|heredoc|regex|text$")
 # Code inside `${...}` and `#{...}` is code again.
 _CODE_IN_TEXT = re.compile(r"substitution|interpolation")
 _IMPORT = re.compile(r"import|use_declaration|using_directive|namespace_use|export_clause|export_specifier")
 _FUNCTION = re.compile(
-    r"function_(definition|declaration|expression|item|body)|generator_function|^method(_definition|_declaration)?$"
-    r"|arrow_function|lambda|closure|func_literal|constructor_|accessor_|singleton_method|^compound_statement$"
-    r"|class_static_block|anonymous_function"
+    r"^function(_definition|_declaration|_expression|_item|_body)?$|^generator_function|^method(_d\w+)?$"
+    r"|arrow_function|lambda|closure|func_literal|constructor_d|accessor_d|singleton_method|anonymous_function"
 )
-# The fields under which grammars keep what a definition is called.
-_NAMING = {"name", "left", "declarator", "property", "key", "pattern", "alias"}
-_PATTERN = re.compile(r"pattern|declarator|_list$|variable_name|const_element|enum|left_assignment|expression_list")
+_VARIABLES = {"variable", "constant", "field", "property", "const", "var"}
+# The fields under which grammars keep what a definition is called, and the nodes that may stand between.
+_NAMING = {"name", "declarator", "property", "key", "pattern", "alias"}
+_BETWEEN = re.compile(r"pattern|declarator|_list$|variable_name|const_element|enum|left_assignment")
+_USING = re.compile(r"argument|attribute|parameter|access|call|member_expression|^type")
+_MEMBER = re.compile(r"^pair$|property_signature|method_signature|jsx_attribute")
+_FUNCTION_VALUE = re.compile(r"function|class$|lambda")
 
 
 def _anonymous(tag: Tag, _view: FileView) -> bool:
     return bool(_ANONYMOUS.match(tag.name))
 
 
-def _in_text(tag: Tag, view: FileView) -> bool:
-    return _everywhere(tag, view, _stands_in_text)
+def _line(tag: Tag, view: FileView) -> bool:
+    if tag.name in view.line(tag.line):
+        return False
+    return any(symbol.name == tag.name and 0 < tag.line - symbol.line <= 3 for symbol in view.symbols)
 
 
-def _stands_in_text(path: list[Node]) -> bool:
+def _text(_tag: Tag, path: Path) -> bool:
     for node in path:
         if _CODE_IN_TEXT.search(node.type):
             return False
@@ -104,29 +120,40 @@ def _stands_in_text(path: list[Node]) -> bool:
     return False
 
 
-def _imported(tag: Tag, view: FileView) -> bool:
-    return _everywhere(tag, view, lambda path: any(_IMPORT.search(node.type) for node in path))
+def _import(_tag: Tag, path: Path) -> bool:
+    return any(_IMPORT.search(node.type) for node in path)
 
 
-def _local(tag: Tag, view: FileView) -> bool:
-    if tag.kind not in {"variable", "constant", "field", "property"}:
+def _local(tag: Tag, path: Path) -> bool:
+    return tag.kind in _VARIABLES and any(_FUNCTION.search(node.type) for node in path[1:])
+
+
+def _member(tag: Tag, path: Path) -> bool:
+    return tag.category == "constant" and len(path) > 1 and bool(_MEMBER.search(path[1].type))
+
+
+def _value(tag: Tag, path: Path) -> bool:
+    """In JavaScript, a name for something that is neither a function nor a class."""
+    if tag.kind not in ("function", "method", "class"):
         return False
-    return _everywhere(tag, view, lambda path: any(_FUNCTION.search(node.type) for node in path[1:]))
-
-
-def _not_defined_here(tag: Tag, view: FileView) -> bool:
-    return _everywhere(tag, view, lambda path: not _names_something(path))
-
-
-def _names_something(path: list[Node]) -> bool:
-    """Whether the first node stands where grammars keep the name of a definition."""
-    for node, parent in zip(path, path[1:], strict=False):
-        field = _field(parent, node)
-        if field in _NAMING and not re.search(r"argument|attribute|parameter|access|call|member_exp", parent.type):
-            return True
-        if not _PATTERN.search(parent.type):
-            return False
+    for node in path[:4]:
+        if node.type in ("variable_declarator", "assignment_expression", "pair"):
+            value = node.child_by_field_name("right") or node.child_by_field_name("value")
+            return value is not None and not _FUNCTION_VALUE.search(value.type)
     return False
+
+
+def _use(_tag: Tag, path: Path) -> bool:
+    # Where the parser stumbled, the tree proves nothing.
+    if any(node.is_error for node in path) or any(node.has_error for node in path[1:4] if node.parent):
+        return False
+    for node, parent in pairwise(path):
+        field = _field(parent, node)
+        if (field in _NAMING and not _USING.search(parent.type)) or (field == "left" and "assignment" in parent.type):
+            return False
+        if not _BETWEEN.search(parent.type):
+            return True
+    return True
 
 
 def _field(parent: Node, child: Node) -> str | None:
@@ -136,48 +163,42 @@ def _field(parent: Node, child: Node) -> str | None:
     return None
 
 
-def _object_literal(tag: Tag, view: FileView) -> bool:
-    if view.language.name != "javascript" or tag.kind != "class":
-        return False
-    return not re.search(rf"\b(class|function)\b.*|=>", view.line(tag.line))
-
-
-def _prototype_value(tag: Tag, view: FileView) -> bool:
-    if view.language.name != "javascript" or tag.kind != "method":
-        return False
-    return bool(re.search(rf"\.prototype\.{re.escape(tag.name)}\b(?!\s*=\s*\S*\w+)", view.line(tag.line))) or bool(
-        re.search(rf"\.prototype\.{re.escape(tag.name)}\s*=\s*(\d|null|undefined|true|false|['\"\[{{])", view.line(tag.line))
-    )
-
-
-def _line(tag: Tag, view: FileView) -> bool:
-    return any(
-        symbol.name == tag.name and 0 < tag.line - symbol.line <= 3 and tag.name not in view.line(tag.line)
-        for symbol in view.symbols
-    )
-
-
-def _everywhere(tag: Tag, view: FileView, holds: Callable[[list[Node]], bool]) -> bool:
-    return all(holds(path) for path in view.places(tag))
-
-
 RULES: tuple[Rule, ...] = (
-    Rule("anonymous", "ctags makes up names (`__anon…`, `AnonymousFunction…`) for what has none", _anonymous),
-    Rule("line", "ctags names the line of the token after the name (`extends` on the next line); Sage has it", _line),
-    Rule("object", "ctags calls every object literal in JavaScript a class", _object_literal),
-    Rule("value", "`Foo.prototype.a = 1` and a call of `Foo.prototype.a` define no method", _prototype_value),
-    Rule("text", "the name stands in a string, comment, heredoc or regular expression", _in_text),
-    Rule("import", "the name is imported or exported here, not defined", _imported),
-    Rule("local", "a variable inside the body of a function or callback is a local", _local),
+    Rule("anonymous", "ctags makes up names (`__anon…`, `AnonymousFunction…`) for what has none", by_tag=_anonymous),
+    Rule(
+        "line",
+        "ctags names the line of the token after the name (`extends` on the next line); Sage has the right one",
+        by_tag=_line,
+    ),
+    Rule("text", "the name stands in a string, comment, heredoc or regular expression", by_place=_text),
+    Rule("import", "the name is imported or exported here, not defined", by_place=_import),
+    Rule("local", "a variable or parameter inside a function or callback is a local", by_place=_local),
+    Rule("member", "a key of an object literal or type literal is no constant of the module", by_place=_member),
+    Rule(
+        "value",
+        "ctags takes a name for a function, method or class whose value is neither: an object literal, a number, "
+        "the result of a call (JavaScript)",
+        by_place=_value,
+    ),
     Rule(
         "use",
-        "in the syntax tree the name is no definition's name here: a parameter, an argument, a type, a keyword, "
-        "a call, or it does not stand on that line at all",
-        _not_defined_here,
+        "in the syntax tree the name is no definition's name here: an argument, a type, a keyword, a call; "
+        "or it does not stand on that line at all",
+        by_place=_use,
     ),
 )
 
 
 def excuse(tag: Tag, view: FileView) -> str:
-    """The name of the first rule that takes the tag out of the count, or nothing."""
-    return next((rule.name for rule in RULES if rule.holds(tag, view)), "")
+    """The name of the rule that takes the tag out of the count, or nothing."""
+    for rule in RULES:
+        if rule.by_tag is not None and rule.by_tag(tag, view):
+            return rule.name
+    excuses = [_excuse_place(tag, path) for path in view.places(tag)]
+    if not excuses:
+        return "use"
+    return excuses[0] if all(excuses) else ""
+
+
+def _excuse_place(tag: Tag, path: Path) -> str:
+    return next((rule.name for rule in RULES if rule.by_place is not None and rule.by_place(tag, path)), "")

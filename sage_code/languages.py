@@ -34,6 +34,7 @@ class Language:
     line_comments: tuple[str, ...] = ()
     block_comments: tuple[str, ...] = ()  # how a block begins and ends, or nothing
     upper_is_constant: bool = False
+    const_is_constant: bool = False
     docstring_in_body: bool = False
     preprocessor: str = ""
 

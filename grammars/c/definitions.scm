@@ -20,6 +20,11 @@
   type: (enum_specifier !name body: (_)) declarator: (type_identifier) @name) @definition.enum
 (type_definition declarator: (_) @declarator) @definition.type
 
+; extern int elsewhere;
+(declaration
+  (storage_class_specifier "extern")
+  declarator: [(identifier) (pointer_declarator) (array_declarator)] @declarator) @ignore
+
 ; Globals stand at the top, under a conditional, or in `extern "C" {` and `namespace {`.
 (translation_unit (declaration declarator: (_) @declarator) @definition.variable)
 (preproc_if (declaration declarator: (_) @declarator) @definition.variable)

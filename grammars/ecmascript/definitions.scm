@@ -26,6 +26,20 @@
   ]) @definition.function
 (variable_declarator
   name: (identifier) @name
+  value: (call_expression
+    function: (member_expression
+      object: (function_expression body: (_) @body)
+      property: (property_identifier) @_bind))
+  (#eq? @_bind "bind")) @definition.function
+(assignment_expression
+  left: (identifier) @name
+  right: [
+    (arrow_function body: (_) @body)
+    (function_expression body: (_) @body)
+    (generator_function body: (_) @body)
+  ]) @definition.function
+(variable_declarator
+  name: (identifier) @name
   value: (class body: (_) @body)) @definition.class
 
 (lexical_declaration
@@ -37,7 +51,22 @@
 (variable_declaration
   (variable_declarator name: (identifier) @name) @definition.variable)
 
-; const { a, b: c } = ..., [d] = ...
+; const { a, b: c } = ..., [d] = ...; what is taken out of a `require` is imported, not defined
+(variable_declarator
+  name: (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (pair_pattern value: (identifier) @name)
+  ])
+  value: (call_expression function: (identifier) @_require)
+  (#eq? @_require "require")) @ignore
+(lexical_declaration
+  kind: "const"
+  (variable_declarator
+    name: [
+      (object_pattern (shorthand_property_identifier_pattern) @name)
+      (object_pattern (pair_pattern value: (identifier) @name))
+      (array_pattern (identifier) @name)
+    ]) @definition.constant)
 (variable_declarator
   name: [
     (object_pattern (shorthand_property_identifier_pattern) @name)
@@ -65,6 +94,12 @@
     (function_expression body: (_) @body)
     (generator_function body: (_) @body)
   ]) @definition.function
+
+; Foo.Template = class { ... }
+(assignment_expression
+  left: (member_expression object: (_) @scope property: (property_identifier) @name)
+  right: (class body: (_) @body)
+  (#not-eq? @name "exports")) @definition.class
 
 ; Foo.prototype.bar = baz
 (assignment_expression

@@ -21,7 +21,8 @@
 (field_declaration name: (field_identifier) @name) @definition.field
 (method_elem name: (field_identifier) @name) @definition.method
 
-(const_spec name: (identifier) @name) @definition.constant
+; No field here: the grammar gives it to the commas as well, and `a, b = 1, 2` would only match once.
+(const_spec (identifier) @name) @definition.constant
 (var_spec name: (identifier) @name) @definition.variable
 
 (func_literal) @local

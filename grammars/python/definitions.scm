@@ -3,6 +3,7 @@
 (function_definition name: (identifier) @name) @definition.function
 (class_definition name: (identifier) @name) @definition.class
 
+(assignment left: (identifier) @name right: (lambda body: (_) @body)) @definition.function
 (assignment left: (identifier) @name) @definition.variable
 (assignment
   left: [(pattern_list (identifier) @name) (tuple_pattern (identifier) @name)]) @definition.variable

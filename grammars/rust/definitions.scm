@@ -14,6 +14,7 @@
 (impl_item type: (_) @name) @container
 
 (enum_variant name: (identifier) @name) @definition.constant
+(enum_variant name: (identifier) @name body: (field_declaration_list)) @container
 (field_declaration name: (field_identifier) @name) @definition.field
 
 (const_item name: (identifier) @name) @definition.constant

@@ -24,5 +24,8 @@
   ]) @definition.method
 (public_field_definition
   name: [(property_identifier) (private_property_identifier) (string)] @name) @definition.property
+; constructor(private readonly port: number)
+(required_parameter (accessibility_modifier) pattern: (identifier) @name) @definition.property
+(required_parameter "readonly" pattern: (identifier) @name) @definition.property
 (interface_body
   (property_signature name: [(property_identifier) (string)] @name) @definition.property)

@@ -20,8 +20,7 @@ _MAX_BLOCK_LINES = 400
 _BODY_DOCSTRING = re.compile(rb'[rRuU]?("""|\'\'\'|"|\')(.*?)(?<!\\)\1', re.DOTALL)
 # Shebangs and Rust's `//!` speak of the whole file.
 _NOT_ABOVE = (b"#!", b"//!")
-_LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\*+/|\*(?!/)|//+[/!]?|#+|--+|%+|;+)?\s?")
-_BLOCK_END = re.compile(r"\s*\*+/\s*$")
+_LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\*|//+!?|#+|--+|%+|;+)?\s?")
 
 
 class Leading:
@@ -102,7 +101,9 @@ def _comment_text(lines_upwards: list[bytes]) -> str:
     words: list[str] = []
     size = 0
     for raw in reversed(lines_upwards):
-        line = _BLOCK_END.sub("", raw.decode("utf-8", "replace"))
+        line = raw.decode("utf-8", "replace").rstrip()
+        if line.endswith("*/"):
+            line = line[:-2].rstrip("*")
         line = _LINE_MARKERS.sub("", line, count=1).rstrip()
         if line or words:
             words.append(line)

@@ -4,6 +4,7 @@ A language's query (`grammars/<language>/definitions.scm`) marks what is defined
 all languages happens here, in one pass over the matches in source order:
 
     @definition.<kind> + @name   a symbol; of two patterns on one name, the one written first wins
+    @ignore + @name              no symbol, although a later pattern says so (`extern int x;`)
     @scope                       the owner's name where the owner does not enclose it (Go receivers, C++ A::b)
     @container + @name           gives its name to what it encloses, but is no symbol (Rust `impl`)
     @local                       an anonymous function: what is assigned inside is local
@@ -41,7 +42,10 @@ SIGNATURE_CHARS = 300
 _CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "container"})
 _FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
 _SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"module"}
-_LOCAL_KINDS = frozenset({"variable", "constant", "field", "property"})
+_VARIABLES = frozenset({"variable", "field"})
+_LOCAL_KINDS = _VARIABLES | {"constant"}
+# `const int x` is a constant, `const char *x` is not.
+_CONST = re.compile(r"\b(?:const|constexpr)\b[^*=]*(?:=|$)")
 _KIND_IN_CLASS = {"function": "method", "variable": "field"}
 
 # Lower-case words before a definition on its line lead its signature: `export default`, `const`, `typedef`.
@@ -52,7 +56,7 @@ _OWNER = re.compile(r"[\w$.]+")
 _SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^(this|self)\b|\s+|^::")
 # `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name.
 _TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+\b(?!::)")
-_ROLE = re.compile(r"definition\.|container$|local$|attribute$|toplevel$")
+_ROLE = re.compile(r"definition\.|container$|local$|attribute$|toplevel$|ignore$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,33 +119,40 @@ class _Extraction:
 
     def run(self, found: list[Match]) -> tuple[Symbol, ...]:
         symbols: list[Symbol] = []
-        scopes: list[_Scope] = []
+        scopes: list[_Scope] = [_Scope(-1, len(self.source) + 1, "", "")]
         for record in self._ordered(found):
             start, end, kind = record.start, -record.minus_end, record.kind
-            # Two names of one declaration have the same range: neighbours, not nested.
-            while scopes and (scopes[-1].end <= start or (scopes[-1].start == start and scopes[-1].end == end)):
+            while scopes[-1].end <= start:
                 scopes.pop()
-            prefix, outer = (scopes[-1].prefix, scopes[-1].kind) if scopes else ("", "")
+            # Two names of one declaration have the same range: neighbours, not nested.
+            is_neighbour = scopes[-1].start == start and scopes[-1].end == end
+            outer = scopes[-2] if is_neighbour else scopes[-1]
             if record.name is None:
-                scopes.append(_Scope(start, end, prefix, kind))
+                scopes.append(_Scope(start, end, outer.prefix, kind))
                 continue
-            if outer in _FUNCTION_LIKE and kind in _LOCAL_KINDS:
+            if outer.kind == "constructor" and kind == "property":
+                outer = scopes[-2]  # a parameter that declares a property of the class
+            if outer.kind in _FUNCTION_LIKE and kind in _LOCAL_KINDS:
                 continue
             owner, name = self._name(record)
-            qualname = f"{prefix}{owner}{name}"
-            if kind in _SCOPES:
+            qualname = f"{outer.prefix}{owner}{name}"
+            if kind in _SCOPES and not is_neighbour:
                 scopes.append(_Scope(start, end, f"{qualname}.", kind))
-            if kind == "container" or not name:
-                continue
-            if outer in _CLASS_LIKE:
-                kind = _KIND_IN_CLASS.get(kind, kind)
-            elif owner and kind == "function":
-                kind = "method"
-            if self.language.upper_is_constant and kind in ("variable", "field") and name.isupper():
-                kind = "constant"
-            symbols.append(self._symbol(kind, name, qualname, record))
+            if kind != "container" and name:
+                kind = self._final_kind(kind, name, owner, outer)
+                symbols.append(self._symbol(kind, name, qualname, record))
         symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
         return tuple(symbols)
+
+    def _final_kind(self, kind: str, name: str, owner: str, outer: _Scope) -> str:
+        """The kind after what its surroundings say: a function in a class is a method."""
+        if outer.kind in _CLASS_LIKE or owner:
+            if kind == "function" and f".{outer.prefix}{owner}".endswith(f".{name}."):
+                return "constructor"
+            kind = _KIND_IN_CLASS.get(kind, kind)
+        if self.language.upper_is_constant and kind in _VARIABLES and name.isupper():
+            return "constant"
+        return kind
 
     def _ordered(self, found: list[Match]) -> list[_Record]:
         """The matches as records in source order, one definition per name; attributes are noted aside."""
@@ -180,8 +191,11 @@ class _Extraction:
                 index = winner[key][1]
                 winner[key] = (pattern, index)
                 records[index] = record
-        if wrappers:
-            records = [record for record in records if record.kind != "local" or record.start not in wrappers]
+        records = [
+            record
+            for record in records
+            if record.kind != "ignore" and (record.kind != "local" or record.start not in wrappers)
+        ]
         records.sort()
         return records
 
@@ -196,6 +210,9 @@ class _Extraction:
         body = record.captures["body"][0] if "body" in record.captures else node.child_by_field_name("body")
         if self.language.docstring_in_body and body is not None:
             doc = body_docstring(self.source, body.start_byte) or doc
+        signature = self._signature(kind, record.start, -record.minus_end, body, row, column)
+        if self.language.const_is_constant and kind in _VARIABLES and _CONST.search(signature):
+            kind = "constant"
         return Symbol(
             kind=kind,
             name=name,
@@ -203,7 +220,7 @@ class _Extraction:
             line=record.name.start_point[0] + 1,
             start_line=first_row + 1,
             end_line=end_row + 1,
-            signature=self._signature(kind, record.start, -record.minus_end, body, row, column),
+            signature=signature,
             docstring=doc,
         )
 

@@ -1,0 +1,44 @@
+"""Every first-class language has one sample whose expected symbols stand in it as comments.
+
+`^ kind qualname; kind qualname` at the end of a line says which names that line defines; a line without such
+a comment defines nothing. Expected and found must be equal, nothing more and nothing less.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sage_code.languages import all_languages, detect
+from sage_code.parse import parse
+
+SAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "languages"
+EXPECTATION = re.compile(r"(?:#|//) \^ (.+)$")
+
+
+def expected(text: str) -> list[tuple[int, str]]:
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := EXPECTATION.search(line):
+            lines += [(number, symbol) for symbol in found[1].split("; ")]
+    return sorted(lines)
+
+
+def test_every_first_class_language_has_a_sample() -> None:
+    with_definitions = {language.name for language in all_languages() if language.has_definitions}
+    assert {folder.name for folder in SAMPLES.iterdir()} == with_definitions
+    assert len(with_definitions) == 13
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*/sample.*")), ids=lambda path: path.parent.name)
+def test_sample(sample: Path) -> None:
+    source = sample.read_bytes()
+    language = detect(sample.name, source)
+    assert language is not None
+    assert language.name == sample.parent.name
+    parsed = parse(source, language)
+    assert parsed is not None
+    found = sorted((symbol.line, f"{symbol.kind} {symbol.qualname}") for symbol in parsed.symbols)
+    assert found == expected(source.decode())
