@@ -17,8 +17,9 @@ from typing import Any
 
 from sage_code.paths import assets_dir
 
-# Enough of a file to see its shebang and to tell apart the languages that share an extension.
-HEAD_BYTES = 8192
+# Enough of a file to tell apart the languages that share an extension: the code of a C++ header may only begin
+# after 10 KB of licence and documentation.
+HEAD_BYTES = 32768
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,7 @@ def _table() -> _Table:
     rows = tomllib.loads(Path(assets_dir("grammars"), "languages.toml").read_text("utf-8"))
     table = _Table({}, {}, {}, {})
     for name, row in rows.items():
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
-        }
+        values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         language = Language(name, **values)
         table.by_name[name] = language
         table.by_filename.update(dict.fromkeys(language.filenames, language))
@@ -111,9 +110,7 @@ def _by_shebang(head: bytes) -> Language | None:
 
 # --- extensions that several languages claim ----------------------------------------------------------------
 
-_OBJC = re.compile(
-    rb"^\s*(@(interface|implementation|protocol|class|import|end|property)\b|#import\b)", re.MULTILINE
-)
+_OBJC = re.compile(rb"^\s*(@(interface|implementation|protocol|class|import|end|property)\b|#import\b)", re.MULTILINE)
 _CPP = re.compile(
     rb"^\s*(class\s+\w+[^;(]*[{:]|namespace\b|template\s*<|using\s+[\w:]+|(public|private|protected)\s*:"
     rb"|#\s*include\s*<(string|vector|memory|map|set|algorithm|utility|functional|iostream|cstdint|cstddef)>)"
@@ -122,9 +119,7 @@ _CPP = re.compile(
     re.MULTILINE,
 )
 # A C header that C++ may include says `extern "C"` under `#ifdef __cplusplus`: what stands there is no proof.
-_CPP_GUARD = re.compile(
-    rb"^#\s*if(def\s+|\s+defined\W*)__cplusplus.*?^#\s*(endif|else)", re.MULTILINE | re.DOTALL
-)
+_CPP_GUARD = re.compile(rb"^#\s*if(def\s+|\s+defined\W*)__cplusplus.*?^#\s*(endif|else)", re.MULTILINE | re.DOTALL)
 _COMMENTS = re.compile(rb"/\*.*?(\*/|\Z)|//[^\n]*", re.DOTALL)
 _MATLAB = re.compile(rb"^\s*(%|function\b|classdef\b|end\s*;?\s*$)", re.MULTILINE)
 _PROLOG = re.compile(rb"^\s*(:-|[a-z]\w*\(.*\)\s*(:-|\.\s*$))", re.MULTILINE)

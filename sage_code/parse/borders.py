@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from tree_sitter import Node, Tree
 
+# What holds statements is no statement: a cut between a head and its body helps nobody.
+_BODIES = ("block", "body", "_list", "compound_statement", "body_statement")
+
 
 def borders(tree: Tree, lines: list[bytes], start_line: int, end_line: int) -> list[int]:
     """The lines in (start_line, end_line] where a child of the shallowest useful level begins, ascending.
 
-    A border is the first token of its line; a comment stays with what follows it; a lone body (the block
-    under a signature) is no border by itself, the statements in it are.
+    A border is the first token of its line. A comment stays with what follows it. A body is no border, the
+    statements in it are; nor is a single child that takes all the rest of the stretch, if it can be cut itself.
     """
-    first, last = start_line - 1, end_line - 1
+    first, last = max(0, start_line - 1), min(end_line, len(lines)) - 1
+    if first >= last:
+        return []
     node: Node | None = tree.root_node.descendant_for_point_range((first, _indent(lines, first)), (last, 0))
     fallback: list[int] = []
     while node is not None:
@@ -47,6 +52,7 @@ def _children(node: Node, lines: list[bytes], first: int, last: int) -> tuple[li
             if covered > most and child.is_named:
                 most, widest = covered, child
             begins_line = first < top and child.is_named and column == _indent(lines, top)
+            begins_line = begins_line and not child.type.endswith(_BODIES)
             if begins_line and comment_end != top - 1 and (not found or found[-1] != top):
                 found.append(top)
             comment_end = bottom if "comment" in child.type else -1

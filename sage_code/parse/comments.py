@@ -16,8 +16,14 @@ from sage_code.languages import Language
 DOCSTRING_CHARS = 1000
 # A comment block longer than this above a definition is a licence or a chapter, not its documentation.
 _MAX_BLOCK_LINES = 400
+# How far to look for code after an attribute; the rest of a minified line must not be copied for each.
+_REST_BYTES = 80
 
 _BODY_DOCSTRING = re.compile(rb'[rRuU]?("""|\'\'\'|"|\')(.*?)(?<!\\)\1', re.DOTALL)
+_BLANK = re.compile(rb"\s+")
+# C#'s documentation is XML; `<see cref="Name"/>` stands for the name.
+_XML_NAME = re.compile(r'<\w+ (?:cref|name|langword)="([^"<>]*)" ?/>')
+_XML_TAG = re.compile(r"</?[a-z]+\b[^<>]*>")
 # Shebangs and Rust's `//!` speak of the whole file.
 _NOT_ABOVE = (b"#!", b"//!")
 _LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\*|//+!?|#+|--+|%+|;+)?\s?")
@@ -42,14 +48,15 @@ class Leading:
         self._attribute_at[node.start_byte] = node.end_byte
         row, column = node.end_point
         # `@Input() name` is no attribute *above* the next line; `@Input()` on a line of its own is.
-        if row < len(self._lines) and not self._lines[row][column:].strip():
+        if row < len(self._lines) and not self._lines[row][column : column + _REST_BYTES].strip():
             start = node.start_point[0]
             self._attribute_above[row] = min(start, self._attribute_above.get(row, start))
 
-    def after_attributes(self, start: int) -> int:
-        """The byte after the attributes that begin at `start`."""
+    def after_attributes(self, source: bytes, start: int) -> int:
+        """Where the code begins after the attributes that begin at `start`."""
         while (end := self._attribute_at.get(start)) is not None:
-            start = end + 1  # the blank or line break between them
+            blank = _BLANK.match(source, end)
+            start = blank.end() if blank else end
         return start
 
     def without_comments(self, text: str) -> str:
@@ -110,4 +117,7 @@ def _comment_text(lines_upwards: list[bytes]) -> str:
             size += len(line) + 1
         if size > DOCSTRING_CHARS:
             break
-    return "\n".join(words)[:DOCSTRING_CHARS].rstrip()
+    text = "\n".join(words)
+    if text.startswith("<"):
+        text = "\n".join(filter(None, map(str.strip, _XML_TAG.sub("", _XML_NAME.sub(r"\1", text)).split("\n"))))
+    return text[:DOCSTRING_CHARS].rstrip()

@@ -50,6 +50,7 @@ _KIND_IN_CLASS = {"function": "method", "variable": "field"}
 
 # Lower-case words before a definition on its line lead its signature: `export default`, `const`, `typedef`.
 _MODIFIERS = re.compile(rb"\s*[a-z][a-z ]*$")
+_MODIFIERS_BYTES = 120  # further to the right it is a minified line, which must not be copied for every name in it
 _SIGNATURE_TAIL = re.compile(r"\s*(\{|:|=>|=|;|\bdo)$")
 # The parts of an owner's name that say nothing: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
 _OWNER = re.compile(r"[\w$.]+")
@@ -78,7 +79,8 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
         return None
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
-    if tree is not None and tree.root_node.has_error and language.preprocessor:
+    in_time = time.monotonic() < deadline - budget_s / 2
+    if tree is not None and tree.root_node.has_error and language.preprocessor and in_time:
         tree = parse_tree(simplified(source, language.preprocessor == "macros"), language, budget_s)
     if tree is None:
         return None
@@ -227,11 +229,11 @@ class _Extraction:
     def _signature(self, kind: str, start: int, end: int, body: Node | None, row: int, column: int) -> str:
         if body is not None and body.start_byte > start:
             end = body.start_byte
-        after = self.leading.after_attributes(start)
+        after = self.leading.after_attributes(self.source, start)
         prefix = b""
         if after != start:
             start = after
-        elif column and _MODIFIERS.match(before := self.lines[row][:column]):
+        elif 0 < column <= _MODIFIERS_BYTES and _MODIFIERS.match(before := self.lines[row][:column]):
             prefix = before
         # Four bytes a character at most: a huge literal is not decoded to be thrown away.
         text = (prefix + self.source[start : min(end, start + 4 * SIGNATURE_CHARS)]).decode("utf-8", "ignore")
