@@ -24,10 +24,10 @@ class VectorSource:
     `many` says that a whole project is coming: then the store's hashes are read once, instead of asking for each.
     """
 
-    def __init__(self, store: Store, embedder: Embedder, *, many: bool) -> None:
+    def __init__(self, store: Store, embedder: Embedder, *, many: bool, trust_store: bool = True) -> None:
         self._store, self._embedder = store, embedder
         self._known: NDArray[np.uint64] | None = None
-        if store.count() == 0:
+        if not trust_store or store.count() == 0:
             self._known = np.empty(0, dtype=np.uint64)
         elif many:
             self._known = store.hash_prefixes()
@@ -37,7 +37,11 @@ class VectorSource:
     def rows(self, files: Sequence[ChunkedFile]) -> list[FileRows]:
         """The rows of `files`, every chunk with its vector."""
         hashes = [tuple(text_hash(chunk) for chunk in file.chunks) for file in files]
-        chunk_of = {digest: chunk for file, part in zip(files, hashes, strict=True) for digest, chunk in zip(part, file.chunks, strict=True)}
+        chunk_of = {
+            digest: chunk
+            for file, part in zip(files, hashes, strict=True)
+            for digest, chunk in zip(part, file.chunks, strict=True)
+        }
         known = self._store.vectors(self._likely(list(chunk_of)))
         missing = [digest for digest in chunk_of if digest not in known]
         known.update(zip(missing, self._embed([chunk_of[digest] for digest in missing]), strict=True))

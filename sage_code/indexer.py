@@ -22,6 +22,7 @@ from sage_code.embed.registry import load_embedder, stable_name
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.locks import locked
 from sage_code.manifest import Diff, FileState, Manifest, SkipState
+from sage_code.memory import stay_lean
 from sage_code.paths import DOT_SAGE, codebase_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sage_code.store.lance import Store
 
 # Chunks that are embedded and committed together: the memory of a run, and what a killed run loses at most.
-_BATCH_CHUNKS = 4096
+_BATCH_CHUNKS = 2048
 # Up to this many changed files their vectors are asked for one by one, above the store's hashes are read once.
 _FEW_FILES = 64
 _GITIGNORE = "# Written by Sage: what can be made again is not for the repository.\ncodebase/\nlocal/\n"
@@ -66,12 +67,23 @@ def discover_rules(settings: Settings) -> DiscoverRules:
 
 
 def index_project(
-    root: str, settings: Settings, *, full: bool = False, name: str | None = None, progress: Progress | None = None
+    root: str,
+    settings: Settings,
+    *,
+    full: bool = False,
+    recompile: bool = False,
+    reembed: bool = False,
+    name: str | None = None,
+    progress: Progress | None = None,
 ) -> IndexStats:
-    """Bring the index of the project at `root` up to date; `full` reads and cuts every file again."""
+    """Bring the index of the project at `root` up to date.
+
+    `full` reads and cuts every file again; `recompile` makes the compiled files anew from the store and brings back
+    the rows it lacks; `reembed` trusts no vector.
+    """
     if not os.path.isdir(root):
         raise UsageError(f"{root} is not a folder", "give the path of a project's folder")
-    run = _Run(root, settings, full=full, name=name, progress=progress or Silent())
+    run = _Run(root, settings, full, recompile, reembed, name, progress or Silent())
     try:
         _prepare(root)
         with locked(os.path.join(codebase_dir(root), "index.lock"), on_wait=run.say_waiting):
@@ -93,12 +105,27 @@ def _prepare(root: str) -> None:
             file.write(_GITIGNORE)
 
 
+def model_changed(meta: Manifest, settings: Settings) -> bool:
+    """Whether the configured model is another than the one the index was made with."""
+    wanted = stable_name(settings.code_embedding_model)
+    return meta.model != wanted if wanted else meta.model_setting != settings.code_embedding_model
+
+
 class _Run:
     """One run over one project; its methods are the arrows of the pipeline."""
 
-    def __init__(self, root: str, settings: Settings, *, full: bool, name: str | None, progress: Progress) -> None:
-        self.root, self.settings, self.full, self.name = root, settings, full, name
-        self.progress = progress
+    def __init__(
+        self,
+        root: str,
+        settings: Settings,
+        full: bool,
+        recompile: bool,
+        reembed: bool,
+        name: str | None,
+        progress: Progress,
+    ) -> None:
+        self.root, self.settings, self.name, self.progress = root, settings, name, progress
+        self.full, self.recompile, self.reembed = full, recompile or full or reembed, reembed
         self.rules = discover_rules(settings)
         self.started, self.started_ns = time.monotonic(), time.time_ns()
         self.states: dict[str, FileState] = {}
@@ -148,15 +175,14 @@ class _Run:
 
     def _usable_base(self, old: Manifest | None) -> Generation | None:
         """The published generation, when the manifest speaks of it and its vectors are the wanted model's."""
-        if old is None or self.full:
+        if old is None:
             return None
-        setting = self.settings.code_embedding_model
-        wanted = stable_name(setting)
-        if (old.model != wanted) if wanted else (old.model_setting != setting):
-            self.progress.note(f"the embedding model was {old.model}, now it is {setting}: embedding anew")
+        if model_changed(old, self.settings):
+            now = self.settings.code_embedding_model
+            self.progress.note(f"the embedding model was {old.model}, now it is {now}: making its vectors")
             return None
         base = current(self.root)
-        if base is None or old.store_uri != self.settings.store_uri:
+        if base is None or self.recompile or old.store_uri != self.settings.store_uri:
             return None
         return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
 
@@ -174,6 +200,7 @@ class _Run:
         from sage_code.embedding import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
 
+        stay_lean()
         self.progress.stage("loading the model")
         setting = self.settings.code_embedding_model
         embedder = load_embedder(setting, "code", self.settings, self.progress.note)
@@ -183,7 +210,7 @@ class _Run:
             changed = {*changes.removed, *(file.path for file in changes.suspects)} if base else set()
             with GenerationWriter(self.root, embedder.name, embedder.dim, base, changed) as writer:
                 fresh = self._compile_stored(store, writer, base, changes)
-                vectors = VectorSource(store, embedder, many=len(fresh) > _FEW_FILES)
+                vectors = VectorSource(store, embedder, many=len(fresh) > _FEW_FILES, trust_store=not self.reembed)
                 self._compile_fresh(store, writer, vectors, fresh)
                 self._consolidate(store, writer)
                 self.progress.stage("publishing")
@@ -191,9 +218,9 @@ class _Run:
         project = self.name or (old.project if old else os.path.basename(self.root) or self.root)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         remote = self.settings.store_uri
-        Manifest(project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped).save(
-            self.root
-        )
+        Manifest(
+            project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped
+        ).save(self.root)
         chunks = sum(state.chunks for state in self.states.values())
         registry.record(
             registry.ProjectEntry(

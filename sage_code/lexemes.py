@@ -1,13 +1,15 @@
 """Words of code: identifiers and the words inside them, as every lexical part of Sage counts them.
 
 `parseHTTPHeader` gives `parsehttpheader`, `parse`, `http`, `header`; `MAX_SIZE` gives `max_size`, `max`, `size`.
-Splitting is cached by identifier, since a project repeats a small vocabulary millions of times.
+A project repeats a small vocabulary millions of times, so whoever counts lexemes numbers each identifier once, in a
+`Lexicon`, and from then on only adds up numbers.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 # Longer runs are data (base64, hashes), not words anybody looks for.
 MAX_LEXEME_CHARS = 64
@@ -16,7 +18,6 @@ _WORD = re.compile(r"[^\W\d]\w*|\d+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-@lru_cache(maxsize=1 << 17)
 def split_word(word: str) -> tuple[str, ...]:
     """The lexemes of one identifier: itself in lower case, then its parts when it has several."""
     if len(word) > MAX_LEXEME_CHARS:
@@ -31,8 +32,48 @@ def split_word(word: str) -> tuple[str, ...]:
 
 def lexemes(text: str) -> list[str]:
     """Every lexeme of `text`, in order."""
-    found: list[str] = []
-    extend = found.extend
-    for word in _WORD.findall(text):
-        extend(split_word(word))
-    return found
+    return [lexeme for word in _WORD.findall(text) for lexeme in split_word(word)]
+
+
+class Lexicon:
+    """Numbers lexemes in the order of their first appearance, and counts texts in those numbers."""
+
+    __slots__ = ("_of_word", "numbers")
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self._of_word: dict[str, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def count(self, texts: Iterable[str]) -> tuple[list[int], list[int], list[int]]:
+        """For each text its lexemes and how often each word with them stands there.
+
+        Three flat lists: numbers, counts, and for each text how many entries are its own. A lexeme that several
+        words of a text share has an entry for each: whoever needs sums adds them up.
+        """
+        numbers: list[int] = []
+        counts: list[int] = []
+        lengths: list[int] = []
+        of_word, before = self._of_word, 0
+        for text in texts:
+            for word, count in Counter(_WORD.findall(text)).items():
+                known = of_word.get(word)
+                if known is None:
+                    known = self._learn(word)
+                numbers += known
+                counts += (count,) * len(known)
+            lengths.append(len(numbers) - before)
+            before = len(numbers)
+        return numbers, counts, lengths
+
+    def _learn(self, word: str) -> tuple[int, ...]:
+        numbers = self.numbers
+        known = tuple(numbers.setdefault(lexeme, len(numbers)) for lexeme in split_word(word))
+        self._of_word[word] = known
+        return known
+
+    def since(self, start: int) -> Sequence[str]:
+        """The lexemes numbered `start` and above, in order."""
+        return list(self.numbers)[start:]

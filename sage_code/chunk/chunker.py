@@ -27,9 +27,7 @@ _JOINED_CHARS = 750
 _CRUMB_CHARS = 40
 
 # Kinds that open a scope of their own; the rest are leaves inside the text around them.
-_BLOCK_KINDS = frozenset(
-    kind for kind, chunk in CHUNK_KIND.items() if chunk in {"function", "method", "class", "type"}
-)
+_BLOCK_KINDS = frozenset(kind for kind, chunk in CHUNK_KIND.items() if chunk in {"function", "method", "class", "type"})
 _CONTAINER_KINDS = frozenset({"class", "type"})
 
 

@@ -206,13 +206,10 @@ def _serve(read: IO[bytes], write: IO[bytes], work: Callable[..., Result]) -> No
     setup = _read_message(read)
     if setup is None:
         return
-    rules = DiscoverRules(
-        **{key: tuple(v) if isinstance(v, list) else v for key, v in setup["rules"].items()}
-    )
+    given = setup["rules"]
+    rules = DiscoverRules(given["max_file_bytes"], tuple(given["extra_excludes"]), given["include_generated"])
     while (fields := _read_message(read)) is not None:
-        _write_message(
-            write, _encode(work(setup["root"], SourceFile(**fields), rules, budget_s=setup["budget_s"]))
-        )
+        _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, budget_s=setup["budget_s"])))
 
 
 if __name__ == "__main__":

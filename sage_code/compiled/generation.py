@@ -23,10 +23,10 @@ from sage_code.errors import IndexCorrupt
 from sage_code.paths import codebase_dir, compiled_dir
 from sage_code.store.rows import FileRows
 
-# Chunks in a segment while indexing from scratch: what a run holds in memory for the snapshot (about 60 MB).
-_SEGMENT_CHUNKS = 16_384
-# More segments than this, and the small ones are written anew as one; a search pays for each.
-_MAX_SEGMENTS = 8
+# Chunks in a segment while indexing from scratch: what a run holds in memory for the snapshot (about 30 MB).
+_SEGMENT_CHUNKS = 8_192
+# More small segments than this, and they are written anew as one; a search pays for each.
+_MAX_SMALL_SEGMENTS = 8
 _SMALL_CHUNKS = 4_096
 
 
@@ -57,13 +57,12 @@ class GenerationWriter:
         if self._base is None:
             return []
         alive = {ref.file: self._alive(ref) for ref in self._base.segments}
-        small = [
-            name for name, (_, chunks, total) in alive.items() if chunks < _SMALL_CHUNKS or chunks * 2 < total
-        ]
-        if len(self._base.segments) < _MAX_SEGMENTS:
-            small = [name for name in small if alive[name][1] * 2 < alive[name][2]]
-        self._rewritten = frozenset(small)
-        return [key for name in small for key in alive[name][0]]
+        chosen = [name for name, (_, chunks, total) in alive.items() if chunks * 2 < total]
+        small = [name for name, (_, chunks, _) in alive.items() if chunks < _SMALL_CHUNKS]
+        if len(small) > _MAX_SMALL_SEGMENTS:
+            chosen = list({*chosen, *small})
+        self._rewritten = frozenset(chosen)
+        return [key for name in chosen for key in alive[name][0]]
 
     def keep_crowded(self) -> None:
         """Leave the segments as they are after all: their rows are not to be had."""
@@ -103,8 +102,7 @@ class GenerationWriter:
             "model": self._model,
             "dim": self._dim,
             "segments": [
-                {"file": ref.file, "dead": list(ref.dead), "live_chunks": ref.live_chunks}
-                for ref in self._refs
+                {"file": ref.file, "dead": list(ref.dead), "live_chunks": ref.live_chunks} for ref in self._refs
             ],
         }
         with open(os.path.join(self._folder, INDEX_FILE), "wb") as file:

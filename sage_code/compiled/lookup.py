@@ -39,9 +39,7 @@ class SymbolFiles:
             if self.folder is None:
                 break
             try:
-                self._maps = {
-                    table: _SortedLines(os.path.join(self.folder, f"{table}.json")) for table in TABLES
-                }
+                self._maps = {table: _SortedLines(os.path.join(self.folder, f"{table}.json")) for table in TABLES}
                 return
             except FileNotFoundError:
                 continue
@@ -167,9 +165,7 @@ def normalise(name: str) -> str:
     return name
 
 
-def _matches(
-    symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None
-) -> bool:
+def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None) -> bool:
     if kind is not None and symbol["kind"] != kind:
         return False
     if "." not in wanted.strip("."):

@@ -62,9 +62,7 @@ def current(root: str) -> Generation | None:
             data = orjson.loads(file.read())
         if data["format"] != FORMAT:
             return None
-        refs = tuple(
-            SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"]
-        )
+        refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
         generation = Generation(folder, data["generation"], data["model"], data["dim"], refs)
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -75,6 +73,5 @@ def _complete(generation: Generation) -> bool:
     names = [ref.file for ref in generation.segments] + [f"{table}.json" for table in TABLES]
     # A file name from the index that points elsewhere was not written by us.
     return all(
-        os.path.basename(name) == name and os.path.isfile(os.path.join(generation.folder, name))
-        for name in names
+        os.path.basename(name) == name and os.path.isfile(os.path.join(generation.folder, name)) for name in names
     )

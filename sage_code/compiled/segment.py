@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.sections import pack_strings, read_sections, write_sections
-from sage_code.lexemes import lexemes
+from sage_code.lexemes import Lexicon
 from sage_code.store.rows import FileRows
 
 # History of the format: 1: first version; fields `body` and `head`.
@@ -48,14 +48,12 @@ class SegmentBuilder:
         """Take the chunks of one file."""
         number = len(self._paths)
         self._paths.append((file.path, file.key, file.language))
-        head = lexemes(file.path)
-        body_postings, head_postings = self._fields["body"], self._fields["head"]
         for chunk in file.chunks:
             self._table.append((number, chunk.start_line, chunk.end_line, _KIND_NUMBER[chunk.kind]))
             self._names.append(chunk.qualname.encode())
             self._signatures.append(chunk.signature.encode())
-            body_postings.add(lexemes(chunk.text))
-            head_postings.add(head + lexemes(chunk.qualname) if chunk.qualname else head)
+        self._fields["body"].add([chunk.text for chunk in file.chunks])
+        self._fields["head"].add([f"{file.path} {chunk.qualname}" for chunk in file.chunks])
         quantised, scales = quantise(file.vectors)
         self._vectors.append(quantised)
         self._scales.append(scales)
@@ -69,9 +67,7 @@ class SegmentBuilder:
             "chunk_start": table[:, 1],
             "chunk_end": table[:, 2],
             "chunk_kind": table[:, 3].astype(np.uint8),
-            "file_language": np.array(
-                [languages.index(language) for _, _, language in self._paths], np.uint16
-            ),
+            "file_language": np.array([languages.index(language) for _, _, language in self._paths], np.uint16),
             "vectors": np.concatenate([np.empty((0, self._dim), np.int8), *self._vectors]),
             "scales": np.concatenate([np.empty(0, np.float32), *self._scales]),
         }
@@ -100,25 +96,39 @@ class _Postings:
     """Term frequencies of one field, gathered document by document."""
 
     def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
-        self._flat = array("I")
-        self._lengths = array("I")
+        self._lexicon = Lexicon()
+        self._numbers = array("I")
+        self._counts = array("B")
+        self._entries = array("I")
 
-    def add(self, terms: list[str]) -> None:
-        ids = self._ids
-        self._flat.extend([ids.setdefault(term, len(ids)) for term in terms])
-        self._lengths.append(len(terms))
+    def add(self, texts: list[str]) -> None:
+        """One document a text."""
+        numbers, counts, entries = self._lexicon.count(texts)
+        self._numbers.extend(numbers)
+        self._counts.extend([min(count, _MAX_TF) for count in counts])
+        self._entries.extend(entries)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Sorted terms, and for each its documents and counts, in the order of the documents."""
-        terms = sorted((term.encode("utf-8", "surrogatepass"), number) for term, number in self._ids.items())
+        terms = sorted((term.encode("utf-8", "surrogatepass"), n) for term, n in self._lexicon.numbers.items())
         rank = np.empty(len(terms), dtype=np.int64)
         rank[[number for _, number in terms]] = np.arange(len(terms))
-        lengths = np.frombuffer(self._lengths, dtype=np.uint32) if self._lengths else np.empty(0, np.uint32)
-        flat = np.frombuffer(self._flat, dtype=np.uint32) if self._flat else np.empty(0, np.uint32)
-        documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-        pairs, counts = np.unique(rank[flat] * max(len(lengths), 1) + documents, return_counts=True)
-        term, document = np.divmod(pairs, max(len(lengths), 1))
+        entries = np.asarray(self._entries, np.int64)
+        documents = np.repeat(np.arange(len(entries), dtype=np.int64), entries)
+        # Term, document and count in one number: one sort in place, and little memory. Eight bits hold a count.
+        packed = rank[np.asarray(self._numbers, np.int64)]
+        packed *= max(len(entries), 1)
+        packed += documents
+        packed <<= 8
+        packed += np.asarray(self._counts)
+        packed.sort()
+        counts, pairs = packed & _MAX_TF, packed >> 8
+        del packed, documents
+        # A lexeme that several words of a document share is added up.
+        first = np.flatnonzero(np.diff(pairs, prepend=-1))
+        sums = np.add.reduceat(counts, first) if len(first) else counts
+        term, document = np.divmod(pairs[first], max(len(entries), 1))
+        lengths = np.bincount(document, weights=sums, minlength=len(entries)).astype(np.uint32)
         starts = np.zeros(len(terms) + 1, dtype=np.uint64)
         np.cumsum(np.bincount(term, minlength=len(terms)), out=starts[1:])
         at, heap = pack_strings([text for text, _ in terms])
@@ -127,7 +137,7 @@ class _Postings:
             "terms": heap,
             "starts": starts,
             "docs": document.astype(np.uint32),
-            "tfs": np.minimum(counts, _MAX_TF).astype(np.uint8),
+            "tfs": np.minimum(sums, _MAX_TF).astype(np.uint8),
             "lengths": lengths,
         }
 

@@ -12,17 +12,18 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.lexemes import lexemes
+from sage_code.lexemes import Lexicon
 
 DIM = 256
 # A word counts once as a whole and once, thinner, by its trigrams, so that `retry` and `retries` meet.
 _TRIGRAM_WEIGHT = 0.35
-# Words after this many add nothing but time; the chunker's pieces are far shorter.
-_MAX_TOKENS = 2048
-# The table of word vectors is dropped when it has grown to this many rows (64 MB): memory stays bounded on any input.
-_MAX_TABLE_ROWS = 1 << 16
-# Texts pooled in one go; the gathered rows of a group take about 30 MB.
-_GROUP = 192
+# Text beyond this adds nothing but time; the chunker's pieces are far shorter.
+_MAX_CHARS = 16_384
+# The table of word vectors is started anew at this many rows (32 MB): memory stays bounded on any input.
+_MAX_TABLE_ROWS = 1 << 15
+# Texts pooled in one go; the gathered rows of a group take about 15 MB.
+_GROUP = 128
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class HashingEmbedder:
@@ -30,63 +31,72 @@ class HashingEmbedder:
 
     name = "hashing"
     dim = DIM
-    max_tokens = _MAX_TOKENS
+    max_tokens = 2048
 
     def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
-        self._table = np.zeros((1024, DIM), dtype=np.float32)
+        self._start_anew()
 
     def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector a text, in order; a text without words gives a zero vector."""
         vectors = np.zeros((len(texts), DIM), dtype=np.float32)
         for start in range(0, len(texts), _GROUP):
-            group = texts[start : start + _GROUP]
-            vectors[start : start + len(group)] = self._pool(group)
+            self._pool([text[:_MAX_CHARS] for text in texts[start : start + _GROUP]], vectors[start : start + _GROUP])
         return vectors
 
     embed_query = embed_code
 
-    def _pool(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if len(self._rows) > _MAX_TABLE_ROWS:
-            self._rows.clear()
-        rows = [self._row_ids(text) for text in texts]
-        lengths = np.fromiter((len(ids) for ids in rows), dtype=np.int64, count=len(rows))
-        pooled = np.zeros((len(texts), DIM), dtype=np.float32)
-        if not lengths.any():
-            return pooled
-        flat = np.fromiter((i for ids in rows for i in ids), dtype=np.int64, count=int(lengths.sum()))
-        owner = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
+    def _start_anew(self) -> None:
+        self._lexicon = Lexicon()
+        self._rows = 0
+        self._table = np.zeros((1024, DIM), dtype=np.float32)
+
+    def _pool(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        if self._rows > _MAX_TABLE_ROWS:
+            self._start_anew()
+        numbers, counts, lengths = self._lexicon.count(texts)
+        if not numbers:
+            return
+        self._grow()
         # A word that stands ten times in a text is not ten times as telling: the root of its count weighs.
-        pairs, counts = np.unique(owner * len(self._rows) + flat, return_counts=True)
-        owner, flat = np.divmod(pairs, len(self._rows))
-        weighted = self._table[flat] * np.sqrt(counts, dtype=np.float32)[:, None]
-        starts = np.flatnonzero(np.diff(owner, prepend=-1))
-        pooled[owner[starts]] = np.add.reduceat(weighted, starts, axis=0)
-        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
-        return np.divide(pooled, norms, out=pooled, where=norms > 0)
+        weighted = self._table[numbers]
+        weighted *= np.sqrt(np.array(counts, dtype=np.float32))[:, None]
+        sizes = np.array(lengths)
+        filled = np.flatnonzero(sizes)
+        starts = (np.cumsum(sizes) - sizes)[filled]
+        sums = np.add.reduceat(weighted, starts, axis=0)
+        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        vectors[filled] = np.divide(sums, norms, out=sums, where=norms > 0)
 
-    def _row_ids(self, text: str) -> list[int]:
-        rows = self._rows
-        found = []
-        for word in lexemes(text)[:_MAX_TOKENS]:
-            row = rows.get(word)
-            found.append(self._add(word) if row is None else row)
-        return found
-
-    def _add(self, word: str) -> int:
-        row = len(self._rows)
-        if row == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        self._rows[word] = row
-        vector = self._table[row]
-        vector[:] = 0
-        _hash_into(vector, word, 1.0)
-        padded = f"^{word}$"
-        for start in range(len(padded) - 2):
-            _hash_into(vector, padded[start : start + 3], _TRIGRAM_WEIGHT)
-        return row
+    def _grow(self) -> None:
+        """Give the words that are new to the lexicon their rows."""
+        words = self._lexicon.since(self._rows)
+        if not words:
+            return
+        needed = self._rows + len(words)
+        if needed > len(self._table):
+            grown = np.zeros((max(needed, 2 * len(self._table)), DIM), dtype=np.float32)
+            grown[: self._rows] = self._table[: self._rows]
+            self._table = grown
+        _hash_words(words, self._table[self._rows : needed])
+        self._rows = needed
 
 
-def _hash_into(vector: NDArray[np.float32], feature: str, weight: float) -> None:
-    digest = xxhash.xxh3_64_intdigest(feature.encode("utf-8", "surrogatepass"))
-    vector[digest % DIM] += weight if digest >> 63 else -weight
+def _hash_words(words: Sequence[str], rows: NDArray[np.float32]) -> None:
+    """Write the vector of each word: its own hash, and those of its trigrams of bytes, all words at once."""
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    whole = np.array([xxhash.xxh3_64_intdigest(word) for word in encoded], dtype=np.uint64)
+    text = np.frombuffer(b"".join(b"^%s$" % word for word in encoded), dtype=np.uint8).astype(np.uint64)
+    owner = np.repeat(np.arange(len(words)), [len(word) + 2 for word in encoded])
+    inside = owner[:-2] == owner[2:]  # a trigram that spans two words belongs to neither
+    trigrams = ((text[:-2] << np.uint64(16)) | (text[1:-1] << np.uint64(8)) | text[2:])[inside]
+    # Fibonacci hashing: the high bits of the product are well mixed, and the same on every machine.
+    hashed = trigrams * _MIX
+    hashed ^= hashed >> np.uint64(29)
+    _scatter(rows, np.arange(len(words)), whole, 1.0)
+    _scatter(rows, owner[:-2][inside], hashed * _MIX, _TRIGRAM_WEIGHT)
+
+
+def _scatter(rows: NDArray[np.float32], owner: NDArray[np.int64], hashes: NDArray[np.uint64], weight: float) -> None:
+    columns = (hashes >> np.uint64(40)) % np.uint64(DIM)
+    signs = np.where(hashes >> np.uint64(63), np.float32(weight), np.float32(-weight))
+    np.add.at(rows, (owner, columns.astype(np.int64)), signs)

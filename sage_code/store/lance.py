@@ -110,6 +110,7 @@ class Store:
         self.dim = dim
         self.table = table_name(model, dim)
         self._write_lock = _lock_path(uri, "write")
+        self._own_version: int | None = None  # of the table, after our last commit
         with _explained("opening the store", uri):
             if "://" not in uri:
                 os.makedirs(uri, exist_ok=True)
@@ -151,12 +152,15 @@ class Store:
     def add(self, files: Sequence[FileRows]) -> int:
         """Add the rows of `files` that are not there yet, in one commit; returns how many rows went in."""
         with _explained("adding rows", self.uri), locked(self._write_lock):
-            present = self._existing([file.key for file in files])
+            # Nobody but us has written since our last commit, most of the time: then there is nothing to look for.
+            alone = self._table.version == self._own_version
+            present = set() if alone else self._existing([file.key for file in files])
             fresh = [file for file in files if file.key not in present and file.chunks]
             if not fresh:
                 return 0
             table = self._to_arrow(fresh)
             self._table.add(table)
+            self._own_version = self._table.version
             return int(table.num_rows)
 
     def read(self, keys: Sequence[str]) -> Iterator[FileRows]:
@@ -180,11 +184,10 @@ class Store:
 
     def hash_prefixes(self) -> NDArray[np.uint64]:
         """The first 64 bits of every text hash, sorted: a cheap test of which chunks may have a vector already."""
-        parts = [np.empty(0, dtype=np.uint64)]
         with _explained("reading hashes", self.uri):
-            for batch in self._table.search().select(["text_hash"]).to_batches():
-                parts.append(hash_prefixes(batch.column("text_hash").to_pylist()))
-        return np.unique(np.concatenate(parts))
+            batches = self._table.search().select(["text_hash"]).to_batches()
+            parts = [hash_prefixes(batch.column("text_hash").to_pylist()) for batch in batches]
+        return np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove the rows of the files `keys`; the caller holds `use_lock` alone."""
@@ -200,7 +203,7 @@ class Store:
         with _explained("checking rows", self.uri):
             for batch in self._table.search().select(["file_key", "ordinal", "vector"]).to_batches():
                 keys = batch.column("file_key").to_pylist()
-                finite = np.isfinite(_matrix(batch.column("vector"), self.dim)).all(axis=1)
+                finite = np.isfinite(_matrix(batch.column("vector"), self.dim)).all(axis=1).tolist()
                 for key, ordinal, good in zip(keys, batch.column("ordinal").to_pylist(), finite, strict=True):
                     counts[key] = counts.get(key, 0) + 1
                     sums[key] = sums.get(key, 0) + ordinal
@@ -292,9 +295,7 @@ def _group(rows: pa.Table, dim: int) -> Iterator[FileRows]:
     for place, (key, ordinal) in enumerate(zip(keys, ordinals, strict=True)):
         places.setdefault(key, {}).setdefault(ordinal, place)
     columns = {
-        name: rows[name].to_pylist()
-        for name in rows.schema.names
-        if name not in ("vector", "file_key", "ordinal")
+        name: rows[name].to_pylist() for name in rows.schema.names if name not in ("vector", "file_key", "ordinal")
     }
     matrix = _matrix(rows["vector"], dim)
     for key, by_ordinal in places.items():

@@ -1,0 +1,77 @@
+"""`sage admin`: check, mend, rebuild and tidy up what indexing has stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from sage_cli.index_commands import open_project, show_stats
+from sage_cli.output import EXIT_ERROR, one_line, print_json
+from sage_cli.terminal import TerminalProgress
+
+app = typer.Typer(name="admin", help="Check, mend and tidy up.", no_args_is_help=True)
+PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="The project, by any folder in it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("verify")
+def verify(
+    path: PathArgument = ".",
+    mend: Annotated[bool, typer.Option("--mend/--check", help="Mend what is found, or only report it.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the rows in the store and the compiled files against the manifest, and mend what is wrong.
+
+    Exits with 2 when something is wrong and was not mended.
+
+    Example:  sage admin verify --check
+    """
+    from sage_code.admin import verify_project
+
+    project = open_project(path)
+    with TerminalProgress(quiet=as_json) as progress:
+        report = verify_project(project.root, project.settings, mend=mend, progress=progress)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        for finding in report.findings:
+            print(one_line(finding))
+        if report.clean:
+            print(f"clean: {report.files:,} files, {report.rows:,} rows")
+        else:
+            print(f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}")
+    if not report.clean and not report.mended:
+        raise typer.Exit(EXIT_ERROR)
+
+
+@app.command("rebuild-embeddings")
+def rebuild_embeddings(path: PathArgument = ".", as_json: JsonOption = False) -> None:
+    """Embed every chunk of a project anew.
+
+    Example:  sage admin rebuild-embeddings
+    """
+    from sage_code.admin import rebuild_embeddings as rebuild
+
+    project = open_project(path)
+    with TerminalProgress(quiet=as_json) as progress:
+        stats = rebuild(project.root, project.settings, progress=progress)
+    show_stats(stats, as_json)
+
+
+@app.command("compact")
+def compact(path: PathArgument = ".", as_json: JsonOption = False) -> None:
+    """Give space back: rows and tables that no project uses any more, and old versions of the tables.
+
+    Example:  sage admin compact
+    """
+    from sage_code.admin import compact_store
+
+    project = open_project(path)
+    report = compact_store(project.settings)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        print(f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models")
+        print(f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)")

@@ -1,0 +1,79 @@
+"""The Typer application: one function a command, each a thin layer over `sage_code.Project`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import sage_cli.grep as grep_command
+from sage_cli import admin_commands, config_commands, index_commands, project_commands
+from sage_cli.output import EXIT_ERROR
+
+app = typer.Typer(
+    name="sage",
+    help="A local code-intelligence engine: index a project, then find any symbol in it at once.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(config_commands.app)
+app.add_typer(project_commands.app)
+app.add_typer(admin_commands.app)
+app.command("index")(index_commands.index)
+app.command("status")(index_commands.status)
+app.command("analyze")(index_commands.analyze)
+
+
+@app.callback(invoke_without_command=True)
+def common(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001 - read by `entry`
+) -> None:
+    """A local code-intelligence engine with a memory attached."""
+    if version:
+        from sage_code import __version__
+
+        print(f"sage {__version__}")
+        raise typer.Exit
+
+
+@app.command("grep")
+def grep(
+    name: Annotated[str, typer.Argument(metavar="SYMBOL", help="A name, bare or qualified: `run`, `Server.run`.")],
+    kind: Annotated[
+        str | None, typer.Option("--kind", "-k", help="Only this kind: function, method, class ...")
+    ] = None,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Ignore upper and lower case.")] = False,
+    prefix: Annotated[bool, typer.Option("--prefix", "-p", help="Names that start like this.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")] = (
+        grep_command.DEFAULT_LIMIT
+    ),
+    path: Annotated[str, typer.Option("--path", help="The project, by any folder in it.")] = ".",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Find a symbol by its exact name.
+
+    Exits with 1 when there is none, and names the nearest ones.
+
+    Example:  sage grep parse_config
+
+    Example:  sage grep Server.start --json
+
+    Example:  sage grep handle --prefix --kind method
+    """
+    raise typer.Exit(grep_command.run(name, kind, ignore_case, prefix, limit, path, as_json))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns its exit code. Errors of ours pass through to the entry."""
+    try:
+        result = app(args=arguments, prog_name="sage", standalone_mode=False)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except typer.TyperException as error:
+        print(f"sage: {error.format_message()}", file=sys.stderr)
+        return EXIT_ERROR
+    return result if isinstance(result, int) else 0

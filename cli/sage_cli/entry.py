@@ -1,0 +1,57 @@
+"""Where `sage` starts: answers `grep` at once, hands everything else to Typer, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sage_cli.output import EXIT_ERROR, fail
+from sage_code.errors import SageError
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """The `sage` command."""
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments or bool(os.environ.get("SAGE_DEBUG"))
+    arguments = [word for word in arguments if word != "--debug"]
+    try:
+        sys.exit(_dispatch(arguments))
+    except SageError as error:
+        if debug:
+            raise
+        sys.exit(fail(error, as_json="--json" in arguments))
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        print("\nsage: interrupted; the last good index is untouched", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has enough. Python would complain once more while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if debug:
+            raise
+        report = SageError(
+            f"unexpected {type(error).__name__}: {error}",
+            "this is a bug: run again with --debug and report what it prints",
+        )
+        sys.exit(fail(report, as_json="--json" in arguments))
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["grep"]:
+        from sage_cli import grep
+
+        given = grep.parse(arguments[1:])
+        if given is not None:
+            return grep.run(**given)
+    from sage_cli.app import run  # lazy: Typer and Rich take about 130 ms
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    main()

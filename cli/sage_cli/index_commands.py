@@ -1,0 +1,192 @@
+"""`sage index`, `sage status` and `sage analyze`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.terminal import TerminalProgress
+
+if TYPE_CHECKING:
+    from sage_code.indexer import IndexStats
+    from sage_code.project import Project
+    from sage_code.status import Preview, Status
+    from sage_code.values import SkippedFile
+
+PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="The project, by any folder in it.")]
+PathOption = Annotated[str, typer.Option("--path", help="The project, by any folder in it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+# Skipped files named in a terminal before the list is cut; --json has them all.
+_SHOWN_SKIPS = 20
+
+
+def index(
+    path: PathArgument = ".",
+    full: Annotated[
+        bool, typer.Option("--full/--incremental", help="Read every file again, or only what has changed.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be indexed and what not, and why.")
+    ] = False,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="Embed with this model, this time.")] = None,
+    project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Call the project NAME.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Index a project, or bring its index up to date.
+
+    Example:  sage index
+
+    Example:  sage index ~/src/server --project server
+
+    Example:  sage index --dry-run
+    """
+    opened = open_project(path, {"code_embedding_model": model} if model else None)
+    if dry_run:
+        show_preview(opened.preview(), as_json)
+        return
+    with TerminalProgress(quiet=as_json) as progress:
+        stats = opened.index(full=full, progress=progress, name=project)
+    show_stats(stats, as_json)
+
+
+def status(path: PathArgument = ".", as_json: JsonOption = False) -> None:
+    """Show what is indexed, how fresh it is, and what was left out and why.
+
+    Exits with 1 when the project is not indexed.
+
+    Example:  sage status --json
+    """
+    found = open_project(path).status()
+    if as_json:
+        print_json({**asdict(found), "fresh": found.fresh})
+    else:
+        _print_status(found)
+    if not found.indexed:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+def analyze(
+    name: Annotated[str, typer.Argument(metavar="FUNCTION", help="A name, bare or qualified: `run`, `Server.run`.")],
+    path: PathOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the whole source of a definition, with its signature, docstring and place.
+
+    Example:  sage analyze Server.start
+    """
+    project = open_project(path)
+    found = project.analyze(name)
+    if as_json:
+        document: dict[str, Any] = {"name": name, "matches": found}
+        if not found:
+            document["nearest"] = project.nearest(name)
+        print_json(document)
+    elif found:
+        _print_sources(found)
+    else:
+        nearest = ", ".join(project.nearest(name))
+        print(f"no symbol {one_line(name)}" + (f"; nearest: {one_line(nearest)}" if nearest else ""), file=sys.stderr)
+    if not found:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+def open_project(path: str, overrides: dict[str, object] | None = None) -> Project:
+    """The project at `path`, its settings' warnings said."""
+    from sage_code.project import Project
+
+    project = Project.open(path, overrides=overrides)
+    for warning in project.settings.warnings:
+        print(f"warning: {one_line(warning)}", file=sys.stderr)
+    return project
+
+
+def show_stats(stats: IndexStats, as_json: bool) -> None:
+    """The outcome of a run."""
+    if as_json:
+        print_json(asdict(stats))
+        return
+    seconds = stats.duration_ms / 1000
+    print(
+        f"{one_line(stats.project)}: {stats.files_indexed:,} files indexed, {stats.files_unchanged:,} unchanged, "
+        f"{stats.files_removed:,} removed, {stats.files_skipped:,} skipped in {seconds:.1f} s"
+    )
+    print(
+        f"  {stats.chunks_created:,} chunks embedded, {stats.chunks_reused:,} reused; "
+        f"{stats.functions_compiled:,} functions, {stats.classes_compiled:,} classes, "
+        f"{stats.constants_compiled:,} constants; {len(stats.languages)} languages; model {one_line(stats.model)}"
+    )
+
+
+def show_preview(preview: Preview, as_json: bool) -> None:
+    """What a run would do."""
+    if as_json:
+        print_json(asdict(preview))
+        return
+    for file in preview.to_index:
+        print(f"index  {one_line(file.path)}")
+    for path in preview.removed:
+        print(f"remove {one_line(path)}")
+    for skip in preview.skipped:
+        print(f"skip   {one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})")
+    total = sum(file.size for file in preview.to_index)
+    print(
+        f"{len(preview.to_index):,} files to index ({total / 1e6:,.1f} MB), {preview.unchanged:,} unchanged, "
+        f"{len(preview.removed):,} to remove, {len(preview.skipped):,} skipped",
+        file=sys.stderr,
+    )
+
+
+def _print_status(status: Status) -> None:
+    if not status.indexed:
+        reason = status.damaged or f"{status.root} is not indexed"
+        print(f"{one_line(reason)}; `sage index` makes it ({len(status.changed):,} files to read)")
+        return
+    state = "fresh" if status.fresh else f"{len(status.changed):,} files changed, {len(status.removed):,} removed since"
+    print(f"{one_line(status.project)}  {one_line(status.root)}")
+    print(f"  indexed   {status.indexed_at}, {state}")
+    print(
+        f"  holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled"
+    )
+    languages = ", ".join(f"{name} {count:,}" for name, count in list(status.languages.items())[:8])
+    print(f"  languages {languages}")
+    print(f"  model     {one_line(status.model)}; store: {one_line(status.store)}")
+    if status.model_changed:
+        print(f"  the model is set to {one_line(status.model_setting)} now: the next `sage index` embeds anew")
+    if not status.compiled:
+        print("  the compiled files are missing: `sage index` brings them back from the store")
+    _print_skips(status.skipped)
+
+
+def _print_skips(skipped: list[SkippedFile]) -> None:
+    if not skipped:
+        return
+    reasons = Counter(skip.reason.value for skip in skipped)
+    print(f"  skipped   {', '.join(f'{reason} {count:,}' for reason, count in reasons.most_common())}")
+    for skip in skipped[:_SHOWN_SKIPS]:
+        print(f"    {one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})")
+    if len(skipped) > _SHOWN_SKIPS:
+        print(f"    ... and {len(skipped) - _SHOWN_SKIPS:,} more; --json lists all")
+
+
+def _print_sources(found: list[dict[str, Any]]) -> None:
+    pretty = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for match in found:
+        heading = f"{match['file']}:{match['line']}  {match['kind']} {match['qualname']}"
+        print(one_line(heading))
+        if pretty:
+            from rich.console import Console
+            from rich.syntax import Syntax
+
+            syntax = Syntax(
+                plain(match["source"]), match["language"], line_numbers=True, start_line=match["start_line"]
+            )
+            Console().print(syntax)
+        else:
+            print(plain(match["source"]))
+        print()

@@ -1,0 +1,49 @@
+"""`sage projects`: what has been indexed on this machine, and how to undo it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from sage_cli.output import EXIT_NOTHING, one_line, print_json
+
+app = typer.Typer(name="projects", help="List and forget indexed projects.", no_args_is_help=True)
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("list")
+def list_projects(as_json: JsonOption = False) -> None:
+    """List every project that was indexed.
+
+    Example:  sage projects list
+    """
+    from sage_code.registry import projects
+
+    known = projects()
+    if as_json:
+        print_json({"projects": [asdict(entry) for entry in known]})
+    for entry in [] if as_json else known:
+        print(f"{one_line(entry.name)}  {one_line(entry.root)}")
+        print(f"  {entry.files:,} files, {entry.chunks:,} chunks, {one_line(entry.model)}, {entry.indexed_at}")
+    if not known:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("forget")
+def forget(
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Its folder or its name.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a project's index: its rows that nobody else uses, and its compiled files. Your code stays.
+
+    Example:  sage projects forget ~/src/old-server
+    """
+    from sage_code.admin import forget_project
+
+    report = forget_project(project)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        print(f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store")

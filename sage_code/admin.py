@@ -1,0 +1,198 @@
+"""Looking after what indexing has stored: verify and mend, embed anew, forget a project, give space back.
+
+Whoever deletes rows holds the store's `use.lock` alone: an indexer that has just added rows and not yet written its
+manifest would lose them otherwise. Which rows are in use, the manifests of the registered projects say.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+
+from sage_code import manifest, registry
+from sage_code.compiled.generation import check
+from sage_code.embed.registry import load_embedder
+from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
+from sage_code.indexer import IndexStats, index_project
+from sage_code.locks import locked
+from sage_code.manifest import Manifest
+from sage_code.paths import codebase_dir
+from sage_code.progress import Progress, Silent
+from sage_code.settings import Settings, load_settings
+from sage_code.store.lance import Store, damaged_tables, store_uri, table_name, use_lock
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What `verify` found; the shape of `sage admin verify --json`."""
+
+    root: str
+    files: int
+    rows: int
+    findings: list[str]
+    clean: bool
+    mended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """What `forget_project` removed."""
+
+    root: str
+    rows_deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What `compact_store` gave back."""
+
+    rows_deleted: int
+    tables_dropped: list[str]
+    bytes_before: int
+    bytes_after: int
+
+
+def verify_project(
+    root: str, settings: Settings, *, mend: bool = True, progress: Progress | None = None
+) -> VerifyReport:
+    """Check rows, vectors and compiled files against the manifest; with `mend` bring back what is wrong."""
+    progress = progress or Silent()
+    uri = store_uri(settings.store_uri)
+    findings = _set_damaged_aside(uri, mend=mend)
+    try:
+        meta = manifest.load(root)
+    except IndexCorrupt as error:
+        meta = None
+        findings.append(error.message)
+    if meta is None and not findings:
+        raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
+    progress.stage("checking the store")
+    rows, bad = _check_rows(uri, meta, findings) if meta and (mend or not findings) else (0, [])
+    findings += check(root)
+    if findings and mend:
+        if bad and meta is not None:
+            with locked(use_lock(uri)):
+                Store(uri, meta.model, meta.dim).delete(bad)
+        index_project(root, settings, recompile=True, progress=progress)
+    files = len(meta.files) if meta else 0
+    return VerifyReport(root, files, rows, findings, clean=not findings, mended=bool(findings) and mend)
+
+
+def _set_damaged_aside(uri: str, *, mend: bool) -> list[str]:
+    """Tables that cannot be read are moved away (never deleted): the next index makes them anew."""
+    findings = []
+    for name in damaged_tables(uri):
+        findings.append(f"table {name} in {uri} is damaged")
+        if mend:
+            with locked(use_lock(uri)):
+                aside = os.path.join(uri, f"{name}.damaged-{time.time_ns()}")
+                os.rename(os.path.join(uri, f"{name}.lance"), aside)
+            findings[-1] += f"; moved to {aside}"
+    return findings
+
+
+def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, list[str]]:
+    """How many rows the project has, and the keys of the files whose rows are wrong."""
+    counts, broken = Store(uri, meta.model, meta.dim).row_counts()
+    bad = []
+    rows = 0
+    for path, state in meta.files.items():
+        found = counts.get(state.key, 0)
+        rows += found
+        if state.key in broken:
+            findings.append(f"{path}: duplicated or damaged rows")
+        elif found != state.chunks:
+            findings.append(f"{path}: {found} rows instead of {state.chunks}")
+        else:
+            continue
+        bad.append(state.key)
+    return rows, bad
+
+
+def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | None = None) -> IndexStats:
+    """Embed every chunk of the project anew, whatever the store has."""
+    meta = _manifest_or_none(root)
+    embedder = load_embedder(settings.code_embedding_model, "code", settings)
+    uri = store_uri(settings.store_uri)
+    if meta is not None:
+        with locked(use_lock(uri)):
+            Store(uri, embedder.name, embedder.dim).delete([state.key for state in meta.files.values()])
+    return index_project(root, settings, reembed=True, progress=progress)
+
+
+def forget_project(which: str) -> ForgetReport:
+    """Undo the indexing of a project, given by its folder or its name."""
+    entry = _find(which)
+    settings = load_settings(entry.root if os.path.isdir(entry.root) else None)
+    uri = store_uri(settings.store_uri)
+    meta = _manifest_or_none(entry.root)
+    registry.forget(entry.root)
+    deleted = 0
+    if meta is not None and entry.store_uri == settings.store_uri:
+        with locked(use_lock(uri)):
+            store = Store(uri, meta.model, meta.dim)
+            before = store.count()
+            store.delete(sorted({state.key for state in meta.files.values()} - _keys_in_use(store.table)))
+            deleted = before - store.count()
+    shutil.rmtree(codebase_dir(entry.root), ignore_errors=True)
+    return ForgetReport(entry.root, deleted)
+
+
+def _find(which: str) -> registry.ProjectEntry:
+    known = registry.projects()
+    by_root = [entry for entry in known if entry.root == os.path.realpath(which)]
+    found = by_root or [entry for entry in known if entry.name == which]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        roots = ", ".join(entry.root for entry in found)
+        raise UsageError(f"{len(found)} projects are called {which}", f"give the folder: {roots}")
+    raise UsageError(f"no project {which} is indexed here", "`sage projects list` shows them")
+
+
+def compact_store(settings: Settings) -> CompactReport:
+    """Remove rows and tables that no registered project uses, and old versions of the tables."""
+    uri = store_uri(settings.store_uri)
+    before = _folder_bytes(uri)
+    embedder = load_embedder(settings.code_embedding_model, "code", settings)
+    with locked(use_lock(uri)):
+        used = {table_name(entry.model, entry.dim): entry for entry in registry.projects()}
+        store = Store(uri, embedder.name, embedder.dim)
+        dropped = [name for name in store.tables() if name not in used and name != store.table]
+        for name in dropped:
+            store.drop_table(name)
+        deleted = 0
+        for entry in used.values():
+            table = Store(uri, entry.model, entry.dim)
+            counts, _ = table.row_counts()
+            orphans = sorted(counts.keys() - _keys_in_use(table.table))
+            table.delete(orphans)
+            deleted += sum(counts[key] for key in orphans)
+            table.compact()
+    return CompactReport(deleted, dropped, before, _folder_bytes(uri))
+
+
+def _keys_in_use(table: str) -> set[str]:
+    """Keys that the manifests of registered projects name. A manifest that cannot be read protects nothing it holds:
+    its project's rows are embedded again when it is indexed next."""
+    keys: set[str] = set()
+    for entry in registry.projects():
+        meta = _manifest_or_none(entry.root)
+        if meta is not None and table_name(meta.model, meta.dim) == table:
+            keys.update(state.key for state in meta.files.values())
+    return keys
+
+
+def _manifest_or_none(root: str) -> Manifest | None:
+    try:
+        return manifest.load(root)
+    except IndexCorrupt:
+        return None
+
+
+def _folder_bytes(uri: str) -> int:
+    if "://" in uri:
+        return 0
+    return sum(os.lstat(os.path.join(parent, name)).st_size for parent, _, names in os.walk(uri) for name in names)

@@ -1,0 +1,57 @@
+"""The source of a definition as it is now, even when the index is older than the file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sage_code import manifest
+from sage_code.chunk.files import chunk_file
+from sage_code.discover import SourceText, read_source
+from sage_code.indexer import discover_rules
+from sage_code.settings import Settings
+from sage_code.values import SkippedFile, SourceFile, Symbol
+
+
+def analyze(root: str, settings: Settings, matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`matches` of the compiled index with their `source`; what is gone from its file is left out."""
+    meta = manifest.load(root)
+    found = []
+    for match in matches:
+        state = meta.files.get(match["file"]) if meta else None
+        text = _text(root, settings, match["file"])
+        if text is None:
+            continue
+        if state is None or text.data_hash != state.content_hash:
+            symbol = _look_again(root, settings, match)
+            if symbol is None:
+                continue
+            match = {**match, **{key: getattr(symbol, key) for key in Symbol.__dataclass_fields__}}
+        lines = text.text.split("\n")[match["start_line"] - 1 : match["end_line"]]
+        found.append({**match, "source": "\n".join(lines)})
+    return found
+
+
+def _file(root: str, path: str) -> SourceFile | None:
+    try:
+        facts = os.stat(os.path.join(root, path))
+    except OSError:
+        return None
+    return SourceFile(path, facts.st_size, facts.st_mtime_ns)
+
+
+def _text(root: str, settings: Settings, path: str) -> SourceText | None:
+    file = _file(root, path)
+    source = read_source(root, file, discover_rules(settings)) if file else None
+    return source if isinstance(source, SourceText) else None
+
+
+def _look_again(root: str, settings: Settings, match: dict[str, Any]) -> Symbol | None:
+    """The symbol in its changed file: by qualified name and kind, nearest to where it was."""
+    file = _file(root, match["file"])
+    chunked = chunk_file(root, file, discover_rules(settings)) if file else None
+    if chunked is None or isinstance(chunked, SkippedFile):
+        return None
+    symbols = [symbol for chunk in chunked.chunks for symbol in chunk.symbols]
+    same = [symbol for symbol in symbols if (symbol.qualname, symbol.kind) == (match["qualname"], match["kind"])]
+    return min(same, key=lambda symbol: abs(symbol.line - match["line"]), default=None)

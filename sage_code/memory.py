@@ -1,0 +1,31 @@
+"""Keep a long run's memory at what it uses: glibc otherwise hoards what large arrays leave behind.
+
+glibc raises its threshold for mapping large blocks whenever one is freed, so that soon all of them come from the
+heap, where small survivors between them keep it from shrinking. Fixed thresholds cost a little time and save about a
+third of the peak of an indexing run. Elsewhere than on glibc this does nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_THRESHOLD_BYTES = 1 << 20
+_ARENAS = 2
+
+
+def stay_lean() -> None:
+    """Fix glibc's thresholds for the rest of this process."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:  # musl
+        return
+    for option, value in (
+        (_M_TRIM_THRESHOLD, _THRESHOLD_BYTES),
+        (_M_MMAP_THRESHOLD, _THRESHOLD_BYTES),
+        (_M_ARENA_MAX, _ARENAS),
+    ):
+        mallopt(option, value)

@@ -1,0 +1,121 @@
+"""What is indexed, how fresh it is, what was left out and why; and the same as a preview before indexing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sage_code import manifest
+from sage_code.compiled.published import current
+from sage_code.discover import list_files
+from sage_code.errors import IndexCorrupt
+from sage_code.indexer import discover_rules, model_changed
+from sage_code.languages import detect
+from sage_code.manifest import Diff
+from sage_code.paths import codebase_dir
+from sage_code.values import SkippedFile, SourceFile
+
+if TYPE_CHECKING:
+    from sage_code.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a project's index; the shape of `sage status --json`."""
+
+    project: str
+    root: str
+    indexed: bool
+    indexed_at: str
+    model: str
+    model_setting: str
+    model_changed: bool  # the next run embeds everything anew
+    compiled: bool  # the compiled files are there and belong to the manifest
+    damaged: str  # why the manifest cannot be read, if so
+    files: int
+    chunks: int
+    languages: dict[str, int]
+    changed: list[str]  # new or changed since: by time and size, not yet by content
+    removed: list[str]
+    skipped: list[SkippedFile]
+    compiled_bytes: int
+    store: str
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the next `sage index` would find nothing to do."""
+        pending = self.changed or self.removed or self.model_changed or self.damaged
+        return self.indexed and self.compiled and not pending
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What `sage index` would do; the shape of `sage index --dry-run --json`."""
+
+    root: str
+    to_index: list[SourceFile]
+    unchanged: int
+    removed: list[str]
+    skipped: list[SkippedFile]
+    languages: dict[str, int]
+
+
+def status(root: str, settings: Settings) -> Status:
+    """Look at a project without changing anything."""
+    damaged = ""
+    try:
+        meta = manifest.load(root)
+    except IndexCorrupt as error:
+        meta, damaged = None, error.message
+    changes = manifest.diff(list_files(root, discover_rules(settings)), meta)
+    generation = current(root)
+    return Status(
+        project=meta.project if meta else os.path.basename(root),
+        root=root,
+        indexed=meta is not None,
+        indexed_at=meta.indexed_at if meta else "",
+        model=meta.model if meta else "",
+        model_setting=settings.code_embedding_model,
+        model_changed=meta is not None and model_changed(meta, settings),
+        compiled=generation is not None and meta is not None and generation.name == meta.generation,
+        damaged=damaged,
+        files=len(meta.files) if meta else 0,
+        chunks=sum(state.chunks for state in meta.files.values()) if meta else 0,
+        languages=_count(state.language for state in meta.files.values()) if meta else {},
+        changed=sorted(file.path for file in changes.suspects),
+        removed=sorted(changes.removed),
+        skipped=_skipped(changes),
+        compiled_bytes=_folder_bytes(codebase_dir(root)),
+        store=settings.store_uri or "local",
+    )
+
+
+def preview(root: str, settings: Settings) -> Preview:
+    """What an index run would read and what it would leave out."""
+    try:
+        meta = manifest.load(root)
+    except IndexCorrupt:
+        meta = None
+    changes = manifest.diff(list_files(root, discover_rules(settings), explain_ignored=True), meta)
+    languages = _count(language.name if (language := detect(file.path)) else "text" for file in changes.suspects)
+    files = sorted(changes.suspects, key=lambda file: file.path)
+    return Preview(root, files, len(changes.unchanged), sorted(changes.removed), _skipped(changes), languages)
+
+
+def _skipped(changes: Diff) -> list[SkippedFile]:
+    return sorted([*changes.passed_over, *manifest.skip_states(changes.skipped)], key=lambda skip: skip.path)
+
+
+def _count(names: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(names).most_common())
+
+
+def _folder_bytes(folder: str) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            total += os.lstat(os.path.join(parent, name)).st_size
+    return total
