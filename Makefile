@@ -1,0 +1,42 @@
+# make run    set Sage up in .venv and index this very repository
+# make test   lint, type-check and test, as CI does
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+.PHONY: run test lint format bench clean
+
+run: $(VENV)/.run
+	$(BIN)/sage index .
+	$(BIN)/sage status .
+	$(BIN)/sage grep Project
+
+test: lint
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev
+	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only
+
+$(VENV)/.run: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
+
+# The extra `codesage` brings torch at its pinned version: a plain `torch` would pull gigabytes of CUDA packages.
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e '.[dev,codesage]'
+	touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks dist build
