@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 # Longer runs are data (base64, hashes), not words anybody looks for.
 MAX_LEXEME_CHARS = 64
 
-_WORD = re.compile(r"[^\W\d]\w*|\d+")
+_WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 

@@ -34,8 +34,5 @@ def chunk_file(
     data = source.text.encode()
     language = detect(file.path, data[:HEAD_BYTES])
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
-    if parsed is None:
-        chunks = chunk_plain(source.text)
-    else:
-        chunks = chunk_text(source.text, parsed.symbols, parsed.borders)
+    chunks = chunk_text(source.text, parsed.symbols, parsed.borders) if parsed else chunk_plain(source.text)
     return ChunkedFile(file, source.data_hash, language.name if language else PLAIN_TEXT, tuple(chunks))

@@ -8,14 +8,16 @@ killed and its file is cut by lines instead; the run goes on. Workers die with t
 
 from __future__ import annotations
 
+import contextlib
 import os
-import selectors
+import queue
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import orjson
 
@@ -26,13 +28,16 @@ from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol
 # Below this much source the start of a worker (about 150 ms) costs more than it brings.
 _MIN_BYTES_FOR_WORKERS = 400_000
 # Files a worker has before it; enough to keep it busy while the parent embeds and writes.
-_QUEUED_FILES = 24
+_QUEUED_FILES = 96
 # Results that may wait for an earlier, slower file: bounds memory, keeps the order.
-_MAX_AHEAD = 256
+_MAX_AHEAD = 512
 # Beyond the budget that the parser itself keeps: only native code that never returns gets here.
 _GRACE_S = 10.0
 
+_POLL_S = 0.5
+
 Result = ChunkedFile | SkippedFile
+Inbox: TypeAlias = "queue.SimpleQueue[tuple[_Worker, bytes | None]]"
 
 
 def chunk_files(
@@ -53,55 +58,56 @@ def chunk_files(
 
 
 class _Worker:
-    """A child process and the files it has been given, oldest first."""
+    """A child process, the files it has been given (oldest first), and a thread that takes in what it answers.
 
-    def __init__(self, root: str, rules: DiscoverRules, budget_s: float) -> None:
+    The thread matters: a pipe holds 64 KB, and a worker whose answers nobody reads stands still meanwhile.
+    """
+
+    def __init__(self, root: str, rules: DiscoverRules, budget_s: float, inbox: Inbox) -> None:
         command = [sys.executable, "-P", "-m", "sage_code.chunk.workers"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        # Unbuffered: what `select` does not see must not lie in a buffer of ours.
         self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            env=environment,
-            start_new_session=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
         )
         self.files: deque[tuple[int, SourceFile]] = deque()
         self.heard = time.monotonic()
-        self.send({"root": root, "rules": rules, "budget_s": budget_s})
-
-    @property
-    def output(self) -> IO[bytes]:
-        assert self.process.stdout is not None
-        return self.process.stdout
+        self._reader = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
+        self._reader.start()
+        self._send({"root": root, "rules": rules, "budget_s": budget_s})
 
     def give(self, number: int, file: SourceFile) -> None:
         if not self.files:
             self.heard = time.monotonic()
         self.files.append((number, file))
-        self.send(file)
-
-    def send(self, message: object) -> None:
-        assert self.process.stdin is not None
-        _write_message(self.process.stdin, message)
+        self._send(file)
 
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
+        self._reader.join()
         for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                try:
+            with contextlib.suppress(BrokenPipeError):  # what was still buffered for a dead worker
+                if pipe is not None:
                     pipe.close()
-                except BrokenPipeError:  # what was still buffered for a dead worker
-                    pass
+
+    def _send(self, message: object) -> None:
+        assert self.process.stdin is not None
+        # A worker that died is noticed by its reader; whatever was meant for it is given to another.
+        with contextlib.suppress(BrokenPipeError):
+            _write_message(self.process.stdin, message)
+
+    def _listen(self, inbox: Inbox) -> None:
+        assert self.process.stdout is not None
+        while (message := _read_frame(self.process.stdout)) is not None:
+            inbox.put((self, message))
+        inbox.put((self, None))
 
 
 class _Pool:
     def __init__(self, root: str, rules: DiscoverRules, budget_s: float) -> None:
         self._root, self._rules, self._budget_s = root, rules, budget_s
         self._workers: list[_Worker] = []
-        self._selector = selectors.DefaultSelector()
+        self._inbox: Inbox = queue.SimpleQueue()
 
     def run(self, files: list[SourceFile], count: int) -> Iterator[Result]:
         waiting = deque(enumerate(files))
@@ -119,39 +125,37 @@ class _Pool:
     def close(self) -> None:
         for worker in self._workers:
             worker.end()
-        self._selector.close()
 
     def _start(self) -> None:
-        worker = _Worker(self._root, self._rules, self._budget_s)
-        self._workers.append(worker)
-        self._selector.register(worker.output, selectors.EVENT_READ, worker)
+        self._workers.append(_Worker(self._root, self._rules, self._budget_s, self._inbox))
 
     def _feed(self, waiting: deque[tuple[int, SourceFile]], next_number: int) -> None:
         for worker in sorted(self._workers, key=lambda worker: len(worker.files)):
             while waiting and len(worker.files) < _QUEUED_FILES and waiting[0][0] < next_number + _MAX_AHEAD:
-                try:
-                    worker.give(*waiting.popleft())
-                except BrokenPipeError:  # it died; `_collect` notices and deals with its files
-                    break
+                worker.give(*waiting.popleft())
 
     def _collect(self, ready: dict[int, Result]) -> None:
-        limit = self._budget_s + _GRACE_S
-        for key, _ in self._selector.select(timeout=0.5):
-            worker: _Worker = key.data
-            message = _read_message(worker.output)
-            if message is None:
-                self._replace(worker, ready)
-                continue
-            worker.heard = time.monotonic()
-            number, file = worker.files.popleft()
-            ready[number] = _decode(file, message)
+        try:
+            worker, message = self._inbox.get(timeout=_POLL_S)
+        except queue.Empty:
+            self._end_silent(ready)
+            return
+        if worker not in self._workers:
+            return  # the last words of one that was replaced
+        if message is None:
+            self._replace(worker, ready)
+            return
+        worker.heard = time.monotonic()
+        number, file = worker.files.popleft()
+        ready[number] = _decode(file, orjson.loads(message))
+
+    def _end_silent(self, ready: dict[int, Result]) -> None:
         for worker in list(self._workers):
-            if worker.files and time.monotonic() - worker.heard > limit:
+            if worker.files and time.monotonic() - worker.heard > self._budget_s + _GRACE_S:
                 self._replace(worker, ready)
 
     def _replace(self, worker: _Worker, ready: dict[int, Result]) -> None:
         """End a worker that hangs or died: its oldest file is the culprit, the others go to a new one."""
-        self._selector.unregister(worker.output)
         worker.end()
         self._workers.remove(worker)
         if worker.files:
@@ -168,22 +172,12 @@ def _write_message(pipe: IO[bytes], message: object) -> None:
     pipe.flush()
 
 
-def _read_message(pipe: IO[bytes]) -> Any | None:
-    """The next message, or None when the other side is gone."""
-    header = _read_exactly(pipe, 4)
-    data = _read_exactly(pipe, int.from_bytes(header, "little")) if header else b""
-    return orjson.loads(data) if data else None
-
-
-def _read_exactly(pipe: IO[bytes], size: int) -> bytes:
-    parts = []
-    while size:
-        part = pipe.read(size)
-        if not part:
-            return b""
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+def _read_frame(pipe: IO[bytes]) -> bytes | None:
+    """The next message, still encoded, or None when the other side is gone."""
+    header = pipe.read(4)
+    size = int.from_bytes(header, "little")
+    data = pipe.read(size) if len(header) == 4 else b""
+    return data if data and len(data) == size else None
 
 
 def _encode(result: Result) -> object:
@@ -203,12 +197,14 @@ def _decode(file: SourceFile, message: list[Any]) -> Result:
 
 
 def _serve(read: IO[bytes], write: IO[bytes], work: Callable[..., Result]) -> None:
-    setup = _read_message(read)
-    if setup is None:
+    first = _read_frame(read)
+    if first is None:
         return
+    setup = orjson.loads(first)
     given = setup["rules"]
     rules = DiscoverRules(given["max_file_bytes"], tuple(given["extra_excludes"]), given["include_generated"])
-    while (fields := _read_message(read)) is not None:
+    while (request := _read_frame(read)) is not None:
+        fields = orjson.loads(request)
         _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, budget_s=setup["budget_s"])))
 
 

@@ -203,7 +203,7 @@ class Store:
         with _explained("checking rows", self.uri):
             for batch in self._table.search().select(["file_key", "ordinal", "vector"]).to_batches():
                 keys = batch.column("file_key").to_pylist()
-                finite = np.isfinite(_matrix(batch.column("vector"), self.dim)).all(axis=1).tolist()
+                finite: list[bool] = np.isfinite(_matrix(batch.column("vector"), self.dim)).all(axis=1).tolist()
                 for key, ordinal, good in zip(keys, batch.column("ordinal").to_pylist(), finite, strict=True):
                     counts[key] = counts.get(key, 0) + 1
                     sums[key] = sums.get(key, 0) + ordinal
