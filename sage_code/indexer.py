@@ -281,7 +281,8 @@ class _Run:
         workers, budget_s = self.settings.index_workers, self.settings.parse_timeout_s
         batch: list[ChunkedFile] = []
         chunks = 0
-        for file, result in zip(files, chunk_files(self.root, files, self.rules, workers=workers, budget_s=budget_s)):
+        results = chunk_files(self.root, files, self.rules, workers=workers, budget_s=budget_s)
+        for file, result in zip(files, results, strict=True):
             if isinstance(result, SkippedFile):
                 self._skip(file, result)
             elif result.chunks:

@@ -43,7 +43,7 @@ def read(path: str) -> TuningFile:
         # Looked at before it is opened: a pipe would block, a device would never end.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise _refusal(path, 0, "is not a regular file")
-        with open(path, "rb") as stream:  # noqa: PTH123 - pathlib is not imported on the light paths
+        with open(path, "rb") as stream:
             raw = stream.read(_MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return TuningFile(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sage_cli.output import EXIT_ERROR, fail
+from sage_cli.output import fail
 from sage_code.errors import SageError
 
 _INTERRUPTED = 130

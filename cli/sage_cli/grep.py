@@ -85,9 +85,8 @@ def run(
     for match in shown:
         file = os.path.join(here, match["file"]) if here not in ("", ".") else match["file"]
         where = f"{place}{one_line(file)}:{match['line']}{end}"
-        print(
-            f"{where}  {dim}{match['kind']}{end} {one_line(match['qualname'])}  {dim}{one_line(match['signature'])}{end}"
-        )
+        what = f"{dim}{match['kind']}{end} {one_line(match['qualname'])}"
+        print(f"{where}  {what}  {dim}{one_line(match['signature'])}{end}")
     if len(shown) < len(matches):
         print(f"... and {len(matches) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
     return EXIT_FOUND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from sage_cli.output import one_line
 
@@ -21,7 +21,7 @@ class TerminalProgress:
         self._task: TaskID | None = None
         self._show = sys.stderr.isatty() and not quiet
 
-    def __enter__(self) -> TerminalProgress:
+    def __enter__(self) -> Self:
         if self._show:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -11,7 +11,7 @@ import contextlib
 import os
 import secrets
 import shutil
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -46,7 +46,7 @@ class GenerationWriter:
         self._refs: list[SegmentRef] = []
         self._rewritten: frozenset[str] = frozenset()
 
-    def __enter__(self) -> GenerationWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

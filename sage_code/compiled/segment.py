@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,7 @@ class Segment:
 
     def _strings(self, name: str) -> Iterator[bytes]:
         heap, at = self.arrays[name].tobytes(), self.arrays[f"{name}_at"].tolist()
-        return (heap[start:end] for start, end in zip(at, at[1:], strict=False))
+        return (heap[start:end] for start, end in pairwise(at))
 
     def string(self, name: str, number: int) -> str:
         """One entry of a string column (`names`, `signatures`, `paths`)."""

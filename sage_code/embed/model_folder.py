@@ -63,7 +63,7 @@ def code_fingerprint(folder: str) -> str:
     """Forty digits that change with any Python file in it: they pin a folder as a commit pins a hub model."""
     digest = hashlib.sha256()
     for file in sorted(file for file in _files(folder) if file.endswith(".py")):
-        with open(os.path.join(folder, file), "rb") as stream:  # noqa: PTH123
+        with open(os.path.join(folder, file), "rb") as stream:
             content = stream.read()
         digest.update(f"{file}\0{len(content)}\0".encode())
         digest.update(content)
@@ -77,7 +77,7 @@ def weights_fingerprint(folder: str) -> str:
     digest = xxhash.xxh3_64()
     for file in sorted(file for file in _files(folder) if file.endswith((".safetensors", ".json"))):
         digest.update(file.encode())
-        with open(os.path.join(folder, file), "rb") as stream:  # noqa: PTH123
+        with open(os.path.join(folder, file), "rb") as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()[:12]
@@ -95,7 +95,7 @@ def _config(path: str) -> object:
     if os.path.getsize(path) > _MAX_CONFIG_BYTES:
         return None  # a vocabulary
     try:
-        with open(path, encoding="utf-8") as stream:  # noqa: PTH123
+        with open(path, encoding="utf-8") as stream:
             return json.load(stream)
     except (ValueError, RecursionError):
         return None  # whoever needs it will say so
