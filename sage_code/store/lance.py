@@ -203,12 +203,12 @@ class Store:
         with _explained("checking rows", self.uri):
             for batch in self._table.search().select(["file_key", "ordinal", "vector"]).to_batches():
                 keys = batch.column("file_key").to_pylist()
-                finite: list[bool] = np.isfinite(_matrix(batch.column("vector"), self.dim)).all(axis=1).tolist()
-                for key, ordinal, good in zip(keys, batch.column("ordinal").to_pylist(), finite, strict=True):
+                # A sum is finite exactly when all its terms are.
+                sums_of_rows = _matrix(batch.column("vector"), self.dim).sum(axis=1)
+                bad.update(keys[row] for row in np.flatnonzero(~np.isfinite(sums_of_rows)))
+                for key, ordinal in zip(keys, batch.column("ordinal").to_pylist(), strict=True):
                     counts[key] = counts.get(key, 0) + 1
                     sums[key] = sums.get(key, 0) + ordinal
-                    if not good:
-                        bad.add(key)
         # Ordinals are 0..n-1 exactly when nothing is doubled and nothing is missing; the sum tells both.
         bad.update(key for key, n in counts.items() if sums[key] != n * (n - 1) // 2)
         return counts, bad
