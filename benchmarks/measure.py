@@ -1,0 +1,103 @@
+"""What the benchmark scripts share: a process with its wall time and peak memory, and a table to print.
+
+`run` is the stopwatch: it starts a command and waits for it, sampling the memory of the whole process tree meanwhile.
+psutil is imported only there, so that a measured child may import this module from any environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MB = 1 << 20
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_SAMPLE_S = 0.05
+# Looking for new children reads every process of the machine: done less often, or it would slow what it measures.
+_SAMPLES_A_LOOK = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A process that has ended well."""
+
+    seconds: float  # wall, from before its start to after its end
+    output: str
+    own_mb: float  # peak resident memory of the process itself
+    tree_mb: float  # and of it with all its children; pages that they share count once for each
+
+    def json(self) -> Any:
+        """The document on the last line of its output."""
+        return json.loads(self.output.splitlines()[-1])
+
+
+def run(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: str | None = None) -> Finished:
+    """Run `command`, with `env` added to the environment, until it ends; a failure ends the benchmark."""
+    import psutil
+
+    own = tree = 0
+    started = time.perf_counter()
+    process = psutil.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}, cwd=cwd)
+    family = [process]
+    look = 0
+    # Children report with one short line, so that the pipe never fills while nobody reads it.
+    while True:
+        try:
+            process.wait(timeout=_SAMPLE_S)
+            break
+        except psutil.TimeoutExpired:
+            look += 1
+        if look % _SAMPLES_A_LOOK == 1:
+            family = [process, *process.children(recursive=True)]
+        sizes = [_resident(member) for member in family]
+        own, tree = max(own, sizes[0]), max(tree, sum(sizes))
+    seconds = time.perf_counter() - started
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return Finished(seconds, process.stdout.read(), own / MB, tree / MB)
+
+
+def _resident(process: Any) -> int:
+    import psutil
+
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:  # it has just ended
+        return 0
+
+
+def wall(command: Sequence[str], env: Mapping[str, str] | None = None, codes: Iterable[int] = (0,)) -> float:
+    """Seconds that a short process takes, without any sampling beside it."""
+    environment = {**os.environ, **(env or {})}
+    started = time.perf_counter()
+    finished = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    seconds = time.perf_counter() - started
+    if finished.returncode not in codes:
+        raise SystemExit(f"{' '.join(command)} ended with {finished.returncode}")
+    return seconds
+
+
+def machine() -> str:
+    """One line that says what was measured, when and where."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=_HERE
+    ).stdout
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    when = time.strftime("%Y-%m-%d %H:%M")
+    return f"{when}, commit {commit.strip()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load}."
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def verdict(value: float, limit: float, form: str = "{:.2f}") -> str:
+    """A figure beside the most it may be."""
+    return f"{form.format(value)} {'✓' if value <= limit else '✗'} (at most {form.format(limit)})"
