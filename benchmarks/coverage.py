@@ -192,7 +192,7 @@ def source_files(language_name: str, folder: str) -> Iterator[str]:
             path = os.path.join(where, name)
             if os.path.islink(path) or os.path.getsize(path) > MAX_BYTES:
                 continue
-            with open(path, "rb") as file:  # noqa: PTH123
+            with open(path, "rb") as file:
                 head = file.read(HEAD_BYTES)
             language = detect(path, head)
             if language is not None and language.name == language_name and is_utf8(path):

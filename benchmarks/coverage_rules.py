@@ -95,7 +95,7 @@ _FUNCTION = re.compile(
 _VARIABLES = {"variable", "constant", "field", "property", "const", "var"}
 # The fields under which grammars keep what a definition is called, and the nodes that may stand between.
 _NAMING = {"name", "declarator", "property", "key", "pattern", "alias"}
-_BETWEEN = re.compile(r"pattern|declarator|_list$|variable_name|const_element|enum|left_assignment")
+_BETWEEN = re.compile(r"pattern|declarator|_list$|variable_name|const_element|enum|left_assignment|_name$")
 _USING = re.compile(r"argument|attribute|parameter|access|call|member_expression|^type")
 _MEMBER = re.compile(r"^pair$|property_signature|method_signature|jsx_attribute")
 _FUNCTION_VALUE = re.compile(r"function|class$|lambda")
@@ -112,16 +112,20 @@ def _line(tag: Tag, view: FileView) -> bool:
 
 
 def _text(_tag: Tag, path: Path) -> bool:
-    for node in path:
+    for node, parent in pairwise(path):
         if _CODE_IN_TEXT.search(node.type):
             return False
         if _TEXT.search(node.type):
-            return True
+            return _field(parent, node) not in _NAMING  # `"quoted key": () => {}`
     return False
 
 
 def _import(_tag: Tag, path: Path) -> bool:
-    return any(_IMPORT.search(node.type) for node in path)
+    return any(_IMPORT.search(node.type) for node in path) or any(
+        node.type == "variable_declarator" and node.named_children[-1].text.startswith(b"require(")
+        for node in path
+        if node.named_children and node.named_children[-1].text
+    )
 
 
 def _local(tag: Tag, path: Path) -> bool:
@@ -144,11 +148,18 @@ def _value(tag: Tag, path: Path) -> bool:
 
 
 def _use(_tag: Tag, path: Path) -> bool:
-    # Where the parser stumbled, the tree proves nothing.
-    if any(node.is_error for node in path) or any(node.has_error for node in path[1:4] if node.parent):
+    # Where the parser stumbled, and inside a directive, the tree proves nothing.
+    if any(node.is_error or node.type.startswith("preproc_call") for node in path) or any(
+        node.has_error for node in path[1:4] if node.parent
+    ):
         return False
+    # A name may be a token inside the node that is the name: the `==` of `operator ==`.
+    while len(path) > 1 and path[0].byte_range == path[1].byte_range:
+        path = path[1:]
     for node, parent in pairwise(path):
         field = _field(parent, node)
+        if field == "key" and parent.type == "pair_pattern":  # the `a` of `const { a: b } = c`
+            return True
         if (field in _NAMING and not _USING.search(parent.type)) or (field == "left" and "assignment" in parent.type):
             return False
         if not _BETWEEN.search(parent.type):
@@ -171,7 +182,7 @@ RULES: tuple[Rule, ...] = (
         by_tag=_line,
     ),
     Rule("text", "the name stands in a string, comment, heredoc or regular expression", by_place=_text),
-    Rule("import", "the name is imported or exported here, not defined", by_place=_import),
+    Rule("import", "the name is imported (`require` too) or exported here, not defined", by_place=_import),
     Rule("local", "a variable or parameter inside a function or callback is a local", by_place=_local),
     Rule("member", "a key of an object literal or type literal is no constant of the module", by_place=_member),
     Rule(

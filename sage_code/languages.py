@@ -36,6 +36,7 @@ class Language:
     block_comments: tuple[str, ...] = ()  # how a block begins and ends, or nothing
     upper_is_constant: bool = False
     const_is_constant: bool = False
+    constructor_has_class_name: bool = False
     docstring_in_body: bool = False
     preprocessor: str = ""
 

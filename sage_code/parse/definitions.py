@@ -149,9 +149,9 @@ class _Extraction:
     def _final_kind(self, kind: str, name: str, owner: str, outer: _Scope) -> str:
         """The kind after what its surroundings say: a function in a class is a method."""
         if outer.kind in _CLASS_LIKE or owner:
-            if kind == "function" and f".{outer.prefix}{owner}".endswith(f".{name}."):
-                return "constructor"
             kind = _KIND_IN_CLASS.get(kind, kind)
+            if self.language.constructor_has_class_name and f".{outer.prefix}{owner}".endswith(f".{name}."):
+                return "constructor"
         if self.language.upper_is_constant and kind in _VARIABLES and name.isupper():
             return "constant"
         return kind
@@ -257,7 +257,7 @@ class _Extraction:
         owner = ""
         if "scope" in record.captures:
             owner = self._text(record.captures["scope"][0])
-        elif "::" in name or "(" in name:
+        elif "::" in name or "(" in name or (name.endswith(">") and name[0].isalpha()):
             owner, name = split_qualified(name)
         if owner:
             owner = _SCOPE_NOISE.sub("", owner).replace("::", ".").strip(".")

@@ -224,7 +224,7 @@ class TestLimits:
 
 # Fragments that grammars and our own rules look for, so that random text gets somewhere.
 _WORDS = ["def f():", "class A", "template <T>", "operator()", "const ", "x = ", "function ", "impl ", "struct "]
-_SIGNS = list("{}()\"'`#;,:\\") + ["::", "=>", "//", "/*", "*/", '"""', "@a", "#[a]"]
+_SIGNS = [*"{}()\"'`#;,:\\", "::", "=>", "//", "/*", "*/", '"""', "@a", "#[a]"]
 _LINES = ["\n", "\r\n", "#if 0\n", "#endif\n", "end\n", "=begin\n", "<?php ", "EXPORT ", "  ", "é", "\x00"]
 FRAGMENTS = st.sampled_from([*_WORDS, *_SIGNS, *_LINES])
 
