@@ -12,12 +12,17 @@ import shutil
 import sys
 
 PRIVATE_FILE = 0o600
+# The folder may come from anybody: what already stands there, a link above all, is not written through.
+_NEW_FILE = (
+    os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)  # fmt: skip
 
 
 def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
     """Replace `path` by a file with `data`; a crash leaves the old file or the new one."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    temporary = _beside(path)
+    descriptor = os.open(temporary, _NEW_FILE, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -40,9 +45,7 @@ def publish(link: str, folder: str) -> None:
     if sys.platform == "win32":
         write_bytes(link, name.encode())
         return
-    temporary = f"{link}.{os.getpid()}.tmp"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
+    temporary = _beside(link)
     os.symlink(name, temporary)
     try:
         if os.path.isdir(link) and not os.path.islink(link):
@@ -71,3 +74,8 @@ def resolve(link: str) -> str | None:
     folder = os.path.normpath(os.path.join(base, name))
     inside = not os.path.isabs(name) and folder.startswith(base + os.sep)
     return folder if inside and os.path.isdir(folder) else None
+
+
+def _beside(path: str) -> str:
+    """A name in the same folder that nobody can have put there beforehand."""
+    return f"{path}.{os.urandom(8).hex()}.tmp"

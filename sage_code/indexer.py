@@ -6,6 +6,7 @@ leaves the old index whole; whatever reached the store by then is found there by
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
@@ -23,7 +24,7 @@ from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.locks import locked
 from sage_code.manifest import Diff, FileState, Manifest, SkipState
 from sage_code.memory import stay_lean
-from sage_code.paths import DOT_SAGE, codebase_dir
+from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile
@@ -98,11 +99,13 @@ def index_project(
 
 def _prepare(root: str) -> None:
     """The project's `.sage/`, with what is derived kept out of version control."""
+    # A repository may bring any of these as a link; old generations are deleted there, so no link is followed.
+    for folder in (os.path.join(root, DOT_SAGE), codebase_dir(root), generations_dir(root)):
+        if os.path.islink(folder):
+            raise UsageError(f"{folder} is a link, and Sage writes through none", "replace it by a folder")
     os.makedirs(codebase_dir(root), exist_ok=True)
-    ignore = os.path.join(root, DOT_SAGE, ".gitignore")
-    if not os.path.exists(ignore):
-        with open(ignore, "w", encoding="utf-8") as file:
-            file.write(_GITIGNORE)
+    with contextlib.suppress(FileExistsError), open(os.path.join(root, DOT_SAGE, ".gitignore"), "x") as file:
+        file.write(_GITIGNORE)
 
 
 def model_changed(meta: Manifest, settings: Settings) -> bool:

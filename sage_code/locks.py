@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from sage_code.errors import Busy
 
 _POLL_SECONDS = 0.05
+# A project's lock lies in a folder that may come from anybody: a link in its place is refused, not followed.
+_LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 if sys.platform == "win32":
     import msvcrt
@@ -48,7 +50,7 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock file `path`; wait for it (for ever when `timeout_s` is None), then raise `Busy`."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    descriptor = os.open(path, _LOCK_FILE, 0o600)
     try:
         started = time.monotonic()
         waited = False

@@ -50,6 +50,11 @@ def compiled_dir(root: str) -> str:
     return os.path.join(codebase_dir(root), "compiled")
 
 
+def generations_dir(root: str) -> str:
+    """The folders that `compiled` has stood for and will stand for."""
+    return os.path.join(codebase_dir(root), "generations")
+
+
 def manifest_path(root: str) -> str:
     """The project's `index_meta.json`."""
     return os.path.join(codebase_dir(root), "index_meta.json")

@@ -20,7 +20,7 @@ from sage_code.compiled.published import FORMAT, INDEX_FILE, Generation, Segment
 from sage_code.compiled.segment import Segment, SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt
-from sage_code.paths import codebase_dir, compiled_dir
+from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 
 # Chunks in a segment while indexing from scratch: what a run holds in memory for the snapshot (about 30 MB).
@@ -38,7 +38,7 @@ class GenerationWriter:
         self._base, self._dropped = base, dropped
         number = int(base.name.partition("-")[0]) + 1 if base else 1
         self.name = f"{number:06d}-{secrets.token_hex(3)}"
-        self._home = os.path.join(codebase_dir(root), "generations")
+        self._home = generations_dir(root)
         self._folder = os.path.join(self._home, f"{self.name}.tmp")
         os.makedirs(self._folder)
         self._symbols = SymbolWriter(self._folder)
