@@ -110,7 +110,8 @@ class Store:
         self.dim = dim
         self.table = table_name(model, dim)
         self._write_lock = _lock_path(uri, "write")
-        self._own_version: int | None = None  # of the table, after our last commit
+        self._known_version: int | None = None  # of the table, when a commit of ours last looked
+        self._keys: set[str] = set()  # of the files in that version
         with _explained("opening the store", uri):
             if "://" not in uri:
                 os.makedirs(uri, exist_ok=True)
@@ -139,28 +140,29 @@ class Store:
     def _existing(self, keys: Sequence[str]) -> set[str]:
         if not keys:
             return set()
-        query = self._table.search().select(["file_key"])
-        if len(keys) <= _MAX_IN_LIST:
-            query = query.where(f"ordinal = 0 AND {_in_list('file_key', keys)}")
-            return set(query.to_arrow()["file_key"].to_pylist())
-        wanted = set(keys)
-        found: set[str] = set()
-        for batch in query.where("ordinal = 0").to_batches():
-            found.update(wanted.intersection(batch.column("file_key").to_pylist()))
-        return found
+        if len(keys) > _MAX_IN_LIST:
+            return self._all_keys().intersection(keys)
+        query = self._table.search().where(f"ordinal = 0 AND {_in_list('file_key', keys)}")
+        return set(query.select(["file_key"]).to_arrow()["file_key"].to_pylist())
+
+    def _all_keys(self) -> set[str]:
+        """Every file in the table: about 100 bytes each."""
+        batches = self._table.search().where("ordinal = 0").select(["file_key"]).to_batches()
+        return {key for batch in batches for key in batch.column("file_key").to_pylist()}
 
     def add(self, files: Sequence[FileRows]) -> int:
         """Add the rows of `files` that are not there yet, in one commit; returns how many rows went in."""
         with _explained("adding rows", self.uri), locked(self._write_lock):
-            # Nobody but us has written since our last commit, most of the time: then there is nothing to look for.
-            alone = self._table.version == self._own_version
-            present = set() if alone else self._existing([file.key for file in files])
-            fresh = [file for file in files if file.key not in present and file.chunks]
+            if self._table.version != self._known_version:
+                # Our first commit, or somebody else has written since the last: look at what is there.
+                self._keys, self._known_version = self._all_keys(), self._table.version
+            fresh = {file.key: file for file in files if file.key not in self._keys and file.chunks}
             if not fresh:
                 return 0
-            table = self._to_arrow(fresh)
+            table = self._to_arrow(list(fresh.values()))
             self._table.add(table)
-            self._own_version = self._table.version
+            self._known_version = self._table.version
+            self._keys.update(fresh)
             return int(table.num_rows)
 
     def read(self, keys: Sequence[str]) -> Iterator[FileRows]:
