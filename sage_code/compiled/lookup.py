@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 
 from sage_code.atomic import resolve
 from sage_code.errors import IndexCorrupt, NotIndexed
@@ -26,7 +27,8 @@ LINE_START = b'{"name":"'
 _TRIES = 20
 # Names offered when nothing matches.
 _MAX_NEAREST = 5
-_SEPARATORS = ("::", "->", "#", "/")
+# What stands between two names. In `operator->`, `operator/` and Ruby's method `/` it is the name itself.
+_SEPARATOR = re.compile(r"(?:::|#)(?=.)|(?:->|/)(?=\w)")
 
 
 class SymbolFiles:
@@ -101,14 +103,11 @@ class _SortedLines:
 
     def starting_with(self, name: str, *, ignore_case: bool, whole: bool) -> Iterator[bytes]:
         """The lines of symbols whose name is `name`, or starts with it unless `whole`."""
-        key = (
-            LINE_START
-            + json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass")[1:-1]
-            + (b'"' if whole else b"")
-        )
+        text = LINE_START.decode() + json.dumps(name, ensure_ascii=False)[1 : None if whole else -1]
         if ignore_case:
-            yield from self._scan(key)
+            yield from self._scan(text) if text.isascii() else self._scan_unicode(text)
             return
+        key = text.encode("utf-8", "surrogatepass")
         position = self._lower_bound(key)
         while position < self._end:
             end = self._map.find(b"\n", position)
@@ -118,16 +117,23 @@ class _SortedLines:
             yield line
             position = end + 1
 
-    def _scan(self, key: bytes) -> Iterator[bytes]:
+    def _scan(self, key: str) -> Iterator[bytes]:
         # Lower case has no order in the file, so every line is looked at, in C.
         text = self._map[self._start : self._end]
-        lowered, wanted = text.lower(), b"\n" + key.decode().lower().encode()
+        lowered, wanted = text.lower(), b"\n" + key.lower().encode()
         if lowered.startswith(wanted[1:]):
             yield text[: text.find(b"\n")]
         position = lowered.find(wanted)
         while position >= 0:
             yield text[position + 1 : text.find(b"\n", position + 1)]
             position = lowered.find(wanted, position + 1)
+
+    def _scan_unicode(self, key: str) -> Iterator[bytes]:
+        # Outside ASCII, case is no matter of single bytes. No letter folds to nothing, and none takes over 4 bytes.
+        wanted = key.casefold()
+        for line in self._map[self._start : self._end].split(b"\n"):
+            if line[: 4 * len(wanted)].decode("utf-8", "ignore").casefold().startswith(wanted):
+                yield line
 
     def _lower_bound(self, key: bytes) -> int:
         """The offset of the first line that is not below `key`."""
@@ -157,12 +163,10 @@ class _SortedLines:
 
 def normalise(name: str) -> str:
     """A name as typed (`Foo::bar`, `foo->bar()`, `Foo#bar`) in the dotted form of the index."""
-    name = name.strip().removesuffix("()")
-    for separator in _SEPARATORS:
-        # An operator method such as Ruby's `/` is a name, not a separator.
-        if name != separator:
-            name = name.replace(separator, ".")
-    return name
+    name = name.strip()
+    if not name.endswith("operator()"):
+        name = name.removesuffix("()")
+    return _SEPARATOR.sub(".", name)
 
 
 def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None) -> bool:
@@ -172,7 +176,7 @@ def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: 
         return True
     qualname = symbol["qualname"]
     if ignore_case:
-        qualname, wanted = qualname.lower(), wanted.lower()
+        qualname, wanted = qualname.casefold(), wanted.casefold()
     padded = f".{qualname}"
     return f".{wanted}" in padded if prefix else padded.endswith(f".{wanted}")
 
