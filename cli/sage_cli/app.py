@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 import sage_cli.grep as grep_command
 from sage_cli import admin_commands, config_commands, index_commands, project_commands
-from sage_cli.output import EXIT_ERROR
+from sage_code.errors import UsageError
 
 app = typer.Typer(
     name="sage",
@@ -74,6 +73,7 @@ def run(arguments: list[str]) -> int:
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except typer.TyperException as error:
-        print(f"sage: {error.format_message()}", file=sys.stderr)
-        return EXIT_ERROR
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "sage"
+        raise UsageError(error.format_message(), f"`{command} --help` shows how") from error
     return result if isinstance(result, int) else 0

@@ -17,7 +17,9 @@ def main() -> None:
     debug = "--debug" in arguments or bool(os.environ.get("SAGE_DEBUG"))
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        sys.exit(_dispatch(arguments))
+        code = _dispatch(arguments)
+        sys.stdout.flush()  # a reader that is gone is noticed here, not while Python shuts down
+        sys.exit(code)
     except SageError as error:
         if debug:
             raise

@@ -21,13 +21,13 @@ def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     import json
 
-    print(json.dumps(value, ensure_ascii=not _utf8(), indent=2 if sys.stdout.isatty() else None))
+    text = json.dumps(value, ensure_ascii=not _utf8(), indent=2 if sys.stdout.isatty() else None)
+    print(text.encode("utf-8", "backslashreplace").decode())  # a byte that is not UTF-8 becomes a JSON escape
 
 
 def plain(text: str) -> str:
     """Foreign text without control characters: a file name must not be able to drive the terminal."""
-    text = text.translate(_ESCAPES)
-    return text if _utf8() else text.encode("ascii", "backslashreplace").decode()
+    return text.translate(_ESCAPES).encode("utf-8" if _utf8() else "ascii", "backslashreplace").decode()
 
 
 def one_line(text: str) -> str:
