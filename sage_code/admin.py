@@ -21,6 +21,7 @@ from sage_code.manifest import Manifest
 from sage_code.paths import codebase_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings, load_settings
+from sage_code.status import folder_bytes
 from sage_code.store.lance import Store, damaged_tables, store_uri, table_name, use_lock
 
 
@@ -155,7 +156,7 @@ def _find(which: str) -> registry.ProjectEntry:
 def compact_store(settings: Settings) -> CompactReport:
     """Remove rows and tables that no registered project uses, and old versions of the tables."""
     uri = store_uri(settings.store_uri)
-    before = _folder_bytes(uri)
+    before = _store_bytes(uri)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     with locked(use_lock(uri)):
         used = {table_name(entry.model, entry.dim): entry for entry in registry.projects()}
@@ -171,7 +172,7 @@ def compact_store(settings: Settings) -> CompactReport:
             table.delete(orphans)
             deleted += sum(counts[key] for key in orphans)
             table.compact()
-    return CompactReport(deleted, dropped, before, _folder_bytes(uri))
+    return CompactReport(deleted, dropped, before, _store_bytes(uri))
 
 
 def _keys_in_use(table: str) -> set[str]:
@@ -192,7 +193,5 @@ def _manifest_or_none(root: str) -> Manifest | None:
         return None
 
 
-def _folder_bytes(uri: str) -> int:
-    if "://" in uri:
-        return 0
-    return sum(os.lstat(os.path.join(parent, name)).st_size for parent, _, names in os.walk(uri) for name in names)
+def _store_bytes(uri: str) -> int:
+    return 0 if "://" in uri else folder_bytes(uri)

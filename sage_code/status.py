@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -88,7 +89,7 @@ def status(root: str, settings: Settings) -> Status:
         changed=sorted(file.path for file in changes.suspects),
         removed=sorted(changes.removed),
         skipped=_skipped(changes),
-        compiled_bytes=_folder_bytes(codebase_dir(root)),
+        compiled_bytes=folder_bytes(codebase_dir(root)),
         store=settings.store_uri or "local",
     )
 
@@ -113,9 +114,11 @@ def _count(names: Iterable[str]) -> dict[str, int]:
     return dict(Counter(names).most_common())
 
 
-def _folder_bytes(folder: str) -> int:
+def folder_bytes(folder: str) -> int:
+    """What the files below `folder` take."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
-            total += os.lstat(os.path.join(parent, name)).st_size
+            with contextlib.suppress(OSError):  # an indexer at work replaces files
+                total += os.lstat(os.path.join(parent, name)).st_size
     return total

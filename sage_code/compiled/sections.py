@@ -61,7 +61,7 @@ def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return header["meta"], arrays
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexCorrupt(f"{path} is damaged: {error}", _HINT) from error
 
 
