@@ -150,7 +150,8 @@ class _Extraction:
         """The kind after what its surroundings say: a function in a class is a method."""
         if outer.kind in _CLASS_LIKE or owner:
             kind = _KIND_IN_CLASS.get(kind, kind)
-            if self.language.constructor_has_class_name and f".{outer.prefix}{owner}".endswith(f".{name}."):
+            named_like_class = f".{outer.prefix}{owner}".endswith(f".{name}.")
+            if kind == "method" and named_like_class and self.language.constructor_has_class_name:
                 return "constructor"
         if self.language.upper_is_constant and kind in _VARIABLES and name.isupper():
             return "constant"
