@@ -1,0 +1,1 @@
+"""The MCP server: the library for agents."""
