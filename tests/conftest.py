@@ -6,9 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+
+if TYPE_CHECKING:
+    from sage_code.store.rows import FileRows
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +85,31 @@ def connect(host, retries=3):
     )
     (root / "logo.bin").write_bytes(bytes(range(256)) * 8)
     return root
+
+
+def rows_of(path: str, text: str, dim: int = 8) -> FileRows:
+    """The rows of a Python file, cut as always and with made-up vectors."""
+    import numpy as np
+    import xxhash
+
+    from sage_code.chunk.chunker import chunk_text
+    from sage_code.languages import by_name
+    from sage_code.parse.definitions import parse
+    from sage_code.store.rows import FileRows, file_key, text_hash
+
+    python = by_name("python")
+    assert python is not None
+    parsed = parse(text.encode(), python)
+    assert parsed is not None
+    chunks = tuple(chunk_text(text, parsed.symbols, parsed.borders))
+    hashes = tuple(map(text_hash, chunks))
+    seeds = [int(digest[:8], 16) for digest in hashes]
+    vectors = np.array([np.random.default_rng(seed).standard_normal(dim) for seed in seeds], np.float32)
+    key = file_key(path, xxhash.xxh3_128_hexdigest(text.encode()))
+    return FileRows(key, path, "python", chunks, hashes, vectors.reshape(-1, dim))
+
+
+@pytest.fixture(name="rows_of", scope="session")
+def rows_of_fixture() -> Callable[..., FileRows]:
+    """`rows_of` for tests that need rows and do not care what is in them."""
+    return rows_of

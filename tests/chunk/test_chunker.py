@@ -98,7 +98,9 @@ def test_real_files_are_partitioned_with_each_symbol_once(path: Path) -> None:
 
 
 def test_an_oversized_function_is_cut_where_statements_begin() -> None:
-    statements = [f"    result_{number} = call(\n        first_{number},\n        second,\n    )\n" for number in range(80)]
+    statements = [
+        f"    result_{number} = call(\n        first_{number},\n        second,\n    )\n" for number in range(80)
+    ]
     text = "def long(first):\n" + "".join(statements)
     chunks = _chunk(text)
     assert len(chunks) > 3
@@ -119,7 +121,8 @@ def test_a_function_that_fits_stays_whole() -> None:
 
 
 def test_tiny_neighbours_share_a_chunk_named_after_the_largest() -> None:
-    text = "def a():\n    return 1\n\n\ndef bigger(x, y):\n    total = x + y\n    return total\n\n\ndef c():\n    return 3\n"
+    getters = [f"def {name}():\n    return 1\n\n\n" for name in "ac"]
+    text = getters[0] + "def bigger(x, y):\n    total = x + y\n    return total\n\n\n" + getters[1]
     (chunk,) = _chunk(text)
     assert chunk.name == "bigger"
     assert [symbol.name for symbol in chunk.symbols] == ["a", "bigger", "c"]

@@ -1,0 +1,128 @@
+"""A segment holds what was put in: chunk table, strings, postings, and vectors to within a rounding."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sage_code.compiled.segment import FIELDS, Segment, SegmentBuilder, quantise
+from sage_code.errors import IndexCorrupt
+from sage_code.lexemes import lexemes
+from sage_code.store.rows import FileRows
+from sage_code.values import Chunk
+
+DIM = 4
+KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
+words = st.text(st.sampled_from("abAB_1éß .\n"), max_size=30)
+finite = st.floats(-10, 10, width=32)
+
+
+@st.composite
+def _files(draw: st.DrawFn) -> list[FileRows]:
+    files = []
+    for number in range(draw(st.integers(0, 4))):
+        chunks = tuple(
+            Chunk(
+                draw(st.sampled_from(KINDS)), "n", draw(words), 2 * line + 1, 2 * line + 2, draw(words), "", draw(words)
+            )
+            for line in range(draw(st.integers(1, 4)))
+        )
+        vectors = draw(arrays(np.float32, (len(chunks), DIM), elements=finite))
+        language = draw(st.sampled_from(["python", "go"]))
+        path = f"{draw(words.filter(bool))}/{number}"
+        files.append(FileRows(f"key{number}", path, language, chunks, ("h",) * len(chunks), vectors))
+    return files
+
+
+def _written(files: list[FileRows], folder: str) -> Segment:
+    builder = SegmentBuilder("model", DIM)
+    for file in files:
+        builder.add(file)
+    assert len(builder) == sum(len(file.chunks) for file in files)
+    path = str(Path(folder, "one.seg"))
+    builder.write(path)
+    return Segment.open(path)
+
+
+@given(_files())
+def test_what_is_written_is_read(files: list[FileRows]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        segment = _written(files, folder)
+        assert segment.paths == [file.path for file in files]
+        assert segment.keys == [file.key for file in files]
+        assert (segment.meta["files"], segment.meta["model"], segment.meta["dim"]) == (len(files), "model", DIM)
+        rows = [(number, file, chunk) for number, file in enumerate(files) for chunk in file.chunks]
+        assert segment.meta["chunks"] == segment.chunks_outside(set()) == len(rows)
+        for place, (number, file, chunk) in enumerate(rows):
+            assert segment.arrays["chunk_file"][place] == number
+            lines = (segment.arrays["chunk_start"][place], segment.arrays["chunk_end"][place])
+            assert lines == (chunk.start_line, chunk.end_line)
+            assert (segment.kind(place), segment.language(place)) == (chunk.kind, file.language)
+            assert segment.string("names", place) == chunk.qualname
+            assert segment.string("signatures", place) == chunk.signature
+        for number, file in enumerate(files):
+            assert segment.chunks_outside({number}) == len(rows) - len(file.chunks)
+
+
+@given(_files())
+def test_postings_equal_a_naive_count(files: list[FileRows]) -> None:
+    chunks = [(file, chunk) for file in files for chunk in file.chunks]
+    counted = {
+        "body": [Counter(lexemes(chunk.text)) for _, chunk in chunks],
+        "head": [Counter(lexemes(f"{file.path} {chunk.qualname}")) for file, chunk in chunks],
+    }
+    assert tuple(counted) == FIELDS
+    with tempfile.TemporaryDirectory() as folder:
+        segment = _written(files, folder)
+        for field, documents in counted.items():
+            assert segment.arrays[f"{field}_lengths"].tolist() == [counts.total() for counts in documents]
+            for term in {term for counts in documents for term in counts} | {"absent", ""}:
+                expected = [(number, counts[term]) for number, counts in enumerate(documents) if term in counts]
+                found, often = segment.postings(field, term)
+                assert list(zip(found.tolist(), often.tolist(), strict=True)) == expected
+
+
+def test_a_count_beyond_a_byte_stays_at_its_limit(tmp_path: Path) -> None:
+    chunk = Chunk("function", "f", "f", 1, 1, "", "", "again " * 1000)
+    segment = _written([FileRows("k", "p", "go", (chunk,), ("h",), np.ones((1, DIM), np.float32))], str(tmp_path))
+    assert segment.postings("body", "again")[1].tolist() == [255]
+
+
+@given(arrays(np.float32, st.tuples(st.integers(0, 5), st.just(DIM)), elements=finite))
+def test_a_quantised_vector_is_off_by_half_a_step_at_most(
+    vectors: np.ndarray[tuple[int, int], np.dtype[np.float32]],
+) -> None:
+    quantised, scales = quantise(vectors)
+    assert quantised.dtype == np.int8
+    error = np.abs(quantised * scales[:, None] - vectors)
+    assert (error <= scales[:, None] * 0.501 + 1e-30).all()
+    assert (np.abs(quantised).max(axis=1, initial=0)[np.abs(vectors).max(axis=1, initial=0) > 1e-30] == 127).all()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: b"garbage" * 20,
+        lambda data: data[: len(data) // 3],
+        lambda data: data.replace(b'"arrays":{', b'"arrays":[', 1),
+        lambda data: data.replace(b"|i1", b"|O1", 1),
+    ],
+    ids=["empty", "foreign", "cut off", "broken header", "objects"],
+)
+def test_a_damaged_segment_is_an_error_that_says_so(
+    tmp_path: Path, rows_of: Callable[..., FileRows], damage: Callable[[bytes], bytes]
+) -> None:
+    _written([rows_of("a.py", "def f():\n    return 1\n", DIM)], str(tmp_path))
+    path = tmp_path / "one.seg"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(IndexCorrupt, match=r"one\.seg is damaged"):
+        Segment.open(str(path))
