@@ -49,21 +49,41 @@ def locked(
     on_wait: Callable[[], None] | None = None,
 ) -> Iterator[None]:
     """Hold the lock file `path`; wait for it (for ever when `timeout_s` is None), then raise `Busy`."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    descriptor = os.open(path, _LOCK_FILE, 0o600)
+    started = time.monotonic()
+    waited = False
+    while (descriptor := _acquire(path, shared)) is None:
+        if not waited and on_wait is not None:
+            on_wait()
+        waited = True
+        if timeout_s is not None and time.monotonic() - started > timeout_s:
+            raise Busy(
+                f"another Sage process holds {path}",
+                "wait for it to finish, or end it; the lock goes with its process",
+            )
+        time.sleep(_POLL_SECONDS)
     try:
-        started = time.monotonic()
-        waited = False
-        while not _try_lock(descriptor, shared):
-            if not waited and on_wait is not None:
-                on_wait()
-            waited = True
-            if timeout_s is not None and time.monotonic() - started > timeout_s:
-                raise Busy(
-                    f"another Sage process holds {path}",
-                    "wait for it to finish, or end it; the lock goes with its process",
-                )
-            time.sleep(_POLL_SECONDS)
         yield
     finally:
         os.close(descriptor)
+
+
+def _acquire(path: str, shared: bool) -> int | None:
+    """The lock file, open and locked; None when somebody else has it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    descriptor = os.open(path, _LOCK_FILE, 0o600)
+    try:
+        if _try_lock(descriptor, shared) and _is_at(descriptor, path):
+            return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Whether this is still the file under that name: one that was deleted meanwhile keeps nobody out."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
