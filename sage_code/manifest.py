@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import orjson
 
@@ -44,6 +44,9 @@ class SkipState(NamedTuple):
     detail: str
 
 
+_State = TypeVar("_State", FileState, SkipState)
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The state of an index."""
@@ -57,6 +60,12 @@ class Manifest:
     indexed_at: str
     files: dict[str, FileState] = field(default_factory=dict)
     skipped: dict[str, SkipState] = field(default_factory=dict)
+
+    def checked(self) -> Manifest:
+        """Itself, when its words are ones that we know."""
+        for reason in {state.reason for state in self.skipped.values()}:
+            SkipReason(reason)
+        return self
 
     def save(self, root: str) -> None:
         """Replace the project's manifest."""
@@ -106,11 +115,21 @@ def _from_json(path: str, data: Any) -> Manifest:
             store_uri=str(data["store_uri"]),
             generation=str(data["generation"]),
             indexed_at=str(data["indexed_at"]),
-            files={name: FileState(*state) for name, state in data["files"].items()},
-            skipped={name: SkipState(*state) for name, state in data["skipped"].items()},
-        )
+            files=_states(data["files"], FileState),
+            skipped=_states(data["skipped"], SkipState),
+        ).checked()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path, f"unexpected shape ({error})") from error
+
+
+def _states(rows: dict[str, list[Any]], make: type[_State]) -> dict[str, _State]:
+    """The states by path, each field of the type that it is declared with."""
+    # By column, so that the loop over the files runs in C.
+    columns = zip(*rows.values(), strict=True)
+    for (name, kind), values in zip(get_type_hints(make).items(), columns, strict=bool(rows)):
+        if set(map(type, values)) != {kind}:
+            raise TypeError(f"{name} is no {kind.__name__}")
+    return {path: make(*row) for path, row in rows.items()}
 
 
 def _damaged(path: str, why: str) -> IndexCorrupt:
