@@ -9,8 +9,10 @@ killed and its file is cut by lines instead; the run goes on. Workers die with t
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -48,13 +50,21 @@ def chunk_files(
     count = workers or os.cpu_count() or 1
     if sum(file.size for file in queue) < _MIN_BYTES_FOR_WORKERS or count < 1:
         for file in queue:
-            yield chunk_file(root, file, rules, budget_s=budget_s)
+            yield _chunk(root, file, rules, budget_s)
         return
     pool = _Pool(root, rules, budget_s)
     try:
         yield from pool.run(queue, min(count, len(queue)))
     finally:
         pool.close()
+
+
+def _chunk(root: str, file: SourceFile, rules: DiscoverRules, budget_s: float) -> Result:
+    """The chunks of one file; one that parsing fails on is cut by lines, like one that it hangs on."""
+    try:
+        return chunk_file(root, file, rules, budget_s=budget_s)
+    except Exception:  # one bad file never ends a run
+        return chunk_file(root, file, rules, plain=True)
 
 
 class _Worker:
@@ -196,7 +206,7 @@ def _decode(file: SourceFile, message: list[Any]) -> Result:
     return ChunkedFile(file, content_hash, language, chunks)
 
 
-def _serve(read: IO[bytes], write: IO[bytes], work: Callable[..., Result]) -> None:
+def _serve(read: IO[bytes], write: IO[bytes], work: Callable[[str, SourceFile, DiscoverRules, float], Result]) -> None:
     first = _read_frame(read)
     if first is None:
         return
@@ -205,8 +215,19 @@ def _serve(read: IO[bytes], write: IO[bytes], work: Callable[..., Result]) -> No
     rules = DiscoverRules(given["max_file_bytes"], tuple(given["extra_excludes"]), given["include_generated"])
     while (request := _read_frame(read)) is not None:
         fields = orjson.loads(request)
-        _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, budget_s=setup["budget_s"])))
+        _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, setup["budget_s"])))
+
+
+def _chunk_or_die(root: str, file: SourceFile, rules: DiscoverRules, budget_s: float) -> Result:
+    """As `_chunk`, by an alarm that reaches native code too: a parent that was killed can end nobody."""
+    signal.alarm(math.ceil(budget_s + _GRACE_S))
+    try:
+        return _chunk(root, file, rules, budget_s)
+    finally:
+        signal.alarm(0)
 
 
 if __name__ == "__main__":
-    _serve(sys.stdin.buffer, sys.stdout.buffer, chunk_file)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a parent that is gone is no reason for a traceback
+    _serve(sys.stdin.buffer, sys.stdout.buffer, _chunk if sys.platform == "win32" else _chunk_or_die)
