@@ -6,16 +6,18 @@ manifest would lose them otherwise. Which rows are in use, the manifests of the 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sage_code import manifest, registry
-from sage_code.compiled.generation import check
+from sage_code.compiled.generation import check, open_snapshot
+from sage_code.compiled.published import current
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
-from sage_code.indexer import IndexStats, index_project
+from sage_code.indexer import IndexStats, explained, index_lock, index_project
 from sage_code.locks import locked
 from sage_code.manifest import Manifest
 from sage_code.paths import codebase_dir
@@ -61,7 +63,7 @@ def verify_project(
     """Check rows, vectors and compiled files against the manifest; with `mend` bring back what is wrong."""
     progress = progress or Silent()
     uri = store_uri(settings.store_uri)
-    findings = _set_damaged_aside(uri, mend=mend)
+    findings: list[str] = []
     try:
         meta = manifest.load(root)
     except IndexCorrupt as error:
@@ -70,12 +72,13 @@ def verify_project(
     if meta is None and not findings:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
     progress.stage("checking the store")
-    rows, bad = _check_rows(uri, meta, findings) if meta and (mend or not findings) else (0, [])
-    findings += check(root)
+    with explained(uri):
+        damaged = _set_damaged_aside(uri, mend=mend)
+    rows, bad = _check_rows(uri, meta, findings) if meta and (mend or not damaged) else (0, [])
+    findings += damaged + check(current(root))
     if findings and mend:
         if bad and meta is not None:
-            with locked(use_lock(uri)):
-                Store(uri, meta.model, meta.dim).delete(bad)
+            _delete_rows(root, meta, Store(uri, meta.model, meta.dim), bad)
         index_project(root, settings, recompile=True, progress=progress)
     files = len(meta.files) if meta else 0
     return VerifyReport(root, files, rows, findings, clean=not findings, mended=bool(findings) and mend)
@@ -84,14 +87,22 @@ def verify_project(
 def _set_damaged_aside(uri: str, *, mend: bool) -> list[str]:
     """Tables that cannot be read are moved away (never deleted): the next index makes them anew."""
     findings = []
-    for name in damaged_tables(uri):
-        findings.append(f"table {name} in {uri} is damaged")
-        if mend:
-            with locked(use_lock(uri)):
+    with locked(use_lock(uri)):  # alone: a table that is just being made looks damaged
+        for name in damaged_tables(uri):
+            findings.append(f"table {name} in {uri} is damaged")
+            if mend:
                 aside = os.path.join(uri, f"{name}.damaged-{time.time_ns()}")
                 os.rename(os.path.join(uri, f"{name}.lance"), aside)
-            findings[-1] += f"; moved to {aside}"
+                findings[-1] += f"; moved to {aside}"
     return findings
+
+
+def _delete_rows(root: str, meta: Manifest, store: Store, keys: list[str]) -> None:
+    """Delete rows of a project that are to be made anew. The manifest lets go of its compiled files first: killed
+    from here on, the next run looks at the store and brings back what it lacks."""
+    with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
+        replace(meta, generation="").save(root)
+        store.delete(keys)
 
 
 def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, list[str]]:
@@ -118,8 +129,8 @@ def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | No
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     uri = store_uri(settings.store_uri)
     if meta is not None:
-        with locked(use_lock(uri)):
-            Store(uri, embedder.name, embedder.dim).delete([state.key for state in meta.files.values()])
+        store = Store(uri, embedder.name, embedder.dim)
+        _delete_rows(root, meta, store, [state.key for state in meta.files.values()])
     return index_project(root, settings, reembed=True, progress=progress)
 
 
@@ -129,15 +140,15 @@ def forget_project(which: str) -> ForgetReport:
     settings = load_settings(entry.root if os.path.isdir(entry.root) else None)
     uri = store_uri(settings.store_uri)
     meta = _manifest_or_none(entry.root)
-    registry.forget(entry.root)
     deleted = 0
-    if meta is not None and entry.store_uri == settings.store_uri:
-        with locked(use_lock(uri)):
+    with explained(uri), locked(index_lock(entry.root)) if meta else contextlib.nullcontext(), locked(use_lock(uri)):
+        registry.forget(entry.root)
+        if meta is not None and entry.store_uri == settings.store_uri:
             store = Store(uri, meta.model, meta.dim)
             before = store.count()
             store.delete(sorted({state.key for state in meta.files.values()} - _keys_in_use(store.table)))
             deleted = before - store.count()
-    shutil.rmtree(codebase_dir(entry.root), ignore_errors=True)
+        shutil.rmtree(codebase_dir(entry.root), ignore_errors=True)
     return ForgetReport(entry.root, deleted)
 
 
@@ -158,8 +169,8 @@ def compact_store(settings: Settings) -> CompactReport:
     uri = store_uri(settings.store_uri)
     before = _store_bytes(uri)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
-    with locked(use_lock(uri)):
-        used = {table_name(entry.model, entry.dim): entry for entry in registry.projects()}
+    with explained(uri), locked(use_lock(uri)):
+        used = {table_name(entry.model, entry.dim): entry for entry in registry.load()}
         store = Store(uri, embedder.name, embedder.dim)
         dropped = [name for name in store.tables() if name not in used and name != store.table]
         for name in dropped:
@@ -176,13 +187,15 @@ def compact_store(settings: Settings) -> CompactReport:
 
 
 def _keys_in_use(table: str) -> set[str]:
-    """Keys that the manifests of registered projects name. A manifest that cannot be read protects nothing it holds:
-    its project's rows are embedded again when it is indexed next."""
+    """Keys that registered projects use: their manifests name them, and so do their compiled files, which speak for a
+    project whose manifest is damaged."""
     keys: set[str] = set()
     for entry in registry.projects():
         meta = _manifest_or_none(entry.root)
         if meta is not None and table_name(meta.model, meta.dim) == table:
             keys.update(state.key for state in meta.files.values())
+        elif meta is None and (snapshot := open_snapshot(entry.root)) is not None:
+            keys.update(key for segment in snapshot[1] for key in segment.keys)
     return keys
 
 

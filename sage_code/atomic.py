@@ -12,6 +12,7 @@ import shutil
 import sys
 
 PRIVATE_FILE = 0o600
+_TEMPORARY = ".tmp"
 # The folder may come from anybody: what already stands there, a link above all, is not written through.
 _NEW_FILE = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -33,6 +34,23 @@ def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def sweep(folder: str) -> None:
+    """Remove what killed writers left in `folder`; the caller holds the lock that they held."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if name.endswith(_TEMPORARY):
+                remove(os.path.join(folder, name))
+
+
+def remove(path: str) -> None:
+    """Delete a file, a link or a whole folder, as far as it can be deleted."""
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
 
 
 def publish(link: str, folder: str) -> None:
@@ -59,6 +77,16 @@ def publish(link: str, folder: str) -> None:
 
 def resolve(link: str) -> str | None:
     """The folder that `link` stands for now, or None when nothing was published or the folder is gone."""
+    folder, before = _target(link), None
+    while folder is not None and not os.path.isdir(folder):
+        if folder == before:
+            return None
+        # Published anew since we read the link, perhaps, and the old folder deleted: look again.
+        folder, before = _target(link), folder
+    return folder
+
+
+def _target(link: str) -> str | None:
     try:
         if os.path.islink(link):
             name = os.readlink(link)
@@ -66,16 +94,16 @@ def resolve(link: str) -> str | None:
             with open(link, encoding="utf-8") as file:
                 name = file.read(4096)
         else:
-            return link if os.path.isdir(link) else None
+            return link
     except OSError:
         return None
     # The link lies in a project folder that may come from anybody: it may only name a folder beside itself.
     base = os.path.dirname(link)
     folder = os.path.normpath(os.path.join(base, name))
     inside = not os.path.isabs(name) and folder.startswith(base + os.sep)
-    return folder if inside and os.path.isdir(folder) else None
+    return folder if inside else None
 
 
 def _beside(path: str) -> str:
     """A name in the same folder that nobody can have put there beforehand."""
-    return f"{path}.{os.urandom(8).hex()}.tmp"
+    return f"{path}.{os.urandom(8).hex()}{_TEMPORARY}"

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sage_code import manifest, registry
+from sage_code.atomic import sweep
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import DiscoverRules, SourceText, list_files, read_source
@@ -84,17 +85,40 @@ def index_project(
     """
     if not os.path.isdir(root):
         raise UsageError(f"{root} is not a folder", "give the path of a project's folder")
+    if not _is_unicode(root):
+        raise UsageError(f"the path {root} is not valid Unicode", "rename the folder: JSON cannot hold its name")
     run = _Run(root, settings, full, recompile, reembed, name, progress or Silent())
-    try:
+    with explained(f"the index of {root}"):
         _prepare(root)
-        with locked(os.path.join(codebase_dir(root), "index.lock"), on_wait=run.say_waiting):
+        with locked(index_lock(root), on_wait=run.say_waiting):
+            sweep(codebase_dir(root))
+            sweep(generations_dir(root))
             return run.go()
+
+
+def index_lock(root: str) -> str:
+    """The lock of whoever changes the project's index."""
+    return os.path.join(codebase_dir(root), "index.lock")
+
+
+@contextlib.contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turn what the disk refuses into an error that says what to do."""
+    try:
+        yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            hint = "free some space and run `sage index` again; the last good index is untouched"
-            raise StoreError(f"no space left on the disk while indexing {root}", hint) from error
+            hint = "free some space and run the command again; the last good index is untouched"
+            raise StoreError(f"no space left on the disk for {what}", hint) from error
         hint = "check that you may write there; the last good index is untouched"
-        raise StoreError(f"cannot write the index of {root}: {error}", hint) from error
+        raise StoreError(f"cannot write {what}: {error}", hint) from error
+
+
+def _is_unicode(path: str) -> bool:
+    try:
+        return bool(path.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _prepare(root: str) -> None:
@@ -147,7 +171,8 @@ class _Run:
         self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
         base = self._usable_base(old)
         if old is not None and base is not None and not changes.suspects and not changes.removed:
-            return self._nothing_to_do(old, changes)
+            with contextlib.suppress(IndexCorrupt):  # a compiled file: `_update` says which and makes it anew
+                return self._nothing_to_do(old, changes)
         return self._update(old, base, changes)
 
     # -- what has changed ---------------------------------------------------------------------------------------
@@ -160,15 +185,17 @@ class _Run:
             return None
 
     def _confirm(self, changes: Diff, old: Manifest | None) -> Diff:
-        """Take back the suspects whose content is what it was: only their time stamp moved."""
+        """Take back the suspects that give what they gave before: only their time stamp moved."""
         if old is None or self.full:
             return changes
         suspects = []
         for file in changes.suspects:
-            state = old.files.get(file.path)
-            source = read_source(self.root, file, self.rules) if state is not None else None
-            if state is not None and isinstance(source, SourceText) and source.data_hash == state.content_hash:
+            state, skip = old.files.get(file.path), old.skipped.get(file.path)
+            source = read_source(self.root, file, self.rules) if state or skip else None
+            if state and isinstance(source, SourceText) and source.data_hash == state.content_hash:
                 changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=self._stamp(file))
+            elif skip and isinstance(source, SkippedFile):
+                changes.skipped[file.path] = self._skip_state(file, source)
             else:
                 suspects.append(file)
         return replace(changes, suspects=suspects)
@@ -190,10 +217,11 @@ class _Run:
         return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
 
     def _nothing_to_do(self, old: Manifest, changes: Diff) -> IndexStats:
-        project = self.name or old.project
-        if (old.files, old.skipped, old.project) != (self.states, self.skipped, project):
-            replace(old, project=project, files=self.states, skipped=self.skipped).save(self.root)
-        return self._stats(project, old.model, changes, SymbolFiles(self.root).counts())
+        counts = SymbolFiles(self.root).counts()
+        self._register(new := replace(old, project=self.name or old.project, files=self.states, skipped=self.skipped))
+        if new != old:
+            new.save(self.root)
+        return self._stats(new.project, old.model, changes, counts)
 
     # -- bringing it up to date -----------------------------------------------------------------------------------
 
@@ -210,6 +238,7 @@ class _Run:
         uri = store_uri(self.settings.store_uri)
         with locked(use_lock(uri), shared=True):
             store = Store(uri, embedder.name, embedder.dim)
+            base = self._sound(base, store)
             changed = {*changes.removed, *(file.path for file in changes.suspects)} if base else set()
             with GenerationWriter(self.root, embedder.name, embedder.dim, base, changed) as writer:
                 fresh = self._compile_stored(store, writer, base, changes)
@@ -218,19 +247,45 @@ class _Run:
                 self._consolidate(store, writer)
                 self.progress.stage("publishing")
                 counts = writer.publish()
-        project = self.name or (old.project if old else os.path.basename(self.root) or self.root)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        remote = self.settings.store_uri
-        Manifest(
-            project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped
-        ).save(self.root)
-        chunks = sum(state.chunks for state in self.states.values())
-        registry.record(
-            registry.ProjectEntry(
-                self.root, project, embedder.name, embedder.dim, remote, len(self.states), chunks, now
+            # Still under the lock: until the manifest names the new rows, they look like nobody's.
+            project = self.name or (old.project if old else os.path.basename(self.root) or self.root)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            remote = self.settings.store_uri
+            new = Manifest(
+                project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped
             )
-        )
+            self._register(new)
+            new.save(self.root)
         return self._stats(project, embedder.name, changes, counts, vectors)
+
+    def _sound(self, base: Generation | None, store: Store) -> Generation | None:
+        """The base, unless its files are not what was written or the store has lost rows that it was made from."""
+        from sage_code.compiled.generation import check
+
+        if base is None:
+            return None
+        damage = check(base)
+        if store.count() < base.chunks:
+            damage.append(f"{store.uri} has lost rows of this project")
+        for finding in damage:
+            self.progress.note(f"{finding}; making it anew")
+        return None if damage else base
+
+    def _register(self, meta: Manifest) -> None:
+        """Have the project listed before its manifest says that it is indexed: rows of unlisted projects are rubbish
+        to whoever tidies up."""
+        entry = registry.ProjectEntry(
+            root=self.root,
+            name=meta.project,
+            model=meta.model,
+            dim=meta.dim,
+            store_uri=meta.store_uri,
+            files=len(meta.files),
+            chunks=sum(state.chunks for state in meta.files.values()),
+            indexed_at=meta.indexed_at,
+        )
+        if entry not in registry.projects():
+            registry.record(entry)
 
     def _compile_stored(
         self, store: Store, writer: GenerationWriter, base: Generation | None, changes: Diff
@@ -320,7 +375,10 @@ class _Run:
 
     def _skip(self, file: SourceFile, skipped: SkippedFile) -> None:
         self.states.pop(file.path, None)
-        self.skipped[file.path] = SkipState(file.size, self._stamp(file), skipped.reason.value, skipped.detail)
+        self.skipped[file.path] = self._skip_state(file, skipped)
+
+    def _skip_state(self, file: SourceFile, skipped: SkippedFile) -> SkipState:
+        return SkipState(file.size, self._stamp(file), skipped.reason.value, skipped.detail)
 
     def _stats(
         self, project: str, model: str, changes: Diff, counts: dict[str, int], vectors: VectorSource | None = None

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from sage_code.atomic import PRIVATE_FILE, write_bytes
+from sage_code.atomic import PRIVATE_FILE, sweep, write_bytes
+from sage_code.errors import IndexCorrupt
 from sage_code.locks import locked
 from sage_code.paths import sage_home
 
@@ -41,16 +42,30 @@ def _path() -> str:
 def projects() -> list[ProjectEntry]:
     """Every registered project, by root; a damaged registry counts as empty."""
     try:
+        return load()
+    except IndexCorrupt:
+        return []
+
+
+def load() -> list[ProjectEntry]:
+    """Every registered project, for those who delete what nobody has registered: damage is an error."""
+    try:
         with open(_path(), "rb") as file:
             rows = orjson.loads(file.read())["projects"]
         return [ProjectEntry(**row) for row in sorted(rows, key=lambda row: row["root"])]
-    except (OSError, ValueError, KeyError, TypeError):
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise IndexCorrupt(
+            f"the list of projects, {_path()}, cannot be read: {error}",
+            "delete it and run `sage index` in each project: nothing is embedded again",
+        ) from error
 
 
 def record(entry: ProjectEntry) -> None:
     """Add or replace one project."""
     with _changing():
+        sweep(os.path.dirname(_path()))
         _save([*(known for known in projects() if known.root != entry.root), entry])
 
 

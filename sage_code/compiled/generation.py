@@ -7,19 +7,19 @@ away by deleting its folder. Readers resolve the link once; the generation they 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
 from typing import Any, Self
 
 import orjson
+import xxhash
 
-from sage_code.atomic import publish
-from sage_code.compiled.published import FORMAT, INDEX_FILE, Generation, SegmentRef, current
+from sage_code.atomic import publish, remove, resolve
+from sage_code.compiled.published import FORMAT, INDEX_FILE, Generation, Mark, SegmentRef, current
 from sage_code.compiled.segment import Segment, SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
-from sage_code.errors import IndexCorrupt
+from sage_code.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 
@@ -28,6 +28,7 @@ _SEGMENT_CHUNKS = 8_192
 # More small segments than this, and they are written anew as one; a search pays for each.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_CHUNKS = 4_096
+_READ_BYTES = 1 << 20
 
 
 class GenerationWriter:
@@ -96,6 +97,7 @@ class GenerationWriter:
                 if ref.file not in self._rewritten:
                     self._carry_over(ref)
         counts = self._symbols.finish(self._base.folder if self._base else None, self._dropped)
+        files = [f"{table}.json" for table in TABLES] + [ref.file for ref in self._refs]
         index: dict[str, Any] = {
             "format": FORMAT,
             "generation": self.name,
@@ -104,14 +106,20 @@ class GenerationWriter:
             "segments": [
                 {"file": ref.file, "dead": list(ref.dead), "live_chunks": ref.live_chunks} for ref in self._refs
             ],
+            "files": {name: tuple(self._mark(name)) for name in files},
         }
         with open(os.path.join(self._folder, INDEX_FILE), "wb") as file:
             file.write(orjson.dumps(index))
         final = os.path.join(self._home, self.name)
         os.rename(self._folder, final)
+        before = resolve(compiled_dir(self._root))
         publish(compiled_dir(self._root), final)
-        self._remove_old(final)
+        self._remove_all_but(final, before)
         return counts
+
+    def _mark(self, name: str) -> Mark:
+        known = self._base.files.get(name) if self._base and name.endswith(".seg") else None
+        return known or mark(os.path.join(self._folder, name))
 
     def _flush(self) -> None:
         name = f"{self.name}-{len(self._refs)}.seg"
@@ -133,27 +141,44 @@ class GenerationWriter:
             shutil.copyfile(source, target)
         self._refs.append(SegmentRef(ref.file, tuple(sorted(dead)), segment.chunks_outside(dead)))
 
-    def _remove_old(self, final: str) -> None:
-        keep = {final, self._base.folder if self._base else ""}
+    def _remove_all_but(self, *kept: str | None) -> None:
+        # Whoever indexes holds the project's lock, so an unfinished folder belongs to nobody alive.
         for entry in os.listdir(self._home):
             folder = os.path.join(self._home, entry)
-            if folder not in keep:
-                # Whoever indexes holds the project's lock, so an unfinished folder belongs to nobody alive.
-                with contextlib.suppress(OSError):
-                    shutil.rmtree(folder)
+            if folder not in kept:
+                remove(folder)
 
 
-def check(root: str) -> list[str]:
-    """Damage in the published generation, in words; reads every segment's header and arrays."""
-    generation = current(root)
+def mark(path: str) -> Mark:
+    """What the file at `path` is known by."""
+    digest, size = xxhash.xxh3_64(), 0
+    with open(path, "rb", buffering=0) as file:
+        while part := file.read(_READ_BYTES):
+            digest.update(part)
+            size += len(part)
+    return Mark(size, digest.hexdigest())
+
+
+def check(generation: Generation | None) -> list[str]:
+    """Files of a generation that are not what was written, in words; reads all of them."""
     if generation is None:
         return ["the compiled index is missing or incomplete"]
     findings = []
-    for ref in generation.segments:
+    for name, written in generation.files.items():
         try:
-            segment = generation.open_segment(ref)
-            if segment.chunks_outside(set(ref.dead)) != ref.live_chunks:
-                findings.append(f"{ref.file} holds another number of chunks than {INDEX_FILE} says")
-        except IndexCorrupt as error:
-            findings.append(error.message)
+            good = mark(os.path.join(generation.folder, name)) == written
+        except OSError:
+            good = False
+        if not good:
+            findings.append(f"{os.path.join(generation.folder, name)} is damaged")
     return findings
+
+
+def open_snapshot(root: str) -> tuple[Generation, list[Segment]] | None:
+    """The published generation with all its segments mapped: whole, whatever is published meanwhile."""
+    while (generation := current(root)) is not None:
+        try:
+            return generation, [generation.open_segment(ref) for ref in generation.segments]
+        except FileNotFoundError:  # two were published since; `current` says None when it is really gone
+            continue
+    return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -29,6 +30,13 @@ class SegmentRef:
     live_chunks: int
 
 
+class Mark(NamedTuple):
+    """By what a file is known to be the one that was written."""
+
+    size: int
+    xxh3: str
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """A published generation, as a reader sees it."""
@@ -38,6 +46,7 @@ class Generation:
     model: str
     dim: int
     segments: tuple[SegmentRef, ...]
+    files: Mapping[str, Mark]
 
     def open_segment(self, ref: SegmentRef) -> Segment:
         """Map one of its segments."""
@@ -54,24 +63,33 @@ class Generation:
 def current(root: str) -> Generation | None:
     """The published generation, or None when there is none that can be used."""
     folder = resolve(compiled_dir(root))
-    if folder is None:
-        return None
-    path = os.path.join(folder, INDEX_FILE)
+    while folder is not None and (generation := _read(folder)) is None:
+        # Replaced and deleted while we read it, perhaps: look again.
+        before, folder = folder, resolve(compiled_dir(root))
+        if folder == before:
+            return None
+    return generation if folder is not None else None
+
+
+def _read(folder: str) -> Generation | None:
     try:
-        with open(path, "rb") as file:
+        with open(os.path.join(folder, INDEX_FILE), "rb") as file:
             data = orjson.loads(file.read())
         if data["format"] != FORMAT:
             return None
         refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
-        generation = Generation(folder, data["generation"], data["model"], data["dim"], refs)
-    except (OSError, ValueError, KeyError, TypeError):
+        files = {name: Mark(*mark) for name, mark in data["files"].items()}
+        generation = Generation(folder, data["generation"], data["model"], data["dim"], refs, files)
+        return generation if _complete(generation) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return generation if _complete(generation) else None
 
 
 def _complete(generation: Generation) -> bool:
-    names = [ref.file for ref in generation.segments] + [f"{table}.json" for table in TABLES]
+    """Whether every file is there, none of them cut short."""
+    names = {ref.file for ref in generation.segments} | {f"{table}.json" for table in TABLES}
     # A file name from the index that points elsewhere was not written by us.
-    return all(
-        os.path.basename(name) == name and os.path.isfile(os.path.join(generation.folder, name)) for name in names
+    return names == generation.files.keys() and all(
+        os.path.basename(name) == name and os.stat(os.path.join(generation.folder, name)).st_size == mark.size
+        for name, mark in generation.files.items()
     )

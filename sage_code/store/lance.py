@@ -22,7 +22,7 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.errors import StoreError
+from sage_code.errors import SageError, StoreError
 from sage_code.locks import locked
 from sage_code.paths import sage_home
 from sage_code.store.rows import FileRows
@@ -62,16 +62,19 @@ def _lock_path(uri: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _explained(doing: str, uri: str) -> Iterator[None]:
-    """Turn whatever LanceDB raises (it has no exception tree of its own) into a `StoreError` with a way out."""
+    """Turn whatever LanceDB raises (it has no exception tree of its own, and panics) into a `StoreError` with a way
+    out."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError, pa.ArrowException) as error:
-        text = str(error)
+    except SageError:
+        raise
+    except Exception as error:
+        text = str(error).strip() or type(error).__name__
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in text or "os error 28" in text:
             hint = "free some space and run `sage index` again; the last good index is untouched"
             raise StoreError(f"no space left on the disk of {uri} while {doing}", hint) from error
         hint = "`sage admin verify` checks the store and rebuilds what is damaged"
-        raise StoreError(f"{doing} failed in {uri}: {text.strip().splitlines()[0][:300]}", hint) from error
+        raise StoreError(f"{doing} failed in {uri}: {text.splitlines()[0][:300]}", hint) from error
 
 
 def _in_list(column: str, values: Iterable[str]) -> str:
@@ -174,14 +177,16 @@ class Store:
             yield from _group(rows, self.dim)
 
     def vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors the store has for these text hashes."""
+        """The vectors the store has for these text hashes; broken ones are none."""
         found: dict[str, NDArray[np.float32]] = {}
         for start in range(0, len(hashes), _MAX_IN_LIST):
             part = hashes[start : start + _MAX_IN_LIST]
             with _explained("looking vectors up", self.uri):
                 query = self._table.search().where(_in_list("text_hash", part))
                 rows = query.select(["text_hash", "vector"]).to_arrow()
-            found.update(zip(rows["text_hash"].to_pylist(), _matrix(rows["vector"], self.dim), strict=True))
+            matrix = _matrix(rows["vector"], self.dim)
+            pairs = zip(rows["text_hash"].to_pylist(), matrix, ~_broken(matrix), strict=True)
+            found.update((digest, vector) for digest, vector, good in pairs if good)
         return found
 
     def hash_prefixes(self) -> NDArray[np.uint64]:
@@ -205,9 +210,7 @@ class Store:
         with _explained("checking rows", self.uri):
             for batch in self._table.search().select(["file_key", "ordinal", "vector"]).to_batches():
                 keys = batch.column("file_key").to_pylist()
-                # A sum is finite exactly when all its terms are.
-                sums_of_rows = _matrix(batch.column("vector"), self.dim).sum(axis=1)
-                bad.update(keys[row] for row in np.flatnonzero(~np.isfinite(sums_of_rows)))
+                bad.update(keys[row] for row in np.flatnonzero(_broken(_matrix(batch.column("vector"), self.dim))))
                 for key, ordinal in zip(keys, batch.column("ordinal").to_pylist(), strict=True):
                     counts[key] = counts.get(key, 0) + 1
                     sums[key] = sums.get(key, 0) + ordinal
@@ -266,9 +269,9 @@ def damaged_tables(uri: str) -> list[str]:
             continue
         try:
             table = database.open_table(name)
-            for _ in table.search().select(["file_key", "ordinal", "text_hash"]).to_batches():
+            for _ in table.search().to_batches():
                 pass
-        except (OSError, RuntimeError, ValueError):
+        except Exception:  # whatever LanceDB makes of damage, its panics included
             damaged.append(name)
     return damaged
 
@@ -288,6 +291,13 @@ def _matrix(column: Any, dim: int) -> NDArray[np.float32]:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     flat: NDArray[np.float32] = array.flatten().to_numpy(zero_copy_only=False)
     return flat.reshape(-1, dim)
+
+
+def _broken(matrix: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """The rows that hold a NaN or an infinity: a sum is finite exactly when all its terms are."""
+    with np.errstate(all="ignore"):
+        finite: NDArray[np.bool_] = np.isfinite(matrix.sum(axis=1))
+    return ~finite
 
 
 def _group(rows: pa.Table, dim: int) -> Iterator[FileRows]:
