@@ -17,6 +17,7 @@ from typing import Any
 
 MB = 1 << 20
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_DEVELOPERS_VARIABLES = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
 _SAMPLE_S = 0.05
 # Looking for new children reads every process of the machine: done less often, or it would slow what it measures.
 _SAMPLES_A_LOOK = 10
@@ -36,13 +37,19 @@ class Finished:
         return json.loads(self.output.splitlines()[-1])
 
 
-def run(command: Sequence[str], env: Mapping[str, str] | None = None, cwd: str | None = None) -> Finished:
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a measured process: bytecode is cached and output is buffered, as for any user."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _DEVELOPERS_VARIABLES}
+    return {**inherited, **(more or {})}
+
+
+def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Finished:
     """Run `command`, with `env` added to the environment, until it ends; a failure ends the benchmark."""
     import psutil
 
     own = tree = 0
     started = time.perf_counter()
-    process = psutil.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}, cwd=cwd)
+    process = psutil.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(env))
     family = [process]
     look = 0
     # Children report with one short line, so that the pipe never fills while nobody reads it.
@@ -73,10 +80,10 @@ def _resident(process: Any) -> int:
 
 def wall(command: Sequence[str], env: Mapping[str, str] | None = None, codes: Iterable[int] = (0,)) -> float:
     """Seconds that a short process takes, from spawning it to its end; nothing else happens meanwhile."""
-    environment = {**os.environ, **(env or {})}
+    surroundings = environment(env)
     silence = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     started = time.perf_counter()
-    process = os.posix_spawn(command[0], command, environment, file_actions=silence)
+    process = os.posix_spawn(command[0], command, surroundings, file_actions=silence)
     _, status = os.waitpid(process, 0)
     seconds = time.perf_counter() - started
     if os.waitstatus_to_exitcode(status) not in codes:
