@@ -29,6 +29,7 @@ class Language:
     name: str
     grammar: str | None = None  # its name in tree-sitter-language-pack
     queries: tuple[str, ...] = ()  # folders of grammars/ that hold its definitions.scm
+    reader: str = ""  # one of sage_code/parse/readers.py, instead of a grammar
     extensions: tuple[str, ...] = ()
     filenames: tuple[str, ...] = ()
     shebangs: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ class Language:
     @property
     def has_definitions(self) -> bool:
         """Whether Sage can extract symbols; otherwise a file is cut by lines."""
-        return self.grammar is not None and bool(self.queries)
+        return bool(self.reader) or (self.grammar is not None and bool(self.queries))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from sage_code.parse.definitions import ParsedFile, parse
+from sage_code.parse.definitions import parse
+from sage_code.parse.parsed import ParsedFile
 
 __all__ = ["ParsedFile", "parse"]

@@ -14,6 +14,8 @@ all languages happens here, in one pass over the matches in source order:
     @toplevel                    an anonymous function that wraps a whole file: what is assigned inside is global
     @body                        where the signature ends, if not at the node's own `body` field
 
+Markup and data need no grammar: their row names one of `parse.readers`, which answers in place of all this.
+
 No step recurses over the tree or asks a node for its parent or sibling, which tree-sitter answers by walking
 down from the root: the cost stays linear for a file with 100,000 statements or 10,000 brackets.
 """
@@ -22,17 +24,19 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-from tree_sitter import Node, Tree
+from tree_sitter import Node
 
-from sage_code.languages import Language
+from sage_code.languages import Language, by_name
 from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree
+from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import simplified
+from sage_code.parse.readers import READERS
 from sage_code.values import Symbol
 
 # A file of 2 MB takes a third of a second; what needs ten times that is data or an attack on the grammar.
@@ -60,23 +64,12 @@ _TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+\b(?!::)")
 _ROLE = re.compile(r"definition\.|container$|local$|attribute$|toplevel$|ignore$")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
-    """What one file defines, and where it may be cut."""
-
-    symbols: tuple[Symbol, ...]  # by start_line, then the longer first
-    _tree: Tree
-    _lines: list[bytes]
-
-    def borders(self, start_line: int, end_line: int) -> list[int]:
-        """The lines in (start_line, end_line] where a piece may begin, ascending: see `parse.borders`."""
-        return borders(self._tree, self._lines, start_line, end_line)
-
-
 def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> ParsedFile | None:
     """The symbols of `source` (valid UTF-8), or None when there is no query or the time limit passed."""
     if not language.has_definitions:
         return None
+    if language.reader:
+        return READERS[language.reader](source, partial(_parse_inside, budget_s=budget_s))
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
     in_time = time.monotonic() < deadline - budget_s / 2
@@ -88,7 +81,13 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     if time.monotonic() > deadline:
         return None
     lines = source.split(b"\n")
-    return ParsedFile(_Extraction(source, lines, language).run(found), tree, lines)
+    return ParsedFile(_Extraction(source, lines, language).run(found), partial(borders, tree, lines))
+
+
+def _parse_inside(source: bytes, name: str, budget_s: float) -> ParsedFile | None:
+    """The part of a file that is written in another language, for the reader that found it."""
+    language = by_name(name)
+    return parse(source, language, budget_s) if language is not None and not language.reader else None
 
 
 class _Record(NamedTuple):

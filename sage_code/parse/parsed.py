@@ -1,0 +1,19 @@
+"""What parsing gives, whichever way a file was read: by a grammar and its query, or by a reader of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sage_code.values import Symbol
+
+# For a range of lines, the lines in (start_line, end_line] where a piece may begin, ascending.
+Borders = Callable[[int, int], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What one file defines, and where it may be cut."""
+
+    symbols: tuple[Symbol, ...]  # by start_line, then the longer first
+    borders: Borders

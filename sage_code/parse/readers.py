@@ -1,0 +1,13 @@
+"""Readers of markup and data, by the name that a language's row gives; each answers in place of a grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sage_code.parse.parsed import ParsedFile
+
+# Parses a part of the file that is written in another language: its source in place, and the language's name.
+ParseInside = Callable[[bytes, str], ParsedFile | None]
+Reader = Callable[[bytes, ParseInside], ParsedFile | None]
+
+READERS: dict[str, Reader] = {}
