@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -220,7 +221,8 @@ class Store:
 
     def compact(self) -> None:
         """Merge small fragments and drop old versions; a writer at work meanwhile makes LanceDB give up, harmlessly."""
-        with _explained("compacting", self.uri), locked(self._write_lock):
+        with _explained("compacting", self.uri), locked(self._write_lock), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it warns of other processes; `use_lock` keeps them out
             self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
 
     def tables(self) -> list[str]:

@@ -1,0 +1,105 @@
+"""Chunking in child processes: the same results, in order, whatever happens to a child."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from sage_code.chunk import workers
+from sage_code.chunk.files import ChunkedFile, chunk_file
+from sage_code.chunk.workers import chunk_files
+from sage_code.discover import DEFAULT_RULES
+from sage_code.values import SkippedFile, SkipReason, SourceFile
+
+# A worker whose grammar hangs on one file and crashes on another.
+UNSOUND = """
+import os, sys, time
+from sage_code.chunk import workers
+
+def work(root, file, *rest):
+    if file.path.startswith("hang"):
+        time.sleep(60)
+    if file.path.startswith("die"):
+        os._exit(3)
+    return workers.chunk_file(root, file, rest[0])
+
+workers._serve(sys.stdin.buffer, sys.stdout.buffer, work)
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[SourceFile]:
+    """Forty files of very different sizes, one of them binary."""
+    monkeypatch.setattr(workers, "_MIN_BYTES_FOR_WORKERS", 0)
+    listed = []
+    for number in range(40):
+        name = f"{number:02d}.py"
+        text = f"def function_{number}():\n    return {number}\n\n\n" * (1 + 40 * (number % 3))
+        (tmp_path / name).write_text(text)
+        listed.append(SourceFile(name, len(text), 1))
+    (tmp_path / "20.py").write_bytes(b"\0\1\2" * 50)
+    return listed
+
+
+@pytest.fixture
+def unsound_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "unsound_worker"
+    script.write_text(UNSOUND)
+    start = workers.subprocess.Popen
+
+    def replaced(command: list[str], **options: Any) -> Any:
+        assert command[-1] == "sage_code.chunk.workers"
+        return start([sys.executable, str(script)], **options)
+
+    monkeypatch.setattr(workers.subprocess, "Popen", replaced)
+    monkeypatch.setattr(workers, "_GRACE_S", 0.5)
+
+
+def _children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def test_results_come_in_order_and_equal_those_made_here(tmp_path: Path, files: list[SourceFile]) -> None:
+    before = _children()
+    found = list(chunk_files(str(tmp_path), files, DEFAULT_RULES, workers=2))
+    assert found == [chunk_file(str(tmp_path), file, DEFAULT_RULES) for file in files]
+    assert isinstance(found[20], SkippedFile)
+    assert found[20].reason is SkipReason.BINARY
+    assert _children() == before
+
+
+def test_few_bytes_start_no_process(tmp_path: Path, files: list[SourceFile], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_MIN_BYTES_FOR_WORKERS", 1 << 30)
+    monkeypatch.delattr(workers.subprocess, "Popen")
+    assert len(list(chunk_files(str(tmp_path), files, DEFAULT_RULES))) == len(files)
+
+
+@pytest.mark.usefixtures("unsound_workers")
+@pytest.mark.parametrize("culprits", [["die.py"], ["hang.py"], ["die1.py", "die2.py", "hang.py"]])
+def test_a_file_that_ends_its_worker_is_cut_plainly_and_the_rest_as_always(
+    tmp_path: Path, files: list[SourceFile], culprits: list[str]
+) -> None:
+    before = _children()
+    for place, name in enumerate(culprits):
+        (tmp_path / name).write_text("def f():\n    return 1\n")
+        files.insert(5 + 7 * place, SourceFile(name, 22, 1))
+    found = list(chunk_files(str(tmp_path), files, DEFAULT_RULES, workers=2, budget_s=0.5))
+    for file, result in zip(files, found, strict=True):
+        assert result == chunk_file(str(tmp_path), file, DEFAULT_RULES, plain=file.path in culprits)
+    plain = found[5]
+    assert isinstance(plain, ChunkedFile)
+    assert [chunk.kind for chunk in plain.chunks] == ["fallback"]
+    assert _children() == before
+
+
+def test_a_run_that_is_given_up_leaves_no_process(tmp_path: Path, files: list[SourceFile]) -> None:
+    before = _children()
+    results = chunk_files(str(tmp_path), files, DEFAULT_RULES, workers=2)
+    next(results)
+    assert len(_children()) == len(before) + 2
+    results.close()  # type: ignore[attr-defined]  # it is a generator
+    assert _children() == before
