@@ -39,6 +39,7 @@ class Language:
     const_is_constant: bool = False
     constructor_has_class_name: bool = False
     docstring_in_body: bool = False
+    plain_names: bool = False
     preprocessor: str = ""
 
     @property

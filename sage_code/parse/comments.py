@@ -20,13 +20,14 @@ _MAX_BLOCK_LINES = 400
 _REST_BYTES = 80
 
 _BODY_DOCSTRING = re.compile(rb'[rRuU]?("""|\'\'\'|"|\')(.*?)(?<!\\)\1', re.DOTALL)
+_STRING_MARKS = re.compile(r"^(?:~[sS]|@doc|raw)?[\"']+|[\"']+$")
 _BLANK = re.compile(rb"\s+")
 # C#'s documentation is XML; `<see cref="Name"/>` stands for the name.
 _XML_NAME = re.compile(r'<\w+ (?:cref|name|langword)="([^"<>]*)" ?/>')
 _XML_TAG = re.compile(r"</?[a-z]+\b[^<>]*>")
-# Shebangs and Rust's `//!` speak of the whole file.
-_NOT_ABOVE = (b"#!", b"//!")
-_LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\*|//+!?|#+|--+|%+|;+)?\s?")
+# Shebangs and Rust's `//!` speak of the whole file, Haskell's `{-#` to the compiler.
+_NOT_ABOVE = (b"#!", b"//!", b"{-#")
+_LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\(\*+|\{-(\s?\|)?|--\[=*\[|<#|\*|//+!?|#+'?|--+(\s\|)?|%+|;+|!+[<>]?)?\s?")
 
 
 class Leading:
@@ -38,15 +39,18 @@ class Leading:
         opening, closing = language.block_comments or ("", "")
         self._opening, self._closing = opening.encode(), closing.encode()
         self._attribute_above: dict[int, int] = {}  # row an attribute ends on: row it starts on
+        self._attribute_doc: dict[int, str] = {}  # row an attribute ends on: the documentation in it
         self._attribute_at: dict[int, int] = {}  # byte an attribute starts at: byte it ends at
         self._last_row = -1
         # A marker after a blank: `"http://"` and `x#y` are no comments.
         self._line_comment = re.compile(rf"(?:^|\s)(?:{'|'.join(map(re.escape, language.line_comments)) or '$^'}).*")
 
-    def note_attribute(self, node: Node) -> None:
-        """Remember a decorator, annotation or template clause."""
+    def note_attribute(self, node: Node, doc: str = "") -> None:
+        """Remember a decorator, annotation or template clause, and the documentation that it holds."""
         self._attribute_at[node.start_byte] = node.end_byte
         row, column = node.end_point
+        if doc:
+            self._attribute_doc[row] = doc
         # `@Input() name` is no attribute *above* the next line; `@Input()` on a line of its own is.
         if row < len(self._lines) and not self._lines[row][column : column + _REST_BYTES].strip():
             start = node.start_point[0]
@@ -72,9 +76,11 @@ class Leading:
             return row, ""
         self._last_row = row
         comment: list[bytes] = []
+        doc = ""
         while row > 0:
             text = self._lines[row - 1].strip()
             if row - 1 in self._attribute_above:
+                doc = doc or self._attribute_doc.get(row - 1, "")
                 row = self._attribute_above[row - 1]
             elif text.startswith(self._line_markers) and not text.startswith(_NOT_ABOVE):
                 row -= 1
@@ -84,13 +90,14 @@ class Leading:
                 row = top
             else:
                 break
-        return row, _comment_text(comment) if comment else ""
+        return row, doc or (_comment_text(comment, self._closing.decode()) if comment else "")
 
     def _block_start(self, row: int) -> int:
         for top in range(row, max(-1, row - _MAX_BLOCK_LINES), -1):
             if self._opening in self._lines[top]:
                 # A comment after code on its line belongs to that code.
-                return top if self._lines[top].lstrip().startswith(self._opening) else -1
+                line = self._lines[top].lstrip()
+                return top if line.startswith(self._opening) and not line.startswith(_NOT_ABOVE) else -1
         return -1
 
 
@@ -99,18 +106,26 @@ def body_docstring(source: bytes, body_start: int) -> str:
     found = _BODY_DOCSTRING.match(source, body_start)
     if found is None:
         return ""
-    text = found[2][: 4 * DOCSTRING_CHARS].decode("utf-8", "ignore")
+    return _clean(found[2][: 4 * DOCSTRING_CHARS].decode("utf-8", "ignore"))
+
+
+def string_text(literal: str) -> str:
+    """What a documentation string says, without its quotes."""
+    return _clean(_STRING_MARKS.sub("", literal[: 4 * DOCSTRING_CHARS]))
+
+
+def _clean(text: str) -> str:
     return inspect.cleandoc(text)[:DOCSTRING_CHARS].rstrip()
 
 
-def _comment_text(lines_upwards: list[bytes]) -> str:
+def _comment_text(lines_upwards: list[bytes], closing: str) -> str:
     """The words of a comment whose raw lines come from the bottom up."""
     words: list[str] = []
     size = 0
     for raw in reversed(lines_upwards):
         line = raw.decode("utf-8", "replace").rstrip()
-        if line.endswith("*/"):
-            line = line[:-2].rstrip("*")
+        if closing and line.endswith(closing):
+            line = line.removesuffix(closing).rstrip("*")
         line = _LINE_MARKERS.sub("", line, count=1).rstrip()
         if line or words:
             words.append(line)

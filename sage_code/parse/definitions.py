@@ -13,6 +13,10 @@ all languages happens here, in one pass over the matches in source order:
     @prefix                      leads the name: the `operator` of `operator +`
     @toplevel                    an anonymous function that wraps a whole file: what is assigned inside is global
     @body                        where the signature ends, if not at the node's own `body` field
+    @clause                      one of several equations or clauses (or the type signature) of a function: those
+                                 in a row with one name and equally many children here are one symbol, the first
+    @rest                        `package A;` owns what follows, to the end of what encloses it
+    @doc                         a documentation string, of the definition or of what an @attribute stands above
 
 Markup and data need no grammar: their row names one of `parse.readers`, which answers in place of all this.
 
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -31,7 +36,7 @@ from tree_sitter import Node
 
 from sage_code.languages import Language, by_name
 from sage_code.parse.borders import borders
-from sage_code.parse.comments import Leading, body_docstring
+from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree
 from sage_code.parse.parsed import ParsedFile
@@ -57,7 +62,7 @@ _MODIFIERS = re.compile(rb"\s*[a-z][a-z ]*$")
 _MODIFIERS_BYTES = 120  # further to the right it is a minified line, which must not be copied for every name in it
 _SIGNATURE_TAIL = re.compile(r"\s*(\{|:|=>|=|;|\bdo)$")
 # The parts of an owner's name that say nothing: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
-_OWNER = re.compile(r"[\w$.]+")
+_OWNER = re.compile(r"[\w$.]+(?:-[\w$.]+)*")
 _SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^(this|self)\b|\s+|^::")
 # `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name.
 _TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+\b(?!::)")
@@ -107,6 +112,13 @@ class _Scope(NamedTuple):
     end: int
     prefix: str  # what a name inside is qualified with, the dot included
     kind: str
+    is_rest: bool = False  # it reaches to the end of the scope around it
+
+
+class _Clause(NamedTuple):
+    qualname: str
+    arity: int
+    symbol: int  # the index of the symbol that it belongs to
 
 
 class _Extraction:
@@ -121,9 +133,11 @@ class _Extraction:
     def run(self, found: list[Match]) -> tuple[Symbol, ...]:
         symbols: list[Symbol] = []
         scopes: list[_Scope] = [_Scope(-1, len(self.source) + 1, "", "")]
+        clauses: dict[str, _Clause] = {}  # by the prefix of a scope: the last clause in it
         for record in self._ordered(found):
             start, end, kind = record.start, -record.minus_end, record.kind
-            while scopes[-1].end <= start:
+            is_rest = "rest" in record.captures
+            while scopes[-1].end <= start or (is_rest and scopes[-1].is_rest):
                 scopes.pop()
             # Two names of one declaration have the same range: neighbours, not nested.
             is_neighbour = scopes[-1].start == start and scopes[-1].end == end
@@ -138,10 +152,18 @@ class _Extraction:
             owner, name = self._name(record)
             qualname = f"{outer.prefix}{owner}{name}"
             if kind in _SCOPES and not is_neighbour:
-                scopes.append(_Scope(start, end, f"{qualname}.", kind))
-            if kind != "container" and name:
-                kind = self._final_kind(kind, name, owner, outer)
-                symbols.append(self._symbol(kind, name, qualname, record))
+                scopes.append(_Scope(start, outer.end if is_rest else end, f"{qualname}.", kind, is_rest))
+            if kind == "container" or not name:
+                continue
+            clause = record.captures.get("clause")
+            arity = clause[0].named_child_count if clause else -1
+            last = clauses.get(outer.prefix)
+            if clause and last and last[:2] == (qualname, arity):
+                symbols[last.symbol] = replace(symbols[last.symbol], end_line=_last_row(record.node) + 1)
+                continue
+            clauses[outer.prefix] = _Clause(qualname, arity, len(symbols))
+            kind = self._final_kind(kind, name, owner, outer)
+            symbols.append(self._symbol(kind, name, qualname, record))
         symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
         return tuple(symbols)
 
@@ -168,7 +190,7 @@ class _Extraction:
                 role = roles[pattern] = next(capture for capture in captures if _ROLE.match(capture))
             node = captures[role][0]
             if role == "attribute":
-                self.leading.note_attribute(node)
+                self.leading.note_attribute(node, self._doc(captures))
                 continue
             if role == "toplevel":
                 wrappers.add(node.start_byte)
@@ -205,10 +227,8 @@ class _Extraction:
         node = record.node
         assert record.name is not None
         row, column = node.start_point
-        end_row, end_column = node.end_point
-        if end_column == 0 and end_row > row:
-            end_row -= 1  # the node took its line break along
         first_row, doc = self.leading.above(row)
+        doc = self._doc(record.captures) or doc
         body = record.captures["body"][0] if "body" in record.captures else node.child_by_field_name("body")
         if self.language.docstring_in_body and body is not None:
             doc = body_docstring(self.source, body.start_byte) or doc
@@ -221,7 +241,7 @@ class _Extraction:
             qualname=qualname,
             line=record.name.start_point[0] + 1,
             start_line=first_row + 1,
-            end_line=end_row + 1,
+            end_line=_last_row(node) + 1,
             signature=signature,
             docstring=doc,
         )
@@ -247,16 +267,20 @@ class _Extraction:
     def _name(self, record: _Record) -> tuple[str, str]:
         """The name and, with a dot, the owner that is written beside it."""
         assert record.name is not None
-        name = self._text(record.name).strip("\"'`:#")
+        name, owner, plain = self._text(record.name), "", self.language.plain_names
+        if not plain:
+            name = name.strip("\"'`:#")
         if record.kind == "container":
             found = _TYPE_NAME.search(name)
             return "", found[0] if found else ""
         if "prefix" in record.captures:
             prefix = self._text(record.captures["prefix"][0])
             name = f"{prefix} {name}" if prefix.isalpha() and name[:1].isalpha() else f"{prefix}{name}"
-        owner = ""
         if "scope" in record.captures:
             owner = self._text(record.captures["scope"][0])
+        elif plain:
+            if record.kind in ("module", "namespace"):
+                owner, _, name = name.rpartition(".")
         elif "::" in name or "(" in name or (name.endswith(">") and name[0].isalpha()):
             owner, name = split_qualified(name)
         if owner:
@@ -264,5 +288,15 @@ class _Extraction:
             owner = f"{owner}." if _OWNER.fullmatch(owner) else ""
         return owner, name
 
+    def _doc(self, captures: dict[str, list[Node]]) -> str:
+        """What a documentation string in the code says."""
+        return string_text(self._text(captures["doc"][0])) if "doc" in captures else ""
+
     def _text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _last_row(node: Node) -> int:
+    row, column = node.end_point
+    # At column 0 the node took its line break along.
+    return row - 1 if column == 0 and row > node.start_point[0] else row
