@@ -26,13 +26,16 @@ CHUNK_KIND = {
     "field": "constant",
     "event": "constant",
     "error": "constant",
+    # Prose and data: what is looked up by name, and neither called nor a type.
+    "section": "module",
+    "key": "constant",
 }
 
 # Compiled files, and the chunk kinds whose symbols they list.
 TABLES = {
     "functions": ("function", "method"),
     "classes": ("class",),
-    "constants": ("constant",),
+    "constants": ("constant", "module"),
     "types": ("type",),
 }
 _TABLE_OF_CHUNK = {chunk: table for table, chunks in TABLES.items() for chunk in chunks}

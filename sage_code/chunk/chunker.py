@@ -15,10 +15,10 @@ from sage_code.kinds import CHUNK_KIND
 from sage_code.values import Chunk, Symbol
 
 # Raised whenever the same file would give other chunks or symbols; it is part of every row's key.
-# 1: first version.
-CHUNKER_VERSION = 1
+# 1: first version. 2: sections of prose, keys of data files, embedded scripts, more languages.
+CHUNKER_VERSION = 2
 
-# A class up to this size is one chunk with its methods; above, each method stands for itself.
+# A class up to this size is one chunk with its methods, a section with its subsections; above, each stands for itself.
 _WHOLE_CLASS_CHARS = 1000
 # Pieces below this size join their neighbour, as long as both together stay below the second figure.
 _SMALL_CHARS = 250
@@ -27,8 +27,8 @@ _JOINED_CHARS = 750
 _CRUMB_CHARS = 40
 
 # Kinds that open a scope of their own; the rest are leaves inside the text around them.
-_BLOCK_KINDS = frozenset(kind for kind, chunk in CHUNK_KIND.items() if chunk in {"function", "method", "class", "type"})
-_CONTAINER_KINDS = frozenset({"class", "type"})
+_BLOCK_KINDS = frozenset(kind for kind, chunk in CHUNK_KIND.items() if chunk != "constant")
+_CONTAINER_KINDS = frozenset({"class", "type", "module", "constant"})
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def _pieces(spans: LineSpans, symbols: Sequence[Symbol], borders: Borders) -> li
     pieces: list[_Piece] = []
     last = len(spans.lines)
     # Explicit stack instead of recursion: the nesting of foreign code is not ours to bound.
-    work: list[Iterator[_Piece | _Node]] = [_level(None, 1, last, _forest(symbols, last))]
+    work: list[Iterator[_Piece | _Node]] = [_level(None, 1, last, _forest(spans, symbols))]
     while work:
         item = next(work[-1], None)
         if item is None:
@@ -166,12 +166,19 @@ def _weight(spans: LineSpans, piece: _Piece) -> int:
     return spans.size(piece.start, piece.end) + (1 << 20 if piece.symbol else 0)
 
 
-def _forest(symbols: Sequence[Symbol], last: int) -> list[_Node]:
+def _is_block(spans: LineSpans, symbol: Symbol) -> bool:
+    # The key of a small value is one line among others; a large value is searched for by its key.
+    is_large = symbol.kind == "key" and spans.size(symbol.start_line, symbol.end_line) > _WHOLE_CLASS_CHARS
+    return is_large or symbol.kind in _BLOCK_KINDS
+
+
+def _forest(spans: LineSpans, symbols: Sequence[Symbol]) -> list[_Node]:
     """Block definitions nested by their lines. Where two share a line, the later one is left to its neighbour."""
     roots: list[_Node] = []
+    last = len(spans.lines)
     open_nodes: list[_Node] = []
     cursor = 1  # the first line that no closed sibling has claimed
-    blocks = (symbol for symbol in symbols if symbol.kind in _BLOCK_KINDS)
+    blocks = (symbol for symbol in symbols if _is_block(spans, symbol))
     for symbol in sorted(blocks, key=lambda symbol: (symbol.start_line, -symbol.end_line)):
         while open_nodes and (open_nodes[-1].end < symbol.start_line or open_nodes[-1].end < symbol.end_line):
             cursor = max(cursor, open_nodes.pop().end + 1)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sage_code.parse.headings import markdown, rst
 from sage_code.parse.parsed import ParsedFile
 
-# Parses a part of the file that is written in another language: its source in place, and the language's name.
+# Parses the part of a file that is written in another language: its source, and the language's name.
 ParseInside = Callable[[bytes, str], ParsedFile | None]
 Reader = Callable[[bytes, ParseInside], ParsedFile | None]
 
-READERS: dict[str, Reader] = {}
+READERS: dict[str, Reader] = {
+    "markdown": markdown,
+    "rst": rst,
+}

@@ -1,0 +1,190 @@
+"""Prose by its headings: Markdown and reStructuredText, read line by line.
+
+A heading is a symbol of kind `section`, qualified by the headings above it (`Install.From source`), that reaches to
+the next heading of the same or a higher level. Inside a section a cut is made between paragraphs, never in a fence.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sage_code.parse.parsed import ParsedFile
+from sage_code.values import Symbol
+
+# A longer "heading" is a paragraph that happens to be underlined.
+_NAME_CHARS = 120
+# A file with more headings is generated: a changelog of every commit, an index of every name.
+_MAX_SECTIONS = 2000
+
+
+class Heading(NamedTuple):
+    """A heading as it stands in the file; rows count from 0."""
+
+    level: int
+    name: str
+    row: int
+    top: int  # the first row that belongs to it: an overline
+    signature: str
+
+
+def sections(headings: Iterable[Heading], rows: int) -> tuple[Symbol, ...]:
+    """The headings of a file of `rows` rows as nested symbols."""
+    found = [heading for heading in headings if heading.name]
+    ends = [rows] * len(found)
+    qualnames = []
+    open_sections: list[int] = []
+    for index, heading in enumerate(found):
+        while open_sections and found[open_sections[-1]].level >= heading.level:
+            ends[open_sections.pop()] = heading.top
+        owner = f"{qualnames[open_sections[-1]]}." if open_sections else ""
+        qualnames.append(owner + heading.name)
+        open_sections.append(index)
+    return tuple(
+        Symbol("section", heading.name, qualname, heading.row + 1, heading.top + 1, max(end, heading.row + 1), heading.signature)
+        for heading, qualname, end in zip(found, qualnames, ends, strict=True)
+    )  # fmt: skip
+
+
+# --- Markdown -----------------------------------------------------------------------------------------------
+
+# Whatever decides what a line is; the rest is text.
+_MARKS = re.compile(
+    rb"^[ \t]*(?P<fence>```+|~~~+)(?P<info>[^\n]*)$"
+    rb"|^ {0,3}(?P<atx>\#{1,6})[ \t]+(?P<title>[^\n]+)$"
+    rb"|^ {0,3}(?P<underline>=+|-+)[ \t]*$"
+    rb"|^[ \t]*<h(?P<tag>[1-6])\b[^>\n]{0,300}>"
+    rb"|^[ \t]*(?P<comment><!--)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NO_PARAGRAPH = re.compile(rb"\s|[-*+>|#]|\d+[.)]\s|<|$")
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_NOISE = re.compile(r"<[^<>]*>|\{[#.:][^{}]*\}\s*$|\s#+\s*$|^#+$|!\[\]\([^()]*\)")
+_EMPHASIS = re.compile(r"(?<!\w)(\*\*|__|\*|_|`+)(\S(?:.*?\S)?)\1(?!\w)|`")
+_ITEM = re.compile(rb"\s*(?:[-*+|]|\d+[.)])")
+
+
+def markdown(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """The sections of a Markdown file."""
+    lines = source.split(b"\n")
+    headings, fences = markdown_headings(source, lines)
+    return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, fences))
+
+
+def markdown_headings(source: bytes, lines: list[bytes]) -> tuple[list[Heading], list[tuple[int, int]]]:
+    """The headings, and the first and last rows of the fences."""
+    headings: list[Heading] = []
+    fences: list[tuple[int, int]] = []
+    fence, fence_row = b"", 0
+    position = row = 0
+    skip_to = _front_matter_end(source)
+    comments_close = True
+    for mark in _MARKS.finditer(source, skip_to):
+        start = mark.start()
+        if start < skip_to:
+            continue
+        row += source.count(b"\n", position, start)
+        position = start
+        if mark["fence"]:
+            if not fence and b"`" not in mark["info"]:
+                fence, fence_row = mark["fence"], row
+            elif fence and mark["fence"].startswith(fence) and not mark["info"].strip():
+                fences.append((fence_row, row))
+                fence = b""
+        elif fence:
+            continue
+        elif mark["comment"]:
+            end = source.find(b"-->", start) if comments_close else -1
+            comments_close = end >= 0
+            skip_to = max(skip_to, end)
+        elif len(headings) >= _MAX_SECTIONS:
+            break
+        elif mark["atx"]:
+            headings.append(_markdown_heading(len(mark["atx"]), mark["title"], row, lines[row]))
+        elif mark["tag"]:
+            end = source.find(b"</h", mark.end(), mark.end() + 4 * _NAME_CHARS)
+            if end >= 0:
+                headings.append(_markdown_heading(int(mark["tag"]), source[mark.end() : end], row, lines[row]))
+        elif row and not _NO_PARAGRAPH.match(title := lines[row - 1]) and (row == 1 or not lines[row - 2].strip()):
+            level = 1 if mark["underline"].startswith(b"=") else 2
+            headings.append(_markdown_heading(level, title, row - 1, title))
+    if fence:
+        fences.append((fence_row, len(lines)))
+    return headings, fences
+
+
+def _markdown_heading(level: int, title: bytes, row: int, line: bytes) -> Heading:
+    name = title[: 8 * _NAME_CHARS].decode("utf-8", "replace").strip()
+    for _ in range(2):  # an image inside a link, emphasis inside emphasis
+        name = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", _NOISE.sub("", name)))
+    return _heading(level, name, row, row, line)
+
+
+def _heading(level: int, name: str, row: int, top: int, line: bytes) -> Heading:
+    signature = line[: 4 * _NAME_CHARS].decode("utf-8", "ignore").strip()
+    return Heading(level, " ".join(name.split())[:_NAME_CHARS].rstrip(), row, top, signature)
+
+
+def _front_matter_end(source: bytes) -> int:
+    for fence in (b"---\n", b"+++\n"):
+        if source.startswith(fence) and (end := source.find(b"\n" + fence[:3], 3)) >= 0:
+            return end + 4
+    return 0
+
+
+class _Paragraphs:
+    """Where prose may be cut: where a paragraph begins, else where an item or a row of a table does."""
+
+    def __init__(self, lines: list[bytes], fences: list[tuple[int, int]]) -> None:
+        self._lines = lines
+        self._fences = fences
+        self._fence_starts = [start for start, _ in fences]
+
+    def __call__(self, start_line: int, end_line: int) -> list[int]:
+        rows = [row for row in range(start_line, min(end_line, len(self._lines))) if self._is_open(row)]
+        begins = [row for row in rows if not self._lines[row - 1].strip() and self._lines[row][:1].strip()]
+        if not begins:
+            begins = [row for row in rows if _ITEM.match(self._lines[row])]
+        return [row + 1 for row in begins]
+
+    def _is_open(self, row: int) -> bool:
+        """Whether a piece may begin at `row`: not inside a fence."""
+        index = bisect_right(self._fence_starts, row) - 1
+        return index < 0 or row == self._fences[index][0] or row > self._fences[index][1]
+
+
+# --- reStructuredText ---------------------------------------------------------------------------------------
+
+_RULE = re.compile(rb"^([!-/:-@\[-`{-~])\1{2,}[ \t]*$", re.MULTILINE)
+_ROLE = re.compile(r":[\w:+.-]+:`(?:[^`<]*<)?~?([^`<>]+)>?`")
+_RST_MARKUP = re.compile(r"\*\*|\*|``|`__?|`|\|")
+
+
+def rst(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """The sections of a reStructuredText file; a kind of underline stands for the level it was first used at."""
+    lines = source.split(b"\n")
+    headings: list[Heading] = []
+    levels: dict[bytes, int] = {}
+    position = row = 0
+    for rule in _RULE.finditer(source):
+        if len(headings) >= _MAX_SECTIONS:
+            break
+        row += source.count(b"\n", position, rule.start())
+        position = rule.start()
+        title = lines[row - 1].rstrip() if row else b""
+        if not title or _RULE.match(title) or len(title.decode("utf-8", "ignore")) > len(rule[0].rstrip()) + 1:
+            continue
+        above = lines[row - 2].rstrip() if row > 1 else b""
+        has_overline = above[:1] == rule[1] and _RULE.match(above) is not None
+        if above and not has_overline or (title[:1].isspace() and not has_overline):
+            continue
+        level = levels.setdefault(rule[1] * (1 + has_overline), len(levels) + 1)
+        name = _RST_MARKUP.sub("", _ROLE.sub(r"\1", title[: 8 * _NAME_CHARS].decode("utf-8", "replace")))
+        headings.append(_heading(level, name, row - 1, row - 1 - has_overline, title))
+    return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, []))
+
+
+def _last(lines: list[bytes]) -> int:
+    return len(lines) - (not lines[-1])
