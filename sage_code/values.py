@@ -59,6 +59,18 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that a file uses. What it stands for is decided when somebody asks, from all files."""
+
+    kind: str  # call inherit type use; import; bind (a variable, its type in `receiver`)
+    name: str
+    receiver: str  # what stands before the name: `self`, `os.path`; the module of an import
+    line: int
+    alias: str = ""  # the local name of an import
+    scope: str = ""  # qualified name of the innermost definition around it
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A run of whole lines that is embedded and found as one piece. The chunks of a file cover every line."""
 
@@ -71,3 +83,4 @@ class Chunk:
     docstring: str
     text: str
     symbols: tuple[Symbol, ...] = ()
+    references: tuple[Reference, ...] = ()

@@ -12,7 +12,8 @@ all languages happens here, in one pass over the matches in source order:
     @declarator                  C's and C++'s declarators, instead of @name: see `parse.declarators`
     @prefix                      leads the name: the `operator` of `operator +`
     @toplevel                    an anonymous function that wraps a whole file: what is assigned inside is global
-    @body                        where the signature ends, if not at the node's own `body` field
+    @body                        where the signature ends, if not at the node's own `body` field; the definition
+                                 reaches to its end where it follows the node (Dart, Kotlin's getters)
     @clause                      one of several equations or clauses (or the type signature) of a function: those
                                  in a row with one name and equally many children here are one symbol, the first
     @rest                        `package A;` owns what follows, to the end of what encloses it
@@ -42,6 +43,7 @@ from sage_code.parse.grammar import Match, matches, parse_tree
 from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import simplified
 from sage_code.parse.readers import READERS
+from sage_code.parse.references import references
 from sage_code.values import Symbol
 
 # A file of 2 MB takes a third of a second; what needs ten times that is data or an attack on the grammar.
@@ -64,8 +66,8 @@ _SIGNATURE_TAIL = re.compile(r"\s*(\{|:|=>|=|;|\bdo)$")
 # The parts of an owner's name that say nothing: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
 _OWNER = re.compile(r"[\w$.]+(?:-[\w$.]+)*")
 _SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^(this|self)\b|\s+|^::")
-# `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name.
-_TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+\b(?!::)")
+# `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name; `extension Outer.Inner`: all of it.
+_TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+(?:\.\w+)*\b(?!::)")
 _ROLE = re.compile(r"definition\.|container$|local$|attribute$|toplevel$|ignore$")
 
 
@@ -86,7 +88,9 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     if time.monotonic() > deadline:
         return None
     lines = source.split(b"\n")
-    return ParsedFile(_Extraction(source, lines, language).run(found), partial(borders, tree, lines))
+    symbols = _Extraction(source, lines, language).run(found)
+    left_s = deadline - time.monotonic()  # a file whose time is up keeps its symbols and goes without references
+    return ParsedFile(symbols, partial(borders, tree, lines), references(tree, source, language, symbols, left_s))
 
 
 def _parse_inside(source: bytes, name: str, budget_s: float) -> ParsedFile | None:
@@ -203,7 +207,8 @@ class _Extraction:
                 if name is None:
                     continue
             kind = role.removeprefix("definition.")
-            record = _Record(node.start_byte, -node.end_byte, sequence, kind, node, name, captures)
+            end = max(node.end_byte, captures["body"][0].end_byte) if "body" in captures else node.end_byte
+            record = _Record(node.start_byte, -end, sequence, kind, node, name, captures)
             if name is None or kind == "container":
                 records.append(record)
                 continue
@@ -241,7 +246,7 @@ class _Extraction:
             qualname=qualname,
             line=record.name.start_point[0] + 1,
             start_line=first_row + 1,
-            end_line=_last_row(node) + 1,
+            end_line=_last_row(body if body is not None and body.end_byte > node.end_byte else node) + 1,
             signature=signature,
             docstring=doc,
         )

@@ -45,12 +45,13 @@ def _parser(language: Language, limit_s: float) -> Parser:
     if key not in parsers:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            parsers[key] = Parser(_grammar(language), timeout_micros=max(1, int(limit_s * 1e6)))
+            parsers[key] = Parser(grammar(language), timeout_micros=max(1, int(limit_s * 1e6)))
     return parsers[key]
 
 
 @cache
-def _grammar(language: Language) -> Grammar:
+def grammar(language: Language) -> Grammar:
+    """The compiled grammar of a language that has one."""
     # Imported here: the pack costs 60 ms, and most of Sage's commands never parse.
     from tree_sitter_language_pack import get_language
 
@@ -61,4 +62,4 @@ def _grammar(language: Language) -> Grammar:
 def _query(language: Language) -> Query:
     folder = Path(assets_dir("grammars"))
     parts = [(folder / name / "definitions.scm").read_text("utf-8") for name in language.queries]
-    return Query(_grammar(language), "\n".join(parts))
+    return Query(grammar(language), "\n".join(parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sage_code.values import Symbol
+from sage_code.values import Reference, Symbol
 
 # For a range of lines, the lines in (start_line, end_line] where a piece may begin, ascending.
 Borders = Callable[[int, int], list[int]]
@@ -13,7 +13,8 @@ Borders = Callable[[int, int], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What one file defines, and where it may be cut."""
+    """What one file defines and refers to, and where it may be cut."""
 
     symbols: tuple[Symbol, ...]  # by start_line, then the longer first
     borders: Borders
+    references: tuple[Reference, ...] = ()  # by line

@@ -1,0 +1,10 @@
+(call_expression function: [(identifier) @call (field_expression field: (field_identifier) @call)])
+(argument_list (identifier) @use)
+(initializer_list (identifier) @use)
+(initializer_pair value: (identifier) @use)
+(assignment_expression right: (identifier) @use)
+(init_declarator value: (identifier) @use)
+(parameter_declaration type: (type_identifier) @type)
+(declaration type: (type_identifier) @type)
+(struct_specifier name: (type_identifier) @type !body)
+(preproc_include) @import

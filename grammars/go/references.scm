@@ -1,0 +1,11 @@
+(call_expression function: [(identifier) @call (selector_expression field: (field_identifier) @call)])
+(call_expression function: (parenthesized_expression (_) @call))
+(composite_literal type: [(type_identifier) @call (qualified_type name: (type_identifier) @call)])
+(qualified_type name: (type_identifier) @type)
+(parameter_declaration type: (type_identifier) @type)
+(parameter_declaration type: (pointer_type (type_identifier) @type))
+(field_declaration !name type: [(type_identifier) @inherit (qualified_type name: (type_identifier) @inherit)])
+(argument_list [(identifier) @use (selector_expression field: (field_identifier) @use)])
+(keyed_element (literal_element [(identifier) @use (selector_expression field: (field_identifier) @use)]))
+(expression_list [(identifier) @use (selector_expression field: (field_identifier) @use)])
+(import_declaration) @import

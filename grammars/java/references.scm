@@ -1,0 +1,13 @@
+(method_invocation name: (identifier) @call)
+(object_creation_expression type: [(type_identifier) @call (generic_type (type_identifier) @call)
+  (scoped_type_identifier (type_identifier) @call .)])
+(method_reference (identifier) @call .)
+(superclass [(type_identifier) @inherit (generic_type (type_identifier) @inherit)])
+(super_interfaces (type_list [(type_identifier) @inherit (generic_type (type_identifier) @inherit)]))
+(extends_interfaces (type_list [(type_identifier) @inherit (generic_type (type_identifier) @inherit)]))
+(formal_parameter type: [(type_identifier) @type (generic_type (type_identifier) @type)])
+(local_variable_declaration type: [(type_identifier) @type (generic_type (type_identifier) @type)])
+(field_declaration type: [(type_identifier) @type (generic_type (type_identifier) @type)])
+(marker_annotation name: (identifier) @type)
+(annotation name: (identifier) @type)
+(import_declaration) @import

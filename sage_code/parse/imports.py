@@ -1,0 +1,165 @@
+"""Import statements of any language as references: what is named, from which module, and under which local name.
+
+One reader a family, on the statement's text: import syntax is regular, and a statement that a reader does not
+understand costs nothing but its resolution.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from sage_code.values import Reference
+
+_MAX_CHARS = 20_000
+_COMMENT = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def imported(language: str, statement: str, line: int) -> Iterator[Reference]:
+    """The references of one import statement; `receiver` is the module, `name` is `*` for the module itself."""
+    reader = _READERS.get(language)
+    if reader is None:
+        return
+    for module, name, alias in reader(statement[:_MAX_CHARS]):
+        yield Reference("import", name, module, line, alias or ("" if name == "*" else name))
+
+
+Named = Iterator[tuple[str, str, str]]
+
+
+def _python(statement: str) -> Named:
+    text = " ".join(re.sub(r"#[^\n]*", " ", statement).replace("\\\n", " ").split())
+    if text.startswith("import "):
+        for part in text[7:].split(","):
+            module, _, alias = part.strip().partition(" as ")
+            # `import a.b` binds `a`; calls go through the whole dotted name, so that is the alias.
+            yield module.strip(), "*", alias.strip() or module.strip()
+        return
+    match = re.match(r"from\s*([.\w\s]+?)\s*import\s*\(?\s*(.*?)\s*\)?$", text)
+    if match is None:
+        return
+    module = match[1].replace(" ", "")
+    for part in match[2].split(","):
+        name, _, alias = part.strip().partition(" as ")
+        if name:
+            yield module, name.strip(), alias.strip()
+
+
+def _ecmascript(statement: str) -> Named:
+    text = " ".join(_COMMENT.sub(" ", statement).split())
+    source = re.search(r"""(?:from|require\s*\(|^import)\s*['"]([^'"]+)['"]""", text)
+    if source is None:
+        return
+    module = source[1]
+    clause = text[: source.start()]
+    if "require" in source[0]:
+        clause = clause.rpartition("=")[0] or ""
+    clause = re.sub(r"^(import|export)\s+(type\s+)?|^(const|let|var)\s+", "", clause).strip()
+    if star := re.search(r"\*(?:\s+as\s+([\w$]+))?", clause):
+        yield module, "*", star[1] or ""
+    if braces := re.search(r"\{(.*?)\}", clause):
+        for part in braces[1].split(","):
+            pieces = re.split(r"\s+as\s+|\s*:\s*", part.strip().removeprefix("type "))
+            if pieces[0]:
+                yield module, pieces[0], pieces[-1]
+    default = re.match(r"[\w$]+", clause)
+    if default:
+        yield module, "default", default[0]
+
+
+def _go(statement: str) -> Named:
+    for alias, path in re.findall(
+        r"""([\w.]+\s+)?["`]([^"`]+)["`]""", _COMMENT.sub(" ", statement).replace("import", " ", 1)
+    ):
+        last = re.sub(r"^v\d+$", "", path.rpartition("/")[2]) or path.split("/")[-2]
+        yield path, "*", alias.strip() or last
+
+
+def _dotted(statement: str) -> Named:
+    """Java, Kotlin, Scala, C#, D: the last part is the name."""
+    text = " ".join(_COMMENT.sub(" ", statement).split())
+    match = re.match(
+        r"(?:import|using)\s+(?:static\s+|global::)?(?:([\w.]+)\s*=\s*)?([\w.]+?)(?:\.(\*|_|\{.*\}))?(?:\s+as\s+(\w+))?\s*;?$",
+        text,
+    )
+    if match is None:
+        return
+    alias, path, group, renamed = match.groups()
+    if group and group.startswith("{"):
+        for part in group.strip("{}").split(","):
+            name, _, other = part.replace("=>", " as ").strip().partition(" as ")
+            yield path, name.strip(), other.strip()
+    elif group:
+        yield path, "*", ""
+    else:
+        module, _, name = path.rpartition(".")
+        yield module, name, (alias or renamed or "")
+
+
+def _rust(statement: str) -> Named:
+    text = re.sub(r"\s+", " ", _COMMENT.sub(" ", statement)).strip()
+    match = re.match(r"(?:pub(?:\([^)]*\))? )?use (.*?);?$", text)
+    if match is None:
+        return
+    # Explicit stack: `use a::{b, c::{d, e as f}}`.
+    work = [("", match[1])]
+    while work:
+        prefix, tree = work.pop()
+        tree = tree.strip()
+        head, brace, rest = tree.partition("{")
+        if brace:
+            base = prefix + head
+            work.extend((base, part) for part in _split_top(rest.rpartition("}")[0]))
+            continue
+        path, _, alias = (prefix + tree).partition(" as ")
+        module, _, name = path.strip().rpartition("::")
+        if name:
+            yield module, ("*" if name == "*" else name), alias.strip()
+
+
+def _split_top(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    parts.append(text[start:])
+    return [part for part in parts if part.strip()]
+
+
+def _php(statement: str) -> Named:
+    text = " ".join(_COMMENT.sub(" ", statement).split()).removeprefix("use ").rstrip(";").strip()
+    text = re.sub(r"^(function|const)\s+", "", text)
+    head, brace, rest = text.partition("{")
+    items = [head + part.strip() for part in rest.rstrip("}").split(",")] if brace else text.split(",")
+    for item in items:
+        path, _, alias = item.strip().partition(" as ")
+        module, _, name = path.strip().lstrip("\\").rpartition("\\")
+        if name:
+            yield module, name, alias.strip()
+
+
+def _quoted(statement: str) -> Named:
+    """C, C++, Ruby, Solidity, Lua, protobuf: a file by its name."""
+    match = re.search(r"""["'<]([^"'>]+)[">']""", statement)
+    if match is None:
+        return
+    if names := re.search(r"\{(.*?)\}", statement):
+        for part in names[1].split(","):
+            name, _, alias = part.strip().partition(" as ")
+            if name:
+                yield match[1], name.strip(), alias.strip()
+        return
+    yield match[1], "*", ""
+
+
+_READERS: dict[str, Callable[[str], Named]] = {
+    "python": _python,
+    **dict.fromkeys(("javascript", "typescript", "tsx", "vue", "svelte"), _ecmascript),
+    "go": _go,
+    "rust": _rust,
+    "php": _php,
+    **dict.fromkeys(("java", "kotlin", "scala", "groovy", "csharp", "d", "dart"), _dotted),
+    **dict.fromkeys(("c", "cpp", "objc", "ruby", "solidity", "lua", "proto", "zig", "bash"), _quoted),
+}
