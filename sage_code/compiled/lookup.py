@@ -11,6 +11,7 @@ import json
 import mmap
 import os
 import re
+from itertools import pairwise
 
 from sage_code.atomic import resolve
 from sage_code.errors import IndexCorrupt, NotIndexed
@@ -19,7 +20,7 @@ from sage_code.paths import compiled_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 LINE_START = b'{"name":"'
@@ -27,6 +28,10 @@ LINE_START = b'{"name":"'
 _TRIES = 20
 # Names offered when nothing matches.
 _MAX_NEAREST = 5
+# Shares of common letter pairs: worth offering from the first on; one slip in eight letters leaves the second.
+_ALIKE, _CLOSE = 0.4, 0.7
+# Letters whose spellings are looked up one by one: eight short bisections, where a scan reads the whole file.
+_HEAD_LETTERS = 3
 # What stands between two names. In `operator->`, `operator/` and Ruby's method `/` it is the name itself.
 _SEPARATOR = re.compile(r"(?:::|#)(?=.)|(?:->|/)(?=\w)")
 
@@ -70,16 +75,12 @@ class SymbolFiles:
     def nearest(self, name: str) -> list[str]:
         """Names that look like `name`, best first, for a miss."""
         bare = normalise(name).rpartition(".")[2] or name
-        target = _grams(bare)
-        best: dict[str, float] = {}
-        for lines in self._maps.values():
-            for candidate in lines.names():
-                if abs(len(candidate) - len(bare)) > max(3, len(bare) // 2):
-                    continue
-                grams = _grams(candidate)
-                score = 2 * len(target & grams) / (len(target) + len(grams))
-                if score > 0.4:
-                    best[candidate] = score
+        # A slip rarely hits the first letters; only when nothing there is close enough, every name is looked at.
+        for letters in (bare[:_HEAD_LETTERS], ""):
+            names = (name for lines in self._maps.values() for name in lines.names(letters))
+            best = _alike(bare, names)
+            if best and max(best.values()) >= _CLOSE:
+                break
         return sorted(best, key=lambda candidate: (-best[candidate], candidate))[:_MAX_NEAREST]
 
     def counts(self) -> dict[str, int]:
@@ -104,10 +105,18 @@ class _SortedLines:
     def starting_with(self, name: str, *, ignore_case: bool, whole: bool) -> Iterator[bytes]:
         """The lines of symbols whose name is `name`, or starts with it unless `whole`."""
         text = LINE_START.decode() + json.dumps(name, ensure_ascii=False)[1 : None if whole else -1]
-        if ignore_case:
-            yield from self._scan(text) if text.isascii() else self._scan_unicode(text)
-            return
-        key = text.encode("utf-8", "surrogatepass")
+        if not ignore_case:
+            yield from self._block(text.encode("utf-8", "surrogatepass"))
+        elif text.isascii():
+            wanted = text.lower().encode()
+            for line in self._headed(name[:_HEAD_LETTERS]):
+                if line[: len(wanted)].lower() == wanted:
+                    yield line
+        else:
+            yield from self._scan_unicode(text)
+
+    def _block(self, key: bytes) -> Iterator[bytes]:
+        """The lines that start with `key`; they stand together."""
         position = self._lower_bound(key)
         while position < self._end:
             end = self._map.find(b"\n", position)
@@ -117,16 +126,11 @@ class _SortedLines:
             yield line
             position = end + 1
 
-    def _scan(self, key: str) -> Iterator[bytes]:
-        # Lower case has no order in the file, so every line is looked at, in C.
-        text = self._map[self._start : self._end]
-        lowered, wanted = text.lower(), b"\n" + key.lower().encode()
-        if lowered.startswith(wanted[1:]):
-            yield text[: text.find(b"\n")]
-        position = lowered.find(wanted)
-        while position >= 0:
-            yield text[position + 1 : text.find(b"\n", position + 1)]
-            position = lowered.find(wanted, position + 1)
+    def _headed(self, letters: str) -> Iterator[bytes]:
+        """The lines of symbols whose name starts with `letters`, in whatever case."""
+        for spelling in _spellings(letters):
+            text = json.dumps(spelling, ensure_ascii=False)[1:-1]
+            yield from self._block(LINE_START + text.encode("utf-8", "surrogatepass"))
 
     def _scan_unicode(self, key: str) -> Iterator[bytes]:
         # Outside ASCII, case is no matter of single bytes. No letter folds to nothing, and none takes over 4 bytes.
@@ -147,10 +151,10 @@ class _SortedLines:
                 high = start
         return low
 
-    def names(self) -> Iterator[str]:
-        """Every distinct name, in order."""
+    def names(self, letters: str) -> Iterator[str]:
+        """Every distinct name that starts with `letters`, in whatever case."""
         before = b""
-        for line in self._map[self._start : self._end].split(b"\n"):
+        for line in self._headed(letters):
             name = line[len(LINE_START) : line.find(b'","', len(LINE_START))]
             if name and name != before:
                 before = name
@@ -193,6 +197,24 @@ def _damaged(path: str) -> IndexCorrupt:
     return IndexCorrupt(f"{path} is damaged", "run `sage index --full`: it comes back from the store")
 
 
-def _grams(name: str) -> set[str]:
-    padded = f"^{name.lower()}$"
-    return {padded[i : i + 2] for i in range(len(padded) - 1)}
+def _spellings(letters: str) -> set[str]:
+    """`letters` in every mixture of upper and lower case."""
+    spellings = {""}
+    for letter in letters:
+        spellings = {head + spelt for head in spellings for spelt in (letter.lower(), letter.upper())}
+    return spellings
+
+
+def _alike(name: str, candidates: Iterable[str]) -> dict[str, float]:
+    """Those of `candidates` that share enough pairs of letters with `name`, and what share."""
+    pairs = {first + second for first, second in pairwise(f"^{name.lower()}$")}
+    longest_gap = max(3, len(name) // 2)
+    alike = {}
+    for candidate in candidates:
+        if abs(len(candidate) - len(name)) > longest_gap:
+            continue
+        padded = f"^{candidate.lower()}$"
+        score = 2 * sum(map(padded.__contains__, pairs)) / (len(pairs) + len(padded) - 1)
+        if score > _ALIKE:
+            alike[candidate] = score
+    return alike
