@@ -168,7 +168,7 @@ def _weight(spans: LineSpans, piece: _Piece) -> int:
 
 def _is_block(spans: LineSpans, symbol: Symbol) -> bool:
     # The key of a small value is one line among others; a large value is searched for by its key.
-    is_large = symbol.kind == "key" and spans.size(symbol.start_line, symbol.end_line) > _WHOLE_CLASS_CHARS
+    is_large = symbol.kind == "key" and spans.size(symbol.start_line, symbol.end_line) > MAX_CHARS
     return is_large or symbol.kind in _BLOCK_KINDS
 
 

@@ -34,7 +34,7 @@ def sections(headings: Iterable[Heading], rows: int) -> tuple[Symbol, ...]:
     """The headings of a file of `rows` rows as nested symbols."""
     found = [heading for heading in headings if heading.name]
     ends = [rows] * len(found)
-    qualnames = []
+    qualnames: list[str] = []
     open_sections: list[int] = []
     for index, heading in enumerate(found):
         while open_sections and found[open_sections[-1]].level >= heading.level:
@@ -43,9 +43,17 @@ def sections(headings: Iterable[Heading], rows: int) -> tuple[Symbol, ...]:
         qualnames.append(owner + heading.name)
         open_sections.append(index)
     return tuple(
-        Symbol("section", heading.name, qualname, heading.row + 1, heading.top + 1, max(end, heading.row + 1), heading.signature)
+        Symbol(
+            kind="section",
+            name=heading.name,
+            qualname=qualname,
+            line=heading.row + 1,
+            start_line=heading.top + 1,
+            end_line=max(end, heading.row + 1),
+            signature=heading.signature,
+        )
         for heading, qualname, end in zip(found, qualnames, ends, strict=True)
-    )  # fmt: skip
+    )
 
 
 # --- Markdown -----------------------------------------------------------------------------------------------
@@ -178,7 +186,7 @@ def rst(source: bytes, _parse_inside: object = None) -> ParsedFile:
             continue
         above = lines[row - 2].rstrip() if row > 1 else b""
         has_overline = above[:1] == rule[1] and _RULE.match(above) is not None
-        if above and not has_overline or (title[:1].isspace() and not has_overline):
+        if not has_overline and (above or title[:1].isspace()):
             continue
         level = levels.setdefault(rule[1] * (1 + has_overline), len(levels) + 1)
         name = _RST_MARKUP.sub("", _ROLE.sub(r"\1", title[: 8 * _NAME_CHARS].decode("utf-8", "replace")))

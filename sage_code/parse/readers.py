@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sage_code.parse.headings import markdown, rst
+from sage_code.parse.keys import json_keys, yaml_keys
 from sage_code.parse.parsed import ParsedFile
 
 # Parses the part of a file that is written in another language: its source, and the language's name.
@@ -14,4 +15,6 @@ Reader = Callable[[bytes, ParseInside], ParsedFile | None]
 READERS: dict[str, Reader] = {
     "markdown": markdown,
     "rst": rst,
+    "json": json_keys,
+    "yaml": yaml_keys,
 }

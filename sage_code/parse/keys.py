@@ -1,0 +1,197 @@
+"""Data files by their keys: JSON and YAML, the top two levels, scanned without a grammar.
+
+A repository may hold thousands of data files (translations, recordings, manifests), which nobody should wait for:
+what lies deeper than two levels is skipped by one regular expression at a time, and after the first few hundred keys
+a file has told what it is about. Nothing here judges whether a file is valid; what is odd is read past.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sage_code.parse.parsed import ParsedFile
+from sage_code.values import Symbol
+
+_MAX_KEYS = 300
+# A longer key is a sentence: a translation file that uses its texts as keys.
+_KEY_BYTES = 100
+_SIGNATURE_BYTES = 120
+
+
+class Indented:
+    """Where an indented text may be cut: at its least indented lines, but for those that only close a bracket."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._indents: list[int] = []
+
+    def __call__(self, start_line: int, end_line: int) -> list[int]:
+        """The lines in (start_line, end_line] to cut at, one level at a time."""
+        if not self._indents:
+            leads = _LEAD.findall(self._source)
+            self._indents = [len(lead) - 1 if lead and lead[-1] > _BLANK else _NEVER for lead in leads]
+        inside = self._indents[start_line:end_line]
+        least = min(inside, default=_NEVER)
+        if least == _NEVER:
+            return []
+        return [start_line + 1 + index for index, indent in enumerate(inside) if indent == least]
+
+
+# The indent of each line and, unless there is none or it closes a bracket, its first character.
+_LEAD = re.compile(rb"^[ \t]*+[^\s}\])]?", re.MULTILINE)
+_BLANK = ord(" ")
+_NEVER = 1 << 30
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+# Possessive throughout: each byte is looked at once, whatever the file holds.
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_COMMENT = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+_TOKEN = re.compile(rb"(" + _STRING + rb")(\s*+:)?|([{}\[\]])|" + _COMMENT, re.DOTALL)
+_BRACKET = re.compile(rb'(?:[^"{}\[\]/]++|' + _STRING + rb"|" + _COMMENT + rb"|/)*+([{}\[\]])", re.DOTALL)
+_CLOSING = {b"{": b"}", b"[": b"]"}
+
+
+def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """The keys of a JSON file's first value, comments allowed; objects inside arrays are items, not keys."""
+    found: list[tuple[str, str, int, int]] = []  # name, qualname, where it starts, where it ends
+    owner, opened = "", -1  # the key of the first level that an object is open for
+    last, last_at = "", -1
+    position = depth = 0
+    while len(found) < _MAX_KEYS and (token := _TOKEN.search(source, position)) is not None:
+        position = token.end()
+        bracket = token[3]
+        if bracket is None:
+            if token[2] is None or not depth:
+                continue
+            if last_at >= 0:
+                found.append((last, owner + last, last_at, token.start()))
+            last, last_at = _json_text(token[1]), token.start(1)
+        elif bracket == b"{" and depth < 2:
+            depth += 1
+            if depth == 2:
+                if last_at < 0:
+                    break
+                owner, opened = f"{last}.", last_at
+                last_at = -1
+        elif bracket in b"{[":
+            if not depth:
+                break  # a list of things: each is an item, none a key
+            position = _skip(source, position, last_at)
+        else:
+            if last_at >= 0:
+                found.append((last, owner + last, last_at, token.start()))
+                last_at = -1
+            if depth == 2 and opened >= 0:
+                found.append((owner[:-1], owner[:-1], opened, position))
+                owner, opened = "", -1
+            depth -= 1
+            if depth <= 0:
+                break
+    if opened >= 0:
+        found.append((owner[:-1], owner[:-1], opened, position))
+    return ParsedFile(_key_symbols(source, found), Indented(source))
+
+
+def _skip(source: bytes, position: int, key_at: int) -> int:
+    """Where the bracket opened before `position`, the value of the key at `key_at`, is closed."""
+    indent = source[source.rfind(b"\n", 0, key_at) : key_at]
+    if source.startswith(indent + b" ", position) and indent.isspace():
+        # Well laid out: it is closed where its key is indented, and no string holds a line break.
+        closing = indent + _CLOSING[source[position - 1 : position]]
+        if (end := source.find(closing, position)) >= 0:
+            return end + len(closing)
+    depth = 1
+    while depth and (found := _BRACKET.match(source, position)) is not None:
+        position = found.end()
+        depth += 1 if found[1] in b"{[" else -1
+    return position if not depth else len(source)
+
+
+def _json_text(literal: bytes) -> str:
+    return literal[1:-1].decode("utf-8", "replace")
+
+
+def _key_symbols(source: bytes, found: list[tuple[str, str, int, int]]) -> tuple[Symbol, ...]:
+    found.sort(key=lambda key: key[2])
+    symbols = []
+    position = row = 0
+    for name, qualname, start, end in found:
+        row += source.count(b"\n", position, start)
+        position = start
+        if not name or len(name) > _KEY_BYTES:
+            continue
+        # What ends a value is a comma or a bracket, perhaps after a line break.
+        end_row = row + source[start:end].rstrip(b" \t\r\n,").count(b"\n")
+        signature = source[start : start + _SIGNATURE_BYTES].split(b"\n", 1)[0].decode("utf-8", "ignore")
+        symbols.append(Symbol("key", name, qualname, row + 1, row + 1, end_row + 1, signature.strip(" \t\r,{[")))
+    return tuple(symbols)
+
+
+# --- YAML ---------------------------------------------------------------------------------------------------
+
+# A line that matters to the two upper levels: `- item`, `key: value`, or the mark between two documents.
+_YAML_LINE = re.compile(
+    rb"^(?:(?P<document>---)(?=\s)|(?P<indent>\ {0,12}+)(?:(?P<item>-)(?=\s)"
+    rb"|(?P<key>\"[^\"\n]*+\"|'[^'\n]*+'|[^\s\-?:,\[\]{}#&*!|>'\"%@`<][^\n:#]*+(?::(?=\S)[^\n:#]*+)*+):(?=\s|\Z)"
+    rb"[\ \t]*+(?P<value>[^\n]?)))",
+    re.MULTILINE,
+)
+_UNKNOWN, _LIST = -1, -2  # a document that is a list has items, not keys
+# After these (an anchor, a tag, a comment) the value may still be a mapping below.
+_OPEN_VALUES = (b"", b"&", b"!", b"#", b"\r")
+
+
+def yaml_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """The keys of the two upper levels of each document of a YAML file in block style."""
+    lines = source.split(b"\n")
+    keys: list[tuple[int, str, int]] = []  # level, name, row
+    base = inner = _UNKNOWN  # how far the keys of the first level and of the open key are indented
+    position = row = 0
+    is_open = False
+    for line in _YAML_LINE.finditer(source):
+        if line["document"]:
+            base, is_open = _UNKNOWN, False
+            continue
+        indent = len(line["indent"])
+        if line["item"]:
+            base = _LIST if base < 0 else base
+            is_open = is_open and 0 < inner <= indent
+            continue
+        if base == _LIST:
+            continue
+        if base < 0 or indent <= base:
+            level, base, inner = 1, indent, _UNKNOWN
+            is_open = line["value"] in _OPEN_VALUES
+        elif is_open and (inner < 0 or indent == inner):
+            level, inner = 2, indent
+        else:
+            continue
+        if len(keys) >= _MAX_KEYS:
+            break
+        row += source.count(b"\n", position, line.start())
+        position = line.start()
+        keys.append((level, line["key"].strip().strip(b"\"'").decode("utf-8", "replace"), row))
+    return ParsedFile(_yaml_symbols(lines, keys), Indented(source))
+
+
+def _yaml_symbols(lines: list[bytes], keys: list[tuple[int, str, int]]) -> tuple[Symbol, ...]:
+    ends = [0] * len(keys)
+    next_key = next_outer = len(lines)
+    for index in range(len(keys) - 1, -1, -1):
+        level, _, row = keys[index]
+        ends[index] = next_outer if level == 1 else next_key
+        next_key = row
+        next_outer = row if level == 1 else next_outer
+    symbols = []
+    owner = ""
+    for (level, name, row), end in zip(keys, ends, strict=True):
+        qualname = f"{owner}.{name}" if level == 2 else name
+        owner = name if level == 1 else owner
+        while end > row + 1 and (not (text := lines[end - 1].strip()) or text.startswith((b"#", b"---"))):
+            end -= 1  # what stands above the next key is not this one's
+        if name and len(name) <= _KEY_BYTES:
+            signature = lines[row][:_SIGNATURE_BYTES].decode("utf-8", "ignore").strip().rstrip(":")
+            symbols.append(Symbol("key", name, qualname, row + 1, row + 1, end, signature))
+    return tuple(symbols)
