@@ -55,6 +55,7 @@ class VectorSource:
                 chunks=file.chunks,
                 text_hashes=part,
                 vectors=np.stack([known[digest] for digest in part]),
+                references=file.references,
             )
             for file, part in zip(files, hashes, strict=True)
         ]

@@ -83,4 +83,3 @@ class Chunk:
     docstring: str
     text: str
     symbols: tuple[Symbol, ...] = ()
-    references: tuple[Reference, ...] = ()

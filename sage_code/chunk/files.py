@@ -8,6 +8,7 @@ from sage_code.chunk.chunker import chunk_plain, chunk_text
 from sage_code.discover import DiscoverRules, read_source
 from sage_code.languages import HEAD_BYTES, detect
 from sage_code.parse.definitions import BUDGET_S, parse
+from sage_code.reference_codec import encode
 from sage_code.values import Chunk, SkippedFile, SourceFile
 
 # Files that no table knows are still indexed as text, under this name.
@@ -16,12 +17,13 @@ PLAIN_TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class ChunkedFile:
-    """A file's content hash, language and chunks."""
+    """A file's content hash, language, chunks and encoded references."""
 
     file: SourceFile
     content_hash: str
     language: str
     chunks: tuple[Chunk, ...]
+    references: str = ""
 
 
 def chunk_file(
@@ -35,4 +37,5 @@ def chunk_file(
     language = detect(file.path, data[:HEAD_BYTES])
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
     chunks = chunk_text(source.text, parsed.symbols, parsed.borders) if parsed else chunk_plain(source.text)
-    return ChunkedFile(file, source.data_hash, language.name if language else PLAIN_TEXT, tuple(chunks))
+    name = language.name if language else PLAIN_TEXT
+    return ChunkedFile(file, source.data_hash, name, tuple(chunks), encode(parsed.references) if parsed else "")

@@ -193,17 +193,17 @@ def _read_frame(pipe: IO[bytes]) -> bytes | None:
 def _encode(result: Result) -> object:
     if isinstance(result, SkippedFile):
         return [result.reason.value, result.detail]
-    return [result.content_hash, result.language, result.chunks]
+    return [result.content_hash, result.language, result.chunks, result.references]
 
 
 def _decode(file: SourceFile, message: list[Any]) -> Result:
     if len(message) == 2:
         return SkippedFile(file.path, SkipReason(message[0]), message[1])
-    content_hash, language, rows = message
+    content_hash, language, rows, references = message
     for row in rows:
         row["symbols"] = tuple(Symbol(**symbol) for symbol in row["symbols"])
     chunks = tuple(Chunk(**row) for row in rows)
-    return ChunkedFile(file, content_hash, language, chunks)
+    return ChunkedFile(file, content_hash, language, chunks, references)
 
 
 def _serve(read: IO[bytes], write: IO[bytes], work: Callable[[str, SourceFile, DiscoverRules, float], Result]) -> None:

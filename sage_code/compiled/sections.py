@@ -70,3 +70,35 @@ def pack_strings(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.u
     offsets = np.zeros(len(strings) + 1, dtype=np.uint64)
     np.cumsum([len(string) for string in strings], out=offsets[1:])
     return offsets, np.frombuffer(b"".join(strings), dtype=np.uint8)
+
+
+class Strings:
+    """A column of byte strings in two arrays, as `pack_strings` made them; sorted, it can be searched."""
+
+    __slots__ = ("_at", "_heap")
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+        self._at, self._heap = arrays[f"{name}_at"], arrays[name]
+
+    def __len__(self) -> int:
+        return len(self._at) - 1
+
+    def __getitem__(self, place: int) -> str:
+        return self.raw(place).decode("utf-8", "surrogatepass")
+
+    def raw(self, place: int) -> bytes:
+        """The bytes at `place`."""
+        start, end = self._at[place : place + 2].tolist()
+        return self._heap[start:end].tobytes()
+
+    def find(self, text: str) -> int | None:
+        """The place of `text` in a sorted column."""
+        wanted = text.encode("utf-8", "surrogatepass")
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.raw(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self.raw(low) == wanted else None

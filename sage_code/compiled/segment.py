@@ -14,19 +14,28 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
-from sage_code.compiled.sections import pack_strings, read_sections, write_sections
+from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
+from sage_code.compiled.sections import Strings, pack_strings, read_sections, write_sections
 from sage_code.lexemes import Lexicon
 from sage_code.store.rows import FileRows
+from sage_code.values import Symbol
 
-# History of the format: 1: first version; fields `body` and `head`.
-FORMAT = 1
+# History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file.
+FORMAT = 2
 # Searched fields: the chunk's own text; and what it is called (path and qualified name).
 FIELDS = ("body", "head")
 _KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
 _KIND_NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 _MAX_TF = 255
+
+
+def _outline(symbol: Symbol) -> tuple[object, ...]:
+    return (
+        symbol.kind, symbol.name, symbol.qualname, symbol.line, symbol.start_line, symbol.end_line, symbol.signature
+    )  # fmt: skip
 
 
 class SegmentBuilder:
@@ -41,6 +50,8 @@ class SegmentBuilder:
         self._names: list[bytes] = []
         self._signatures: list[bytes] = []
         self._paths: list[tuple[str, str, str]] = []
+        self._references = ReferenceBuilder()
+        self._symbols: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self._table)
@@ -58,6 +69,8 @@ class SegmentBuilder:
         quantised, scales = quantise(file.vectors)
         self._vectors.append(quantised)
         self._scales.append(scales)
+        self._references.add(file.references)
+        self._symbols.append(orjson.dumps([_outline(symbol) for chunk in file.chunks for symbol in chunk.symbols]))
 
     def write(self, path: str) -> None:
         """Write the segment and forget the files."""
@@ -77,11 +90,13 @@ class SegmentBuilder:
             "signatures": self._signatures,
             "paths": [path.encode() for path, _, _ in self._paths],
             "keys": [key.encode() for _, key, _ in self._paths],
+            "symbols": self._symbols,
         }
         for name, values in strings.items():
             arrays[f"{name}_at"], arrays[name] = pack_strings(values)
         for field, postings in self._fields.items():
             arrays.update({f"{field}_{name}": values for name, values in postings.arrays().items()})
+        arrays.update(self._references.arrays())
         meta = {
             "format": FORMAT,
             "model": self._model,
@@ -172,8 +187,7 @@ class Segment:
 
     def string(self, name: str, number: int) -> str:
         """One entry of a string column (`names`, `signatures`, `paths`)."""
-        start, end = self.arrays[f"{name}_at"][number : number + 2].tolist()
-        return self.arrays[name][start:end].tobytes().decode()
+        return Strings(self.arrays, name)[number]
 
     def chunks_outside(self, dead: set[int]) -> int:
         """How many chunks belong to files that are not in `dead`."""
@@ -182,6 +196,15 @@ class Segment:
         alive = np.ones(self.meta["files"], dtype=bool)
         alive[list(dead)] = False
         return int(alive[self.arrays["chunk_file"]].sum())
+
+    @cached_property
+    def references(self) -> ReferenceTable:
+        """What its files refer to."""
+        return ReferenceTable(self.arrays)
+
+    def symbols(self, file: int) -> list[Symbol]:
+        """The definitions of the file with this number, without their docstrings."""
+        return [Symbol(*fields) for fields in orjson.loads(Strings(self.arrays, "symbols").raw(file))]
 
     def kind(self, chunk: int) -> str:
         """The kind of a chunk."""
@@ -195,18 +218,10 @@ class Segment:
 
     def postings(self, field: str, term: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """The documents that hold `term` in `field`, and how often."""
-        wanted = term.encode("utf-8", "surrogatepass")
-        at, heap = self.arrays[f"{field}_terms_at"], self.arrays[f"{field}_terms"]
-        low, high = 0, len(at) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if heap[int(at[middle]) : int(at[middle + 1])].tobytes() < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(at) - 1 or heap[int(at[low]) : int(at[low + 1])].tobytes() != wanted:
+        place = Strings(self.arrays, f"{field}_terms").find(term)
+        if place is None:
             return np.empty(0, np.uint32), np.empty(0, np.uint8)
-        start, end = self.arrays[f"{field}_starts"][low : low + 2].tolist()
+        start, end = self.arrays[f"{field}_starts"][place : place + 2].tolist()
         return self.arrays[f"{field}_docs"][start:end], self.arrays[f"{field}_tfs"][start:end]
 
 

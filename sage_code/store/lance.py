@@ -29,6 +29,8 @@ from sage_code.paths import sage_home
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
 
+# History of the columns, part of the table's name: 1: first version; 2: references.
+FORMAT = 2
 # Keys in one IN (...) list; above it one scan of the key column is cheaper than many filters.
 _MAX_IN_LIST = 512
 # Files read back in one query: bounds the memory of a rebuild.
@@ -46,7 +48,7 @@ def table_name(model: str, dim: int) -> str:
     slug = re.sub(r"[^a-zA-Z0-9]+", "-", model).strip("-").lower()
     if slug != model:
         slug = f"{slug[:40]}-{xxhash.xxh3_64_hexdigest(model.encode())[:8]}"
-    return f"chunks_{slug}_{dim}"
+    return f"chunks{FORMAT}_{slug}_{dim}"
 
 
 def use_lock(uri: str) -> str:
@@ -101,6 +103,7 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("text", pa.string()),
             pa.field("text_hash", pa.string()),
             pa.field("symbols", pa.string()),
+            pa.field("references", pa.string()),  # of the whole file, in its first row
             pa.field("vector", pa.list_(pa.float32(), dim)),
         ]
     )
@@ -228,7 +231,7 @@ class Store:
     def tables(self) -> list[str]:
         """Every chunk table of this database, other models' included."""
         with _explained("listing tables", self.uri):
-            return [name for name in self._db.list_tables().tables if name.startswith("chunks_")]
+            return [name for name in self._db.list_tables().tables if name.startswith("chunks")]
 
     def drop_table(self, name: str) -> None:
         """Remove another model's table."""
@@ -254,6 +257,7 @@ class Store:
                 columns["text"].append(chunk.text)
                 columns["text_hash"].append(digest)
                 columns["symbols"].append(_dump_symbols(chunk.symbols))
+                columns["references"].append(file.references if ordinal == 0 else "")
         flat = np.concatenate([file.vectors for file in files]).astype(np.float32, copy=False)
         columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), self.dim)
         return pa.table(columns, schema=schema)
@@ -267,7 +271,7 @@ def damaged_tables(uri: str) -> list[str]:
     damaged = []
     for entry in sorted(os.listdir(uri)):
         name, extension = os.path.splitext(entry)
-        if extension != ".lance" or not name.startswith("chunks_"):
+        if extension != ".lance" or not name.startswith("chunks"):
             continue
         try:
             table = database.open_table(name)
@@ -330,4 +334,4 @@ def _group(rows: pa.Table, dim: int) -> Iterator[FileRows]:
         )
         hashes = tuple(columns["text_hash"][i] for i in order)
         path, language = columns["path"][order[0]], columns["language"][order[0]]
-        yield FileRows(key, path, language, chunks, hashes, matrix[order])
+        yield FileRows(key, path, language, chunks, hashes, matrix[order], columns["references"][order[0]])

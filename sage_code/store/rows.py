@@ -28,6 +28,7 @@ class FileRows:
     chunks: tuple[Chunk, ...]
     text_hashes: tuple[str, ...]
     vectors: NDArray[np.float32]
+    references: str = ""  # of the file, encoded; see `sage_code.reference_codec`
 
 
 def file_key(path: str, content_hash: str) -> str:

@@ -1,0 +1,98 @@
+"""References in a segment: flat arrays in the order of the files, and an order by name beside them.
+
+Everything textual (names, receivers, aliases, scopes) is a number into one sorted table of strings, so a reference
+takes 21 bytes, and "who mentions this name" is two binary searches.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from sage_code.compiled.sections import Strings, pack_strings
+from sage_code.reference_codec import KINDS, TEXTS
+from sage_code.values import Reference
+
+
+class ReferenceBuilder:
+    """Collects the references of files, in their order."""
+
+    def __init__(self) -> None:
+        self._strings: dict[str, int] = {}
+        self._kinds = array("B")
+        self._lines = array("I")
+        self._texts = {text: array("I") for text in TEXTS}
+        self._ends = array("I")
+
+    def add(self, encoded: str) -> None:
+        """Take the references of the next file."""
+        number = self._strings
+        for kind, line, *texts in orjson.loads(encoded) if encoded else ():
+            self._kinds.append(kind)
+            self._lines.append(line)
+            for column, text in zip(self._texts.values(), texts, strict=True):
+                column.append(number.setdefault(text, len(number)))
+        self._ends.append(len(self._kinds))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The sections of the segment."""
+        strings = sorted((text.encode("utf-8", "surrogatepass"), place) for text, place in self._strings.items())
+        rank = np.empty(len(strings), dtype=np.uint32)
+        rank[[place for _, place in strings]] = np.arange(len(strings), dtype=np.uint32)
+        columns = {f"ref_{text}": rank[np.asarray(values, np.uint32)] for text, values in self._texts.items()}
+        at, heap = pack_strings([text for text, _ in strings])
+        return {
+            "ref_strings_at": at,
+            "ref_strings": heap,
+            "ref_kind": np.asarray(self._kinds, np.uint8),
+            "ref_line": np.asarray(self._lines, np.uint32),
+            **columns,
+            "ref_ends": np.asarray(self._ends, np.uint32),
+            "ref_by_name": np.argsort(columns["ref_name"], kind="stable").astype(np.uint32),
+        }
+
+
+class ReferenceTable:
+    """Reads the references of one mapped segment."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._arrays = arrays
+        self._strings = Strings(arrays, "ref_strings")
+        self._sorted_names: NDArray[np.uint32] | None = None
+
+    def named(self, name: str) -> Iterator[tuple[int, Reference]]:
+        """References to `name`, with the numbers of their files."""
+        place = self._strings.find(name)
+        if place is None:
+            return
+        order = self._arrays["ref_by_name"]
+        if self._sorted_names is None:
+            self._sorted_names = self._arrays["ref_name"][order]
+        low, high = np.searchsorted(self._sorted_names, [place, place + 1])
+        ends = self._arrays["ref_ends"]
+        for number in order[low:high].tolist():
+            yield int(np.searchsorted(ends, number, side="right")), self._reference(number)
+
+    def of_file(self, file: int) -> Iterator[Reference]:
+        """The references of the file with this number, by line."""
+        ends = self._arrays["ref_ends"]
+        start = int(ends[file - 1]) if file else 0
+        return (self._reference(number) for number in range(start, int(ends[file])))
+
+    def name_counts(self) -> dict[str, int]:
+        """How often each name is referred to, imports and bindings left out."""
+        uses = self._arrays["ref_name"][self._arrays["ref_kind"] < KINDS.index("import")]
+        names, counts = np.unique(uses, return_counts=True)
+        return {self._strings[name]: count for name, count in zip(names.tolist(), counts.tolist(), strict=True)}
+
+    def _reference(self, number: int) -> Reference:
+        arrays = self._arrays
+        name, receiver, alias, scope = (self._strings[int(arrays[f"ref_{text}"][number])] for text in TEXTS)
+        return Reference(
+            KINDS[arrays["ref_kind"][number]], name, receiver, int(arrays["ref_line"][number]), alias, scope
+        )
