@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -138,6 +138,29 @@ def model_changed(meta: Manifest, settings: Settings) -> bool:
     return meta.model != wanted if wanted else meta.model_setting != settings.code_embedding_model
 
 
+def look_for_changes(
+    root: str,
+    rules: DiscoverRules,
+    listing: Iterable[SourceFile | SkippedFile],
+    old: Manifest | None,
+    read_at_ns: int,
+) -> Diff:
+    """What a listing holds that the last index does not: by size and time first, and where they moved by content."""
+    changes = manifest.diff(listing, old)
+    suspects = []
+    for file in changes.suspects:
+        state, skip = (old.files.get(file.path), old.skipped.get(file.path)) if old else (None, None)
+        source = read_source(root, file, rules) if state or skip else None
+        mtime_ns = manifest.trusted_mtime(file, read_at_ns)
+        if state and isinstance(source, SourceText) and source.data_hash == state.content_hash:
+            changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=mtime_ns)
+        elif skip and isinstance(source, SkippedFile):
+            changes.skipped[file.path] = SkipState(file.size, mtime_ns, source.reason.value, source.detail)
+        else:
+            suspects.append(file)
+    return replace(changes, suspects=suspects)
+
+
 class _Run:
     """One run over one project; its methods are the arrows of the pipeline."""
 
@@ -166,8 +189,8 @@ class _Run:
     def go(self) -> IndexStats:
         old = self._old_manifest()
         self.progress.stage("looking for changes")
-        changes = manifest.diff(list_files(self.root, self.rules), None if self.full else old)
-        changes = self._confirm(changes, old)
+        listing = list_files(self.root, self.rules)
+        changes = look_for_changes(self.root, self.rules, listing, None if self.full else old, self.started_ns)
         self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
         base = self._usable_base(old)
         if old is not None and base is not None and not changes.suspects and not changes.removed:
@@ -183,22 +206,6 @@ class _Run:
         except IndexCorrupt as error:
             self.progress.note(f"{error.message}; making it anew")
             return None
-
-    def _confirm(self, changes: Diff, old: Manifest | None) -> Diff:
-        """Take back the suspects that give what they gave before: only their time stamp moved."""
-        if old is None or self.full:
-            return changes
-        suspects = []
-        for file in changes.suspects:
-            state, skip = old.files.get(file.path), old.skipped.get(file.path)
-            source = read_source(self.root, file, self.rules) if state or skip else None
-            if state and isinstance(source, SourceText) and source.data_hash == state.content_hash:
-                changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=self._stamp(file))
-            elif skip and isinstance(source, SkippedFile):
-                changes.skipped[file.path] = self._skip_state(file, source)
-            else:
-                suspects.append(file)
-        return replace(changes, suspects=suspects)
 
     def _stamp(self, file: SourceFile) -> int:
         return manifest.trusted_mtime(file, self.started_ns)
@@ -375,10 +382,7 @@ class _Run:
 
     def _skip(self, file: SourceFile, skipped: SkippedFile) -> None:
         self.states.pop(file.path, None)
-        self.skipped[file.path] = self._skip_state(file, skipped)
-
-    def _skip_state(self, file: SourceFile, skipped: SkippedFile) -> SkipState:
-        return SkipState(file.size, self._stamp(file), skipped.reason.value, skipped.detail)
+        self.skipped[file.path] = SkipState(file.size, self._stamp(file), skipped.reason.value, skipped.detail)
 
     def _stats(
         self, project: str, model: str, changes: Diff, counts: dict[str, int], vectors: VectorSource | None = None

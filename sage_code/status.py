@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from sage_code import manifest
 from sage_code.compiled.published import current
 from sage_code.discover import list_files
 from sage_code.errors import IndexCorrupt
-from sage_code.indexer import discover_rules, model_changed
+from sage_code.indexer import discover_rules, look_for_changes, model_changed
 from sage_code.languages import detect
 from sage_code.manifest import Diff
 from sage_code.paths import codebase_dir
@@ -39,7 +40,7 @@ class Status:
     files: int
     chunks: int
     languages: dict[str, int]
-    changed: list[str]  # new or changed since: by time and size, not yet by content
+    changed: list[str]  # new, or with other content than was indexed
     removed: list[str]
     skipped: list[SkippedFile]
     compiled_bytes: int
@@ -71,7 +72,8 @@ def status(root: str, settings: Settings) -> Status:
         meta = manifest.load(root)
     except IndexCorrupt as error:
         meta, damaged = None, error.message
-    changes = manifest.diff(list_files(root, discover_rules(settings)), meta)
+    rules = discover_rules(settings)
+    changes = look_for_changes(root, rules, list_files(root, rules), meta, time.time_ns())
     generation = current(root)
     return Status(
         project=meta.project if meta else os.path.basename(root),
@@ -100,7 +102,9 @@ def preview(root: str, settings: Settings) -> Preview:
         meta = manifest.load(root)
     except IndexCorrupt:
         meta = None
-    changes = manifest.diff(list_files(root, discover_rules(settings), explain_ignored=True), meta)
+    rules = discover_rules(settings)
+    listing = list_files(root, rules, explain_ignored=True)
+    changes = look_for_changes(root, rules, listing, meta, time.time_ns())
     languages = _count(language.name if (language := detect(file.path)) else "text" for file in changes.suspects)
     files = sorted(changes.suspects, key=lambda file: file.path)
     return Preview(root, files, len(changes.unchanged), sorted(changes.removed), _skipped(changes), languages)
