@@ -72,6 +72,8 @@ def run(arguments: list[str]) -> int:
         result = app(args=arguments, prog_name="sage", standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
+    except SystemExit as ended:
+        raise BrokenPipeError from ended  # Typer's answer to a reader that is gone; with `Exit` it only returns
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "sage"

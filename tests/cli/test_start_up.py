@@ -1,0 +1,77 @@
+"""Start-up is a feature: what the light commands import is pinned, in a real process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sage_code import Project
+
+# Prints, after the command, which modules it has loaded.
+SPY = """
+import json, sys
+sys.argv = ["sage", *sys.argv[1:]]
+from sage_cli.entry import main
+try:
+    main()
+except SystemExit as ended:
+    print(json.dumps([ended.code or 0, sorted(sys.modules)]), file=sys.stderr)
+"""
+VECTORS = {"lancedb", "pyarrow", "numpy"}
+HEAVY = {*VECTORS, "typer", "rich", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "yaml", "pydantic"}
+
+
+@pytest.fixture
+def project(sample: Path) -> Path:
+    for path in sample.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1, 1))  # old enough to be believed unchanged
+    Project.open(sample).index()
+    return sample
+
+
+def _loaded(*words: str) -> set[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", SPY, *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=True,
+    )
+    code, modules = json.loads(process.stderr.splitlines()[-1])
+    assert code in (0, 1), process.stderr
+    return {module.partition(".")[0] for module in modules} | set(modules)
+
+
+@pytest.mark.parametrize("words", [["connect"], ["conn", "-p", "-i"], ["connect", "--json"], ["nosuch"]], ids=" ".join)
+def test_grep_loads_nothing_heavy(project: Path, words: list[str]) -> None:
+    loaded = _loaded("grep", *words, "--path", str(project))
+    assert "sage_code.compiled.lookup" in loaded
+    assert not loaded & HEAVY
+    assert not loaded & {"sage_cli.app", "sage_code.settings", "sage_code.indexer"}
+    # Modules of the standard library that cost milliseconds each.
+    assert not loaded & {"typing", "dataclasses", "inspect", "pathlib", "subprocess", "difflib", "secrets", "tomllib"}
+
+
+def test_an_index_run_with_nothing_to_do_loads_no_vectors(project: Path) -> None:
+    loaded = _loaded("index", str(project), "--json")
+    assert "sage_code.indexer" in loaded
+    assert not loaded & VECTORS
+    assert not loaded & {"tree_sitter", "tree_sitter_language_pack", "sage_code.store.lance"}
+
+
+def test_status_and_projects_load_no_vectors(project: Path) -> None:
+    assert not _loaded("status", str(project)) & VECTORS
+    assert not _loaded("projects", "list") & VECTORS
+
+
+def test_help_loads_no_library(project: Path) -> None:
+    loaded = _loaded("--help")
+    assert not loaded & {*VECTORS, "orjson", "sage_code.settings", "sage_code.indexer"}
