@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 
 PRIVATE_FILE = 0o600
@@ -48,6 +47,8 @@ def remove(path: str) -> None:
     """Delete a file, a link or a whole folder, as far as it can be deleted."""
     with contextlib.suppress(OSError):
         if os.path.isdir(path) and not os.path.islink(path):
+            import shutil  # lazy: 2 ms that `sage grep` has no use for
+
             shutil.rmtree(path)
         else:
             os.unlink(path)
@@ -67,7 +68,7 @@ def publish(link: str, folder: str) -> None:
     os.symlink(name, temporary)
     try:
         if os.path.isdir(link) and not os.path.islink(link):
-            shutil.rmtree(link)  # a folder restored from a backup that followed the link
+            remove(link)  # a folder restored from a backup that followed the link
         os.replace(temporary, link)
     except BaseException:
         with contextlib.suppress(OSError):
