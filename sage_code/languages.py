@@ -40,6 +40,7 @@ class Language:
     constructor_has_class_name: bool = False
     docstring_in_body: bool = False
     plain_names: bool = False
+    name_noise: str = ""
     preprocessor: str = ""
 
     @property

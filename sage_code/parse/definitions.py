@@ -16,6 +16,7 @@ all languages happens here, in one pass over the matches in source order:
                                  reaches to its end where it follows the node (Dart, Kotlin's getters)
     @clause                      one of several equations or clauses (or the type signature) of a function: those
                                  in a row with one name and equally many children here are one symbol, the first
+    @absolute                    the name and its owner are complete: what encloses it does not lead it
     @rest                        `package A;` owns what follows, to the end of what encloses it
     @doc                         a documentation string, of the definition or of what an @attribute stands above
 
@@ -154,9 +155,10 @@ class _Extraction:
             if outer.kind in _FUNCTION_LIKE and kind in _LOCAL_KINDS:
                 continue
             owner, name = self._name(record)
-            qualname = f"{outer.prefix}{owner}{name}"
+            qualname = f"{'' if 'absolute' in record.captures else outer.prefix}{owner}{name}"
             if kind in _SCOPES and not is_neighbour:
-                scopes.append(_Scope(start, outer.end if is_rest else end, f"{qualname}.", kind, is_rest))
+                prefix = f"{qualname}." if name else outer.prefix
+                scopes.append(_Scope(start, outer.end if is_rest else end, prefix, kind, is_rest))
             if kind == "container" or not name:
                 continue
             clause = record.captures.get("clause")
@@ -281,10 +283,12 @@ class _Extraction:
         if "prefix" in record.captures:
             prefix = self._text(record.captures["prefix"][0])
             name = f"{prefix} {name}" if prefix.isalpha() and name[:1].isalpha() else f"{prefix}{name}"
+        if self.language.name_noise:
+            name = re.sub(self.language.name_noise, "", name)
         if "scope" in record.captures:
             owner = self._text(record.captures["scope"][0])
         elif plain:
-            if record.kind in ("module", "namespace"):
+            if record.kind in ("module", "namespace", "interface"):
                 owner, _, name = name.rpartition(".")
         elif "::" in name or "(" in name or (name.endswith(">") and name[0].isalpha()):
             owner, name = split_qualified(name)
