@@ -1,0 +1,201 @@
+"""What Sage prints and writes is what `compiled_schema/` says, for every command and every file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+from sage_cli.app import app
+from sage_code import Project
+from sage_code.errors import SageError
+from sage_code.kinds import CHUNK_KIND, TABLES
+from sage_code.paths import assets_dir, compiled_dir, manifest_path
+from sage_code.settings import TABLE
+from sage_code.values import SkipReason
+
+Run = Callable[..., Any]
+SCHEMAS = {
+    path.name: json.loads(path.read_text()) for path in sorted(Path(assets_dir("compiled_schema")).glob("*.json"))
+}
+RESOURCES: Registry[Any] = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+)
+# Every command with --json, and the schema of what it prints.
+COMMANDS = {
+    "index": "index.json",
+    "status": "status.json",
+    "grep": "grep.json",
+    "analyze": "analyze.json",
+    "projects list": "projects.json",
+    "projects forget": "projects_forget.json",
+    "admin verify": "admin_verify.json",
+    "admin rebuild-embeddings": "index.json",
+    "admin compact": "admin_compact.json",
+    "config list": "config_list.json",
+    "config get": "config_get.json",
+}
+# What is written rather than printed, printed on a flag, or part of another.
+OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
+OTHERS |= {"index_dry_run.json", "error.json"}
+
+
+def _validate(document: Any, schema: str) -> Any:
+    Draft202012Validator(SCHEMAS[schema], registry=RESOURCES).validate(document)
+    return document
+
+
+@pytest.fixture
+def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    Project.open(sample).index()
+    monkeypatch.chdir(sample)
+    return sample
+
+
+@pytest.fixture
+def printed(sage: Run) -> Run:
+    """Runs a command with --json and gives back its document, once it is known to be what the schema says."""
+
+    def run(command: str, *words: str, code: int = 0, schema: str = "") -> Any:
+        result = sage(*command.split(), *words, "--json")
+        assert result.code == code, result.err
+        return _validate(json.loads(result.out), schema or COMMANDS[command])
+
+    return run
+
+
+def _json_commands(group: Any, prefix: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _json_commands(command, f"{prefix}{name} ")
+        elif any("--json" in parameter.opts for parameter in command.params):
+            yield prefix + name
+
+
+def _objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every description of an object inside a schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for value in schema.values():
+            yield from _objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _objects(value)
+
+
+def test_every_command_with_json_has_a_schema_and_every_schema_a_use() -> None:
+    assert set(_json_commands(typer.main.get_command(app))) == COMMANDS.keys()
+    assert {*COMMANDS.values(), *OTHERS} == SCHEMAS.keys()
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_sound_documented_and_closed(name: str) -> None:
+    schema = SCHEMAS[name]
+    Draft202012Validator.check_schema(schema)
+    assert schema["title"]
+    assert schema["description"]
+    for described in _objects(schema):
+        # Either every key is ours and named, or the keys are data and their values described.
+        assert described["additionalProperties"] is False or isinstance(described["additionalProperties"], dict)
+        for key, value in described.get("properties", {}).items():
+            assert value.get("description") or "$ref" in value, f"{name}: {key}"
+
+
+def test_index_and_dry_run(project: Path, printed: Run) -> None:
+    assert printed("index", "--full")["files_indexed"] == 2
+    (project / "new.py").write_text("def added():\n    return 1\n")
+    (project / "server.py").unlink()
+    preview = printed("index", "--dry-run", schema="index_dry_run.json")
+    assert [file["path"] for file in preview["to_index"]] == ["new.py"]
+    assert preview["removed"] == ["server.py"]
+    assert preview["skipped"]
+    assert printed("index")["files_removed"] == 1
+    assert printed("admin rebuild-embeddings")["chunks_created"] > 0
+
+
+def test_status(project: Path, printed: Run) -> None:
+    status = printed("status")
+    assert status["fresh"]
+    assert [skip["path"] for skip in status["skipped"]] == ["logo.bin"]
+    Path(manifest_path(str(project))).write_text("{")
+    assert printed("status", code=1)["damaged"]
+    Path(manifest_path(str(project))).unlink()
+    assert not printed("status", code=1)["indexed"]
+
+
+def test_grep_and_analyze(project: Path, printed: Run) -> None:
+    assert len(printed("grep", "connect")["matches"]) == 2
+    assert printed("grep", "connect", "-n", "1")["truncated"] == 1
+    assert printed("grep", "conect", code=1)["nearest"] == ["connect"]
+    assert printed("analyze", "Server")["matches"][0]["source"].startswith("class Server:")
+    assert printed("analyze", "conect", code=1)["nearest"] == ["connect"]
+
+
+def test_projects(project: Path, printed: Run) -> None:
+    assert [entry["root"] for entry in printed("projects list")["projects"]] == [str(project)]
+    assert printed("projects forget", str(project))["rows_deleted"] > 0
+    assert printed("projects list", code=1) == {"projects": []}
+
+
+def test_admin(project: Path, printed: Run) -> None:
+    assert printed("admin verify")["clean"]
+    Path(compiled_dir(str(project)), "functions.json").unlink()
+    assert not printed("admin verify", "--check", code=2)["mended"]
+    assert printed("admin verify")["mended"]
+    (project / "server.py").unlink()
+    printed("index")
+    assert printed("admin compact")["rows_deleted"] > 0
+
+
+def test_config(project: Path, printed: Run) -> None:
+    listing = printed("config list")
+    assert [record["key"] for record in listing["settings"]] == list(TABLE)
+    for key in TABLE:
+        assert printed("config get", key)["key"] == key
+    (project / ".sage" / "tuning.yaml").write_text("store_uri: s3://elsewhere\nexclude: [a, b]\n")
+    listing = printed("config list")
+    assert listing["warnings"]
+    assert {"exclude": ["a", "b"]}.items() <= {record["key"]: record["value"] for record in listing["settings"]}.items()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_errors(tmp_path: Path, printed: Run, command: str) -> None:
+    """A flag that does not exist is an error of every command."""
+    assert printed(command, "--no-such-flag", code=2, schema="error.json")["error"]["code"] == "usage"
+
+
+def test_written_files(project: Path, sage_home: Path) -> None:
+    root = str(project)
+    (project / "server.py").write_text("def only():\n    return 1\n")
+    Project.open(root).index()
+    _validate(json.loads(Path(manifest_path(root)).read_bytes()), "index_meta.json")
+    _validate(json.loads((sage_home / "codebase" / "index_meta.json").read_bytes()), "registry.json")
+    written = {path.name for path in Path(compiled_dir(root)).iterdir() if path.suffix == ".json"}
+    assert written == {"segments.json", *(f"{table}.json" for table in TABLES)}
+    segments = _validate(json.loads(Path(compiled_dir(root), "segments.json").read_bytes()), "segments.json")
+    assert any(segment["dead"] for segment in segments["segments"])
+    for table in TABLES:
+        raw = Path(compiled_dir(root), f"{table}.json").read_bytes()
+        document = _validate(json.loads(raw), "symbols_file.json")
+        lines = [line.rstrip(b",") for line in raw.splitlines()[1:-1]]
+        assert len(lines) == len(document["symbols"])
+        for line in lines:
+            _validate(json.loads(line), "symbol.json")
+
+
+def test_enumerations_are_those_of_the_code() -> None:
+    symbol = SCHEMAS["symbol.json"]["properties"]
+    assert set(symbol["kind"]["enum"]) == CHUNK_KIND.keys()
+    analyzed = SCHEMAS["analyze.json"]["properties"]["matches"]["items"]["properties"]
+    assert {key: value for key, value in analyzed.items() if key != "source"} == symbol
+    reasons = SCHEMAS["status.json"]["properties"]["skipped"]["items"]["properties"]["reason"]["enum"]
+    assert set(reasons) == set(SkipReason)
+    codes = SCHEMAS["error.json"]["properties"]["error"]["properties"]["code"]["enum"]
+    assert set(codes) == {SageError.code, *(error.code for error in SageError.__subclasses__())}
