@@ -67,14 +67,15 @@ class Leading:
         """A signature without the line comments between its parts."""
         return self._line_comment.sub("", text)
 
-    def above(self, row: int) -> tuple[int, str]:
+    def above(self, row: int, name_row: int) -> tuple[int, str]:
         """The first row that belongs to a definition starting on `row`, and what its comment says.
 
-        Asked in source order; only the first definition of a line owns what stands above it.
+        Asked in source order; only the first definition of a line owns what stands above it. An annotation may
+        be the definition's first row: what stands beside its name is on its line all the same.
         """
-        if row == self._last_row:
+        if row <= self._last_row:
             return row, ""
-        self._last_row = row
+        self._last_row = max(row, name_row)
         comment: list[bytes] = []
         doc = ""
         while row > 0:
@@ -110,7 +111,9 @@ def body_docstring(source: bytes, body_start: int) -> str:
 
 
 def string_text(literal: str) -> str:
-    """What a documentation string says, without its quotes."""
+    """What a documentation string or comment says, without its quotes or marks."""
+    if literal.startswith("//"):
+        return _comment_text([line.encode() for line in reversed(literal.rstrip().split("\n"))], "")
     return _clean(_STRING_MARKS.sub("", literal[: 4 * DOCSTRING_CHARS]))
 
 

@@ -234,7 +234,7 @@ class _Extraction:
         node = record.node
         assert record.name is not None
         row, column = node.start_point
-        first_row, doc = self.leading.above(row)
+        first_row, doc = self.leading.above(row, record.name.start_point[0])
         doc = self._doc(record.captures) or doc
         body = record.captures["body"][0] if "body" in record.captures else node.child_by_field_name("body")
         if self.language.docstring_in_body and body is not None:
@@ -275,8 +275,7 @@ class _Extraction:
         """The name and, with a dot, the owner that is written beside it."""
         assert record.name is not None
         name, owner, plain = self._text(record.name), "", self.language.plain_names
-        if not plain:
-            name = name.strip("\"'`:#")
+        name = name.strip("`") if plain else name.removeprefix('@"').strip("\"'`:#")
         if record.kind == "container":
             found = _TYPE_NAME.search(name)
             return "", found[0] if found else ""

@@ -1,4 +1,4 @@
-"""C, C++ and C# as the compiler sees them: one branch of a conditional, no decorating macros.
+"""C, C++, Objective-C and C# as the compiler sees them: one branch of a conditional, no decorating macros.
 
 tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
 statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
@@ -43,6 +43,19 @@ _DECORATIONS = (
     ),
     # DECLARE_FLAG(int, size, 8);
     re.compile(rb"^[ \t]*(" + _CALL + rb")[ \t]*;", re.MULTILINE),
+    # G_BEGIN_DECLS, NS_ASSUME_NONNULL_END
+    re.compile(rb"^[ \t]*(\w*(?:ASSUME_NONNULL_(?:BEGIN|END)|(?:BEGIN|END)_DECLS))[ \t]*$", re.MULTILINE),
+    # - (void)run NS_UNAVAILABLE;  @property int x API_AVAILABLE(ios(9));
+    re.compile(
+        rb"^[ \t]*(?:[-+][ \t]*\(|@property\b)[^;{}]*?[\w)][ \t]+(" + _MACRO + rb"(?:[ \t]+" + _MACRO + rb")*)[ \t]*;",
+        re.MULTILINE,
+    ),
+    # API_AVAILABLE(ios(9)) before @interface
+    re.compile(rb"^[ \t]*(" + _MACRO + rb")\s+(?=@(?:interface|protocol)\b)", re.MULTILINE),
+)
+# typedef NS_ENUM(NSInteger, Kind) { ... };
+_OBJC_ENUM = re.compile(
+    rb"\b(?:typedef\s+)?(?:NS|CF)_\w*(?:ENUM|OPTIONS)[ \t]*\([^(),;{}]*,\s*(\w+)[ \t]*(\))(?=\s*\{)"
 )
 
 
@@ -52,6 +65,11 @@ def simplified(source: bytes, macros: bool) -> bytes:
     code = bytearray(_NOISE.sub(lambda found: found[0].translate(_BLANK), source))
     _resolve_conditionals(out, code)
     if macros:
+        for found in _OBJC_ENUM.finditer(bytes(code)):
+            for text in (out, code):
+                _blank(text, found.start(), found.start(1))
+                _blank(text, *found.span(2))
+                text[found.start() : found.start() + 5] = b"enum "
         for pattern in _DECORATIONS:
             for found in pattern.finditer(bytes(code)):
                 _blank(out, *found.span(1))

@@ -1,0 +1,13 @@
+(unit (func . (identifier) @call))
+(command . (unit (identifier) @call .) . (string))
+((command (unit (identifier) @_keyword .) . (unit (identifier) @inherit .))
+  (#match? @_keyword "^(extends|implements)$"))
+((command (unit (identifier) @_keyword .) . (block . (unit (identifier) @inherit .)))
+  (#match? @_keyword "^(extends|implements)$"))
+((unit . (identifier) @type .) . (unit . (identifier) .)
+  (#match? @type "^[A-Z]"))
+(generics_class . (identifier) @type)
+(generics_class generics_type: (identifier) @type)
+(decorate (identifier) @type)
+((command . (unit . (identifier) @_keyword .)) @import
+  (#eq? @_keyword "import"))
