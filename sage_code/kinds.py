@@ -29,6 +29,18 @@ CHUNK_KIND = {
     # Prose and data: what is looked up by name, and neither called nor a type.
     "section": "module",
     "key": "constant",
+    # Builds, infrastructure, interfaces, style sheets.
+    "target": "function",
+    "stage": "function",
+    "mixin": "function",
+    "directive": "function",
+    "message": "class",
+    "service": "class",
+    "resource": "class",
+    "fragment": "type",
+    "output": "constant",
+    "rule": "constant",
+    "keyframes": "constant",
 }
 
 # Compiled files, and the chunk kinds whose symbols they list.

@@ -53,7 +53,7 @@ SIGNATURE_CHARS = 300
 
 _CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "container"})
 _FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
-_SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"module"}
+_SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"section", "rule", "message", "service", "module"}
 _VARIABLES = frozenset({"variable", "field"})
 _LOCAL_KINDS = _VARIABLES | {"constant"}
 # `const int x` is a constant, `const char *x` is not.
