@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sage_code.indexer import IndexStats
+    from sage_code.outline import Outline
     from sage_code.progress import Progress
+    from sage_code.project_map import ProjectMap
     from sage_code.settings import Settings
+    from sage_code.similar import Duplicate, Similar
     from sage_code.status import Preview, Status
+    from sage_code.xref.answers import Affected, Callee, Caller, Usage
+    from sage_code.xref.graph import CodeGraph, Definition
 
 
 class Project:
@@ -83,8 +88,80 @@ class Project:
 
         return SymbolFiles(self.root).nearest(name)
 
+    def definitions(self, name: str) -> list[Definition]:
+        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`."""
+        from sage_code.values import Symbol
+        from sage_code.xref.graph import Definition
+
+        fields = Symbol.__dataclass_fields__
+        return [
+            Definition(match["file"], match["language"], Symbol(**{field: match[field] for field in fields}))
+            for match in self.grep(name)
+        ]
+
+    def references(self, definition: Definition, *, min_confidence: float | None = None) -> list[Usage]:
+        """Who uses a definition: every reference that may mean it, with a confidence."""
+        from sage_code.xref import answers
+
+        return answers.references(self._graph, definition, min_confidence=_or_default(min_confidence))
+
+    def callers(self, definition: Definition, depth: int = 1, min_confidence: float | None = None) -> list[Caller]:
+        """Who calls a definition, and who calls those, `depth` steps up."""
+        from sage_code.xref import answers
+
+        return answers.callers(self._graph, definition, depth, _or_default(min_confidence))
+
+    def callees(self, definition: Definition, depth: int = 1, min_confidence: float | None = None) -> list[Callee]:
+        """What a definition calls, `depth` steps down."""
+        from sage_code.xref import answers
+
+        return answers.callees(self._graph, definition, depth, _or_default(min_confidence))
+
+    def impact(self, what: str | Definition) -> list[Affected]:
+        """What could break when a file or a definition changes."""
+        from sage_code.outline import relative_path
+        from sage_code.xref import answers
+
+        return answers.impact(self._graph, relative_path(self.root, what) if isinstance(what, str) else what)
+
+    def outline(self, path: str) -> Outline:
+        """The skeleton of a file."""
+        from sage_code.outline import outline
+
+        return outline(self.root, self.settings, path)
+
+    def map(self, below: str = "", max_tokens: int = 1024) -> ProjectMap:
+        """The most important symbols, by reference centrality, within a budget of tokens."""
+        from sage_code.project_map import project_map
+
+        return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
+
+    def similar(self, file: str, line: int, limit: int = 10) -> list[Similar]:
+        """The chunks most like the one at a place."""
+        from sage_code.similar import VectorSnapshot
+
+        return VectorSnapshot(self.root).nearest(file, line, limit)
+
+    def duplicates(self, limit: int = 50) -> list[Duplicate]:
+        """Near-identical code across the project."""
+        from sage_code.similar import VectorSnapshot
+
+        return VectorSnapshot(self.root).duplicates(limit)
+
+    @property
+    def _graph(self) -> CodeGraph:
+        from sage_code.xref.disk import DiskGraph
+
+        return DiskGraph(self.root)
+
     def analyze(self, name: str) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""
         from sage_code.analyze import analyze
 
         return analyze(self.root, self.settings, self.grep(name))
+
+
+def _or_default(confidence: float | None) -> float:
+    from sage_code.xref.resolve import DEFAULT_CONFIDENCE
+
+    return DEFAULT_CONFIDENCE if confidence is None else confidence

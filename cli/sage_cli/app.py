@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import sage_cli.grep as grep_command
-from sage_cli import admin_commands, config_commands, index_commands, project_commands
+from sage_cli import admin_commands, config_commands, graph_commands, index_commands, project_commands
 from sage_code.errors import UsageError
 
 app = typer.Typer(
@@ -24,6 +24,13 @@ app.add_typer(admin_commands.app)
 app.command("index")(index_commands.index)
 app.command("status")(index_commands.status)
 app.command("analyze")(index_commands.analyze)
+app.command("refs")(graph_commands.refs)
+app.command("callers")(graph_commands.callers)
+app.command("callees")(graph_commands.callees)
+app.command("impact")(graph_commands.impact)
+app.command("outline")(graph_commands.outline)
+app.command("map")(graph_commands.map_project)
+app.command("similar")(graph_commands.similar)
 
 
 @app.callback(invoke_without_command=True)

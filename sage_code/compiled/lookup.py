@@ -83,6 +83,12 @@ class SymbolFiles:
                 break
         return sorted(best, key=lambda candidate: (-best[candidate], candidate))[:_MAX_NEAREST]
 
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Every symbol, file by file in the order of names."""
+        for lines in self._maps.values():
+            for line in lines.starting_with("", ignore_case=False, whole=False):
+                yield _decode(line, lines.path)
+
     def counts(self) -> dict[str, int]:
         """Symbols in each file."""
         return {table: lines.count() for table, lines in self._maps.items()}

@@ -19,6 +19,9 @@ from sage_code.reference_codec import KINDS, TEXTS
 from sage_code.values import Reference
 
 
+_RECEIVER_WEIGHT = 0.1
+
+
 class ReferenceBuilder:
     """Collects the references of files, in their order."""
 
@@ -84,11 +87,20 @@ class ReferenceTable:
         start = int(ends[file - 1]) if file else 0
         return (self._reference(number) for number in range(start, int(ends[file])))
 
-    def name_counts(self) -> dict[str, int]:
-        """How often each name is referred to, imports and bindings left out."""
-        uses = self._arrays["ref_name"][self._arrays["ref_kind"] < KINDS.index("import")]
-        names, counts = np.unique(uses, return_counts=True)
-        return {self._strings[name]: count for name, count in zip(names.tolist(), counts.tolist(), strict=True)}
+    def uses(self) -> Iterator[tuple[int, str, float]]:
+        """For each file and name how much the file uses it; imports and bindings do not count.
+
+        `x.get()` says little about who is meant, since only the type of `x` would tell: it counts for less.
+        """
+        names, ends = self._arrays["ref_name"], self._arrays["ref_ends"].astype(np.int64)
+        files = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        chosen = self._arrays["ref_kind"] < KINDS.index("import")
+        bare = self._arrays["ref_receiver"][chosen] == (self._strings.find("") or 0)
+        pairs, place = np.unique(files[chosen] * (len(self._strings) + 1) + names[chosen], return_inverse=True)
+        weights = np.bincount(place, weights=np.where(bare, 1.0, _RECEIVER_WEIGHT), minlength=len(pairs))
+        for pair, weight in zip(pairs.tolist(), weights.tolist(), strict=True):
+            file, name = divmod(pair, len(self._strings) + 1)
+            yield file, self._strings[name], weight
 
     def _reference(self, number: int) -> Reference:
         arrays = self._arrays

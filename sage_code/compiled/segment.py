@@ -212,7 +212,10 @@ class Segment:
 
     def language(self, chunk: int) -> str:
         """The language of a chunk's file."""
-        file = int(self.arrays["chunk_file"][chunk])
+        return self.file_language(int(self.arrays["chunk_file"][chunk]))
+
+    def file_language(self, file: int) -> str:
+        """The language of the file with this number."""
         language: str = self.meta["languages"][int(self.arrays["file_language"][file])]
         return language
 
