@@ -87,7 +87,7 @@ _CONTAINERS = frozenset(
 )
 # Names and types a file may hold before it is data in the shape of code; the rest is dropped.
 _MAX_REFERENCES = 50_000
-_SCOPE_KINDS = frozenset(
+SCOPE_KINDS = frozenset(
     {"function", "method", "constructor", "class", "struct", "interface", "trait", "enum", "macro"}
 )
 
@@ -159,14 +159,14 @@ def receiver(source: bytes, start: int) -> str:
 def _with_scopes(found: list[Reference], symbols: Sequence[Symbol]) -> tuple[Reference, ...]:
     """The references, each with the qualified name of the innermost definition around it."""
     scopes = sorted(
-        (symbol for symbol in symbols if symbol.kind in _SCOPE_KINDS and symbol.end_line > symbol.start_line),
+        (symbol for symbol in symbols if symbol.kind in SCOPE_KINDS and symbol.end_line > symbol.start_line),
         key=lambda symbol: (symbol.line, -symbol.end_line),
     )
     # One-line definitions cannot be told from their neighbours by line; they count for their own line only.
     single = {
         symbol.line: symbol.qualname
         for symbol in symbols
-        if symbol.kind in _SCOPE_KINDS and symbol.start_line == symbol.end_line
+        if symbol.kind in SCOPE_KINDS and symbol.start_line == symbol.end_line
     }
     stack: list[Symbol] = []
     result = []

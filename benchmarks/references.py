@@ -1,0 +1,208 @@
+"""How many of the callers that a referee finds does Sage find too, and how many of Sage's does the referee confirm?
+
+    python benchmarks/references.py jinja celery tornado --repos DIR --jedi-python PYTHON --cache FILE
+    python benchmarks/references.py nest --repos DIR --tsref FOLDER --cache FILE
+
+Python is judged by Jedi (`referee_jedi.py`, in a virtual environment that has it), TypeScript by the compiler's
+language service (`referee_typescript.mjs`; FOLDER holds `node_modules/typescript`). For each project a seeded sample
+of functions and methods is drawn from the referee's own list; tests are left out, since nothing calls them by name.
+A caller is a function (or class body, or file) that holds a call of the function by its name; for Sage, one at the
+default confidence. Shares are over all callers together. The referee is slow: its answers are kept in the cache.
+
+Jedi follows no untyped receiver. So precision is given twice: against all that Jedi says, and without those of
+Sage's callers where Jedi cannot say what is called at all ("goto" leads nowhere).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sage_code.languages import detect
+from sage_code.parse import parse
+from sage_code.parse.references import SCOPE_KINDS
+from sage_code.xref.answers import callers
+from sage_code.xref.graph import Definition, MemoryGraph
+from sage_code.xref.guess import family
+from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
+
+SAMPLE = 200
+SEED = 3
+TARGET_RECALL, TARGET_PRECISION = 0.95, 0.85
+_SKIPPED = {".git", ".venv", "node_modules", "build", "dist"}
+_HERE = Path(__file__).resolve().parent
+
+Place = tuple[str, str]  # a file, and the qualified name of a definition in it
+
+
+class Referee:
+    """A process that answers questions about one project, with a memory on disk."""
+
+    def __init__(self, command: list[str], cache: Path) -> None:
+        self.cache = cache
+        self.answers: dict[str, Any] = json.loads(cache.read_text()) if cache.exists() else {}
+        self._command = command
+        self._process: subprocess.Popen[str] | None = None
+        self._unsaved = 0
+
+    def ask(self, op: str, *at: object) -> Any:
+        request = json.dumps({"op": op, "at": at} if at else {"op": op})
+        if request not in self.answers:
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+                )
+            assert self._process.stdin and self._process.stdout
+            self._process.stdin.write(request + "\n")
+            self._process.stdin.flush()
+            self.answers[request] = json.loads(self._process.stdout.readline() or "null")
+            self._unsaved += 1
+            if self._unsaved % 10 == 0:
+                self.save()
+        return self.answers[request]
+
+    def save(self) -> None:
+        self.cache.parent.mkdir(parents=True, exist_ok=True)
+        scratch = self.cache.with_suffix(".new")
+        scratch.write_text(json.dumps(self.answers))
+        scratch.replace(self.cache)
+
+    def close(self) -> None:
+        self.save()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+
+
+def sample(referee: Referee) -> list[tuple[str, int, int, str]]:
+    """The functions that are asked about, the same in every run."""
+    functions = [tuple(function) for function in referee.ask("functions")]
+    functions = [function for function in functions if not _is_test(function[3])]
+    return Random(SEED).sample(functions, min(SAMPLE, len(functions)))
+
+
+def _is_test(qualname: str) -> bool:
+    return qualname.rpartition(".")[2].lower().startswith("test")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The callers of one function by both, and why Sage has those that it has."""
+
+    function: str
+    real: frozenset[Place]
+    ours: dict[Place, tuple[int, str]]  # with the line of the call and the reason
+    misses: dict[Place, str]  # what Sage knows of a caller that it does not give
+
+
+def parsed(root: Path, subfolders: list[str], language: str) -> MemoryGraph:
+    """The project as Sage sees it, definitions and references."""
+    files = {}
+    for top in [root / subfolder for subfolder in subfolders] or [root]:
+        for path in sorted(top.rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and not _SKIPPED.intersection(path.parts):
+                found = detect(name)
+                if found is not None and family(found.name) == family(language):
+                    result = parse(path.read_bytes(), found)
+                    if result is not None:
+                        files[name] = (found.name, result.symbols, result.references)
+    return MemoryGraph(files)
+
+
+def outcomes(graph: MemoryGraph, referee: Referee) -> Iterator[Outcome]:
+    """Each function of the sample that the referee answers for."""
+    resolver = Resolver(graph)
+    for file, line, column, qualname in sample(referee):
+        sites = referee.ask("callers", file, line, column)
+        symbol = next((symbol for symbol in graph.file_symbols(file) if symbol.line == line), None)
+        if sites is None or symbol is None:
+            continue
+        definition = Definition(file, graph.file_language(file), symbol)
+        real = {(site[0], _scope(graph, site[0], site[1])): site[1] for site in sites}
+        found = callers(graph, definition, min_confidence=0.0, resolver=resolver)
+        # Only what is called by this name: the referee does not count `Foo()` as a call of its constructor.
+        known = {(caller.file, caller.scope): caller for caller in found if caller.why != "constructs"}
+        ours = {place: (c.line, c.why) for place, c in known.items() if c.confidence >= DEFAULT_CONFIDENCE}
+        misses = {
+            place: f"{known[place].why} {known[place].confidence:.2f}" if place in known else f"not seen, line {real[place]}"
+            for place in real.keys() - ours.keys()
+        }
+        yield Outcome(f"{file}:{qualname}", frozenset(real), ours, misses)
+
+
+def _scope(graph: MemoryGraph, file: str, line: int) -> str:
+    """The innermost definition around a line, for the referee's call sites as for Sage's."""
+    around = [symbol for symbol in graph.file_symbols(file) if symbol.line <= line <= symbol.end_line]
+    around = [symbol for symbol in around if symbol.kind in SCOPE_KINDS]
+    return max(around, key=lambda symbol: (symbol.line, -symbol.end_line)).qualname if around else ""
+
+
+def report(name: str, results: list[Outcome], referee: Referee, differences: int) -> bool:
+    """Print one project's figures; whether the targets are met."""
+    real = sum(len(result.real) for result in results)
+    hits = sum(len(result.real & result.ours.keys()) for result in results)
+    given = sum(len(result.ours) for result in results)
+    wrong = [
+        (result.function, place, *result.ours[place]) for result in results for place in result.ours.keys() - result.real
+    ]
+    unsaid = [
+        (function, place, line, why)
+        for function, place, line, why in wrong
+        if not referee.ask("goto", place[0], line, function.rpartition(".")[2].rpartition(":")[2])
+    ]
+    recall = hits / max(1, real)
+    raw, ruled = hits / max(1, given), hits / max(1, given - len(unsaid))
+    print(f"{name}: {len(results)} functions, {real} real callers, {given} given")
+    print(f"  recall {recall:.1%}  precision {raw:.1%}, where the referee knows what is called {ruled:.1%}")
+    reasons = Counter(why for result in results for place, (_, why) in result.ours.items() if place in result.real)
+    print("  right by reason:", dict(reasons.most_common()))
+    print("  wrong by reason:", dict(Counter(why for *_, why in wrong).most_common()))
+    print("  of these unknown to the referee:", dict(Counter(why for *_, why in unsaid).most_common()))
+    missed = [(result.function, place, why) for result in results for place, why in result.misses.items()]
+    print("  missed by reason:", dict(Counter(why.split()[0] for *_, why in missed).most_common()))
+    for function, place, why in missed[:differences]:
+        print(f"  missed  {function}  from {place[0]}:{place[1]}  ({why})")
+    for function, place, line, why in [entry for entry in wrong if entry not in unsaid][:differences]:
+        print(f"  wrong   {function}  from {place[0]}:{line} {place[1]}  ({why})")
+    return recall >= TARGET_RECALL and ruled >= TARGET_PRECISION
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("projects", nargs="+", help="folder names, with subfolders after a colon: typeorm:src,test")
+    parser.add_argument("--repos", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, required=True, help="a folder for the referee's answers")
+    parser.add_argument("--jedi-python")
+    parser.add_argument("--tsref")
+    parser.add_argument("--differences", type=int, default=0)
+    arguments = parser.parse_args()
+    good = True
+    for project in arguments.projects:
+        name, _, rest = project.partition(":")
+        subfolders = rest.split(",") if rest else []
+        root = arguments.repos / name
+        if arguments.tsref:
+            command = ["node", "--max-old-space-size=6000", str(_HERE / "referee_typescript.mjs"), arguments.tsref]
+            command += [str(root), *subfolders]
+        else:
+            command = [arguments.jedi_python, str(_HERE / "referee_jedi.py"), str(root)]
+        referee = Referee(command, arguments.cache / f"{name}.json")
+        graph = parsed(root, subfolders, "typescript" if arguments.tsref else "python")
+        good &= report(name, list(outcomes(graph, referee)), referee, arguments.differences)
+        referee.close()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

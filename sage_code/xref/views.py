@@ -1,0 +1,69 @@
+"""One file as the resolver sees it: its symbols, imports, bindings and bases, by the name they are looked up by."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterator
+
+from sage_code.values import Reference, Symbol
+from sage_code.xref.graph import CodeGraph, Definition
+
+CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "type", "protocol", "object"})
+FUNCTION_LIKE = frozenset({"function", "method", "constructor", "macro"})
+
+
+class FileView:
+    """Read once, asked often."""
+
+    def __init__(self, graph: CodeGraph, file: str) -> None:
+        self.file = file
+        self.language = graph.file_language(file)
+        self.folder = posixpath.dirname(file)
+        self.symbols: dict[str, list[Symbol]] = defaultdict(list)  # by qualified name
+        self.imports: dict[str, list[Reference]] = defaultdict(list)  # by local name
+        self.stars: list[Reference] = []  # imports of everything
+        self.bindings: dict[str, list[Reference]] = defaultdict(list)  # by variable
+        self.bases: dict[str, list[Reference]] = defaultdict(list)  # by the inheriting class
+        self.modules: set[str] = set()  # whatever is imported from
+        for symbol in graph.file_symbols(file):
+            self.symbols[symbol.qualname].append(symbol)
+        for reference in graph.file_references(file):
+            if reference.kind == "import":
+                self.modules.add(reference.receiver)
+                if reference.alias:
+                    self.imports[reference.alias].append(reference)
+                else:
+                    self.stars.append(reference)
+            elif reference.kind == "bind":
+                self.bindings[reference.name].append(reference)
+            elif reference.kind == "inherit":
+                self.bases[reference.scope].append(reference)
+
+    def definitions(self, qualname: str) -> list[Definition]:
+        return [Definition(self.file, self.language, symbol) for symbol in self.symbols.get(qualname, ())]
+
+    def symbol(self, qualname: str) -> Symbol | None:
+        found = self.symbols.get(qualname)
+        return found[0] if found else None
+
+    def class_around(self, scope: str) -> Definition | None:
+        """The innermost class that encloses (or is) `scope`."""
+        for outer in scopes(scope):
+            for symbol in self.symbols.get(outer, ()):
+                if symbol.kind in CLASS_LIKE:
+                    return Definition(self.file, self.language, symbol)
+        return None
+
+
+def scopes(scope: str) -> Iterator[str]:
+    """`a.b`, `a` and the file's own, which is empty."""
+    while scope:
+        yield scope
+        scope = scope.rpartition(".")[0]
+    yield ""
+
+
+def owner(qualname: str) -> str:
+    """The qualified name of what a definition stands in."""
+    return qualname.rpartition(".")[0]
