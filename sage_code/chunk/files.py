@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
+from sage_code.chunk.lines import Borders
 from sage_code.discover import DiscoverRules, read_source
 from sage_code.languages import HEAD_BYTES, detect
 from sage_code.parse.definitions import BUDGET_S, parse
@@ -30,12 +33,26 @@ def chunk_file(
     root: str, file: SourceFile, rules: DiscoverRules, *, budget_s: float = BUDGET_S, plain: bool = False
 ) -> ChunkedFile | SkippedFile:
     """Read and cut one file; `plain` leaves the grammar out, for a file that a grammar did not survive."""
+    deadline = time.monotonic() + budget_s
     source = read_source(root, file, rules)
     if isinstance(source, SkippedFile):
         return source
     data = source.text.encode()
     language = detect(file.path, data[:HEAD_BYTES])
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
-    chunks = chunk_text(source.text, parsed.symbols, parsed.borders) if parsed else chunk_plain(source.text)
+    if parsed is None:
+        chunks = chunk_plain(source.text)
+    else:
+        chunks = chunk_text(source.text, parsed.symbols, _until(deadline, parsed.borders))
     name = language.name if language else PLAIN_TEXT
     return ChunkedFile(file, source.data_hash, name, tuple(chunks), encode(parsed.references) if parsed else "")
+
+
+def _until(deadline: float, borders: Borders) -> Borders:
+    """Borders as long as there is time, then none: code nested 10,000 deep takes a walk of that length for each piece,
+    and is cut by lines just as well."""
+
+    def patient(start: int, end: int) -> Iterable[int]:
+        return borders(start, end) if time.monotonic() < deadline else ()
+
+    return patient
