@@ -17,9 +17,12 @@ from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import current
 from sage_code.errors import NotIndexed
 from sage_code.tokens import count_tokens
+from sage_code.xref.guess import family
 
 _DAMPING = 0.85
 _ROUNDS = 20
+# A name means something within its family of languages: Python's `list` is no vote for a `list` in Solidity.
+Name = tuple[str, str]
 # A name defined in more files than this says nothing about any of them.
 _MAX_DEFINITIONS = 12
 _TEST_WEIGHT, _PRIVATE_WEIGHT = 0.2, 0.4
@@ -84,15 +87,15 @@ def _text(entries: list[MapEntry]) -> str:
 def _ranked(root: str) -> list[MapEntry]:
     votes = _votes(root)
     symbols = [symbol for symbol in _symbols(root) if symbol["kind"] in _HEADS]
-    definers: dict[str, set[str]] = defaultdict(set)
+    definers: dict[Name, set[str]] = defaultdict(set)
     for symbol in symbols:
-        definers[symbol["name"]].add(symbol["file"])
+        definers[_name(symbol)].add(symbol["file"])
     files = sorted({file for used in votes.values() for file in used} | {symbol["file"] for symbol in symbols})
     number = {file: place for place, file in enumerate(files)}
     rank = _page_rank(votes, definers, number)
     scored = []
     for symbol in symbols:
-        users, shared = votes.get(symbol["name"], {}), len(definers[symbol["name"]])
+        users, shared = votes.get(_name(symbol), {}), len(definers[_name(symbol)])
         if shared <= _MAX_DEFINITIONS:
             others = ((file, count) for file, count in users.items() if file != symbol["file"])
             score = sum(rank[number[file]] * count**0.5 for file, count in others) / shared
@@ -106,23 +109,27 @@ def _ranked(root: str) -> list[MapEntry]:
     ]
 
 
+def _name(symbol: dict[str, Any]) -> Name:
+    return family(symbol["language"]), symbol["name"]
+
+
 def _weight(symbol: dict[str, Any]) -> float:
-    parts = symbol["file"].lower().replace(".", "/").split("/")
-    weight = _TEST_WEIGHT if _TEST_PARTS.intersection(parts) or parts[-2:-1] and parts[-2].startswith("test_") else 1.0
-    return weight * (_PRIVATE_WEIGHT if symbol["name"].startswith("_") else 1.0)
+    *folders, name = symbol["file"].lower().split("/")
+    is_test = not _TEST_PARTS.isdisjoint(folders) or name.startswith("test_") or ".test." in name or "_test." in name
+    return (_TEST_WEIGHT if is_test else 1.0) * (_PRIVATE_WEIGHT if symbol["name"].startswith("_") else 1.0)
 
 
-def _votes(root: str) -> dict[str, dict[str, float]]:
+def _votes(root: str) -> dict[Name, dict[str, float]]:
     """For each name, the files that use it and how often; imports and bindings do not vote."""
     generation = current(root)
     if generation is None:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
-    votes: dict[str, dict[str, float]] = defaultdict(dict)
+    votes: dict[Name, dict[str, float]] = defaultdict(dict)
     for ref in generation.segments:
         segment = generation.open_segment(ref)
         for file, name, count in segment.references.uses():
             if file not in ref.dead:
-                votes[name][segment.paths[file]] = count
+                votes[family(segment.file_language(file)), name][segment.paths[file]] = count
     return votes
 
 
@@ -131,7 +138,7 @@ def _symbols(root: str) -> Iterator[dict[str, Any]]:
 
 
 def _page_rank(
-    votes: dict[str, dict[str, float]], definers: dict[str, set[str]], number: dict[str, int]
+    votes: dict[Name, dict[str, float]], definers: dict[Name, set[str]], number: dict[str, int]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """PageRank over files: a file's vote goes to the files that define what it uses."""
     sources, targets, weights = [], [], []
