@@ -29,6 +29,7 @@ CHUNK_KIND = {
     # Prose and data: what is looked up by name, and neither called nor a type.
     "section": "module",
     "key": "constant",
+    "anchor": "constant",
     # Builds, infrastructure, interfaces, style sheets.
     "target": "function",
     "stage": "function",

@@ -110,20 +110,21 @@ def markdown_headings(source: bytes, lines: list[bytes]) -> tuple[list[Heading],
         elif len(headings) >= _MAX_SECTIONS:
             break
         elif mark["atx"]:
-            headings.append(_markdown_heading(len(mark["atx"]), mark["title"], row, lines[row]))
+            headings.append(markdown_heading(len(mark["atx"]), mark["title"], row, lines[row]))
         elif mark["tag"]:
             end = source.find(b"</h", mark.end(), mark.end() + 4 * _NAME_CHARS)
             if end >= 0:
-                headings.append(_markdown_heading(int(mark["tag"]), source[mark.end() : end], row, lines[row]))
+                headings.append(markdown_heading(int(mark["tag"]), source[mark.end() : end], row, lines[row]))
         elif row and not _NO_PARAGRAPH.match(title := lines[row - 1]) and (row == 1 or not lines[row - 2].strip()):
             level = 1 if mark["underline"].startswith(b"=") else 2
-            headings.append(_markdown_heading(level, title, row - 1, title))
+            headings.append(markdown_heading(level, title, row - 1, title))
     if fence:
         fences.append((fence_row, len(lines)))
     return headings, fences
 
 
-def _markdown_heading(level: int, title: bytes, row: int, line: bytes) -> Heading:
+def markdown_heading(level: int, title: bytes, row: int, line: bytes) -> Heading:
+    """A heading without the markup in its text."""
     name = title[: 8 * _NAME_CHARS].decode("utf-8", "replace").strip()
     for _ in range(2):  # an image inside a link, emphasis inside emphasis
         name = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", _NOISE.sub("", name)))

@@ -8,6 +8,7 @@ a file has told what it is about. Nothing here judges whether a file is valid; w
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from sage_code.parse.parsed import ParsedFile
 from sage_code.values import Symbol
@@ -48,7 +49,7 @@ _NEVER = 1 << 30
 # Possessive throughout: each byte is looked at once, whatever the file holds.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _COMMENT = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
-_TOKEN = re.compile(rb"(" + _STRING + rb")(\s*+:)?|([{}\[\]])|" + _COMMENT, re.DOTALL)
+JSON_TOKEN = re.compile(rb"(" + _STRING + rb")(\s*+:)?|([{}\[\]])|" + _COMMENT, re.DOTALL)
 _BRACKET = re.compile(rb'(?:[^"{}\[\]/]++|' + _STRING + rb"|" + _COMMENT + rb"|/)*+([{}\[\]])", re.DOTALL)
 _CLOSING = {b"{": b"}", b"[": b"]"}
 
@@ -59,7 +60,7 @@ def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
     owner, opened = "", -1  # the key of the first level that an object is open for
     last, last_at = "", -1
     position = depth = 0
-    while len(found) < _MAX_KEYS and (token := _TOKEN.search(source, position)) is not None:
+    while len(found) < _MAX_KEYS and (token := JSON_TOKEN.search(source, position)) is not None:
         position = token.end()
         bracket = token[3]
         if bracket is None:
@@ -78,7 +79,7 @@ def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
         elif bracket in b"{[":
             if not depth:
                 break  # a list of things: each is an item, none a key
-            position = _skip(source, position, last_at)
+            position = skip_value(source, position, last_at)
         else:
             if last_at >= 0:
                 found.append((last, owner + last, last_at, token.start()))
@@ -94,9 +95,9 @@ def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
     return ParsedFile(_key_symbols(source, found), Indented(source))
 
 
-def _skip(source: bytes, position: int, key_at: int) -> int:
+def skip_value(source: bytes, position: int, key_at: int = 0) -> int:
     """Where the bracket opened before `position`, the value of the key at `key_at`, is closed."""
-    indent = source[source.rfind(b"\n", 0, key_at) : key_at]
+    indent = source[source.rfind(b"\n", 0, key_at) : key_at] if key_at else b""
     if source.startswith(indent + b" ", position) and indent.isspace():
         # Well laid out: it is closed where its key is indented, and no string holds a line break.
         closing = indent + _CLOSING[source[position - 1 : position]]
@@ -127,6 +128,40 @@ def _key_symbols(source: bytes, found: list[tuple[str, str, int, int]]) -> tuple
         signature = source[start : start + _SIGNATURE_BYTES].split(b"\n", 1)[0].decode("utf-8", "ignore")
         symbols.append(Symbol("key", name, qualname, row + 1, row + 1, end_row + 1, signature.strip(" \t\r,{[")))
     return tuple(symbols)
+
+
+# --- INI and properties -------------------------------------------------------------------------------------
+
+_INI_LINE = re.compile(rb"^[ \t]*+(?:\[(?P<section>[^\]\n]++)\]|(?P<key>[^\s=:#;!\[][^=:\n]*+)[=:])", re.MULTILINE)
+
+
+def ini_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """Sections and their keys: `[section]`, `key = value`, `key: value`; a dotted key is owned by what leads it."""
+    lines = source.split(b"\n")
+    symbols: list[Symbol] = []
+    last = len(lines) - (not lines[-1])
+    owner, opened = "", -1  # the open section and its index
+    position = row = 0
+    for line in _INI_LINE.finditer(source):
+        if len(symbols) >= _MAX_KEYS:
+            break
+        row += source.count(b"\n", position, line.start())
+        position = line.start()
+        text = (line["section"] or line["key"] or b"").strip()
+        if not text or len(text) > _KEY_BYTES or (row and lines[row - 1].endswith(b"\\")):
+            continue
+        name = text.decode("utf-8", "replace")
+        signature = lines[row][:_SIGNATURE_BYTES].decode("utf-8", "ignore").strip()
+        if line["section"]:
+            if opened >= 0:
+                symbols[opened] = replace(symbols[opened], end_line=row)
+            owner, opened = f"{name}.", len(symbols)
+            symbols.append(Symbol("section", name, name, row + 1, row + 1, last, signature))
+        elif line["key"][:1] != b" ":
+            symbols.append(
+                Symbol("key", name.rpartition(".")[2] or name, owner + name, row + 1, row + 1, row + 1, signature)
+            )
+    return ParsedFile(tuple(symbols), Indented(source))
 
 
 # --- YAML ---------------------------------------------------------------------------------------------------

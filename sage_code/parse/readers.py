@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sage_code.parse.embedded import component, html
 from sage_code.parse.headings import markdown, rst
-from sage_code.parse.keys import json_keys, yaml_keys
+from sage_code.parse.keys import ini_keys, json_keys, yaml_keys
+from sage_code.parse.notebook import notebook
 from sage_code.parse.parsed import ParsedFile
+from sage_code.parse.stages import dockerfile
 
 # Parses the part of a file that is written in another language: its source, and the language's name.
 ParseInside = Callable[[bytes, str], ParsedFile | None]
@@ -17,4 +20,9 @@ READERS: dict[str, Reader] = {
     "rst": rst,
     "json": json_keys,
     "yaml": yaml_keys,
+    "ini": ini_keys,
+    "html": html,
+    "component": component,
+    "notebook": notebook,
+    "dockerfile": dockerfile,
 }

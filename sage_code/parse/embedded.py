@@ -1,0 +1,171 @@
+"""Markup that holds scripts: HTML pages, and the components of Vue, Svelte and Astro.
+
+A script is parsed where it stands: everything around it is blanked, byte for byte, so that every line stays true.
+Of the markup itself a page gives its headings, as sections, and the ids that links and scripts go by.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from html import unescape
+from typing import NamedTuple
+
+from sage_code.parse.headings import markdown_heading, sections
+from sage_code.parse.keys import Indented
+from sage_code.parse.parsed import Borders, ParsedFile
+from sage_code.values import Reference, Symbol
+
+ParseInside = Callable[[bytes, str], ParsedFile | None]
+
+# Everything but line breaks becomes a blank.
+_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
+
+
+# Every repetition is bounded or possessive: what a tag costs does not depend on what follows it.
+_TAG = re.compile(
+    rb"<!--"
+    rb"|<(?P<raw>script|style)\b(?P<attributes>(?:[^\"'<>]{1,300}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,40}+)>"
+    rb"|<h(?P<level>[1-6])\b[^>]{0,500}+>"
+    rb"|<[a-z][\w:.-]{0,60}+\s[^<>]{0,500}?(?<![\w-])id\s?=\s?[\"'](?P<id>[\w:.-]{1,100}+)[\"']",
+    re.IGNORECASE,
+)
+_LANG = re.compile(rb"""\blang\s*=\s*["']?(\w+)""", re.IGNORECASE)
+_TYPE = re.compile(rb"""\btype\s*=\s*["']?([\w/+.-]+)""", re.IGNORECASE)
+_SCRIPT_TYPES = (b"module", b"text/javascript", b"application/javascript", b"text/babel", b"text/ecmascript")
+_BLOCK = re.compile(rb"^<(?:script|template|style)\b", re.MULTILINE | re.IGNORECASE)
+_FENCED_SCRIPT = re.compile(rb"\s*---[ \t]*\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
+_MAX_ANCHORS = 300
+_HEADING_BYTES = 480
+
+
+class _Markup(NamedTuple):
+    scripts: list[tuple[int, int, str]]  # start, end, language
+    headings: list[tuple[int, int, bytes]]  # level, where it starts, its text
+    anchors: list[tuple[int, int, str]]  # where an element and its id start, the id
+
+
+def html(source: bytes, parse_inside: ParseInside) -> ParsedFile:
+    """The headings and ids of a page, and what its scripts define."""
+    markup = _scan(source)
+    lines = source.split(b"\n")
+    row_of = _Rows(source)
+    headings = []
+    for level, start, text in markup.headings:
+        row = row_of(start)
+        headings.append(markdown_heading(level, unescape(text.decode("utf-8", "replace")).encode(), row, lines[row]))
+    symbols = list(sections(headings, len(lines) - (not lines[-1])))
+    for start, name_at, name in markup.anchors:
+        first, line = row_of(start) + 1, row_of(name_at) + 1
+        signature = source[start : start + _HEADING_BYTES].partition(b"\n")[0].partition(b">")[0] + b">"
+        symbols.append(Symbol("anchor", name, name, line, first, line, signature.decode("utf-8", "ignore")))
+    return _joined(source, markup.scripts, symbols, parse_inside)
+
+
+def component(source: bytes, parse_inside: ParseInside) -> ParsedFile:
+    """What the scripts of a Vue or Svelte component, or the head of an Astro page, define."""
+    scripts = _scan(source).scripts
+    if (head := _FENCED_SCRIPT.match(source)) is not None:
+        scripts.insert(0, (*head.span(1), "typescript"))
+    return _joined(source, scripts, [], parse_inside)
+
+
+def _scan(source: bytes) -> _Markup:
+    """One pass over the tags; comments, and the insides of what is not markup, are jumped over."""
+    markup = _Markup([], [], [])
+    position = 0
+    unclosed: set[bytes] = set()
+    while (tag := _TAG.search(source, position)) is not None:
+        position = tag.end()
+        raw = tag["raw"]
+        if raw is None and tag["level"] is None and tag["id"] is None:
+            position = _after(source, b"-->", position, unclosed)
+        elif raw is not None:
+            if tag["attributes"].endswith(b"/"):
+                continue
+            end = _closing(source, raw, position, unclosed)
+            if raw.lower() == b"script" and (language := _script_language(tag["attributes"])):
+                markup.scripts.append((position, end, language))
+            position = end
+        elif tag["level"] is not None:
+            end = source.find(b"</h", position, position + _HEADING_BYTES)
+            if end >= 0 and len(markup.headings) < _MAX_ANCHORS:
+                markup.headings.append((int(tag["level"]), tag.start(), source[position:end]))
+        elif len(markup.anchors) < _MAX_ANCHORS:
+            markup.anchors.append((tag.start(), tag.start("id"), tag["id"].decode("utf-8", "replace")))
+    return markup
+
+
+def _after(source: bytes, mark: bytes, position: int, unclosed: set[bytes]) -> int:
+    """Behind the next `mark`; one that was missing once is not looked for again."""
+    end = -1 if mark in unclosed else source.find(mark, position)
+    if end < 0:
+        unclosed.add(mark)
+        return position
+    return end + len(mark)
+
+
+def _closing(source: bytes, raw: bytes, position: int, unclosed: set[bytes]) -> int:
+    for mark in (b"</" + raw.lower(), b"</" + raw):
+        end = _after(source, mark, position, unclosed)
+        if end != position:
+            return end - len(mark)
+    return len(source) if raw.lower() == b"script" else position
+
+
+def _script_language(attributes: bytes) -> str:
+    kind = _TYPE.search(attributes)
+    if kind is not None and kind[1].lower() not in _SCRIPT_TYPES:
+        return "typescript" if kind[1].lower() in (b"text/typescript", b"ts") else ""
+    lang = _LANG.search(attributes)
+    name = lang[1].lower() if lang else b"js"
+    return {b"ts": "typescript", b"typescript": "typescript", b"tsx": "tsx", b"coffee": ""}.get(name, "javascript")
+
+
+def _joined(
+    source: bytes, scripts: list[tuple[int, int, str]], symbols: list[Symbol], parse_inside: ParseInside
+) -> ParsedFile:
+    """The file with what its scripts define; scripts of one language see each other."""
+    references: list[Reference] = []
+    inner_borders: list[Borders] = []
+    for language in dict.fromkeys(language for _, _, language in scripts):
+        blanked = bytearray(source.translate(_BLANK))
+        for start, end, other in scripts:
+            if other == language:
+                blanked[start:end] = source[start:end]
+        inside = parse_inside(bytes(blanked), language)
+        if inside is not None:
+            symbols.extend(inside.symbols)
+            references.extend(inside.references)
+            inner_borders.append(inside.borders)
+    symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
+    references.sort(key=lambda reference: reference.line)
+    return ParsedFile(tuple(symbols), _MarkupBorders(source, inner_borders), tuple(references))
+
+
+class _MarkupBorders:
+    """Between the blocks of a component, then between statements of its scripts, then by indentation."""
+
+    def __init__(self, source: bytes, inner: list[Borders]) -> None:
+        row_of = _Rows(source)
+        self._blocks = [row_of(block.start()) + 1 for block in _BLOCK.finditer(source)]
+        self._inner = inner
+        self._indented = Indented(source)
+
+    def __call__(self, start_line: int, end_line: int) -> list[int]:
+        """The lines in (start_line, end_line] to cut at, one level at a time."""
+        found = [line for line in self._blocks if start_line < line <= end_line]
+        if not found:
+            found = sorted({line for borders in self._inner for line in borders(start_line, end_line)})
+        return found or self._indented(start_line, end_line)
+
+
+class _Rows:
+    """The row of a position."""
+
+    def __init__(self, source: bytes) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer(rb"\n", source))]
+
+    def __call__(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1
