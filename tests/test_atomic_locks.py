@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from sage_code import atomic
 from sage_code.atomic import PRIVATE_FILE, publish, resolve, write_bytes
 from sage_code.errors import Busy, SageError
 from sage_code.indexer import index_project
@@ -78,7 +77,7 @@ def test_the_temporary_file_is_new_and_its_name_unpredictable(
         write_bytes(str(tmp_path / "file"), b"x")
     assert names[0] != names[1]
     # Even somebody who guessed the name could not have us write through a link, or into a file of theirs.
-    monkeypatch.setattr(atomic.os, "urandom", lambda size: b"\0" * size)
+    monkeypatch.setattr(os, "urandom", lambda size: b"\0" * size)
     trap = tmp_path / f"file.{'00' * 8}.tmp"
     (tmp_path / "precious").write_bytes(b"mine")
     if planted == "link":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,18 +50,18 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[SourceFile]:
 def unsound_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "unsound_worker"
     script.write_text(UNSOUND)
-    start = workers.subprocess.Popen
+    start = subprocess.Popen
 
     def replaced(command: list[str], **options: Any) -> Any:
         assert command[-1] == "sage_code.chunk.workers"
         return start([sys.executable, str(script)], **options)
 
-    monkeypatch.setattr(workers.subprocess, "Popen", replaced)
+    monkeypatch.setattr(subprocess, "Popen", replaced)
     monkeypatch.setattr(workers, "_GRACE_S", 0.5)
 
 
-def _children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+def _children() -> list[int]:
+    return [child.pid for child in psutil.Process().children(recursive=True)]
 
 
 def test_results_come_in_order_and_equal_those_made_here(tmp_path: Path, files: list[SourceFile]) -> None:
@@ -74,7 +75,7 @@ def test_results_come_in_order_and_equal_those_made_here(tmp_path: Path, files: 
 
 def test_few_bytes_start_no_process(tmp_path: Path, files: list[SourceFile], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_MIN_BYTES_FOR_WORKERS", 1 << 30)
-    monkeypatch.delattr(workers.subprocess, "Popen")
+    monkeypatch.delattr(subprocess, "Popen")
     assert len(list(chunk_files(str(tmp_path), files, DEFAULT_RULES))) == len(files)
 
 

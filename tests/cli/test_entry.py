@@ -258,7 +258,12 @@ def test_the_hot_parser_understands_what_the_command_understands(
     if given_up is None:
         return  # Typer decides
     seen: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(grep, "run", lambda *values: seen.append(values) or 0)
+
+    def run(*values: Any) -> int:
+        seen.append(values)
+        return 0
+
+    monkeypatch.setattr(grep, "run", run)
     app(args=["grep", *words], prog_name="sage", standalone_mode=False)
     defaults = {"kind": None, "ignore_case": False, "prefix": False, "limit": grep.DEFAULT_LIMIT, "path": "."}
     parameters = {"name": None, **defaults, "as_json": False, **given_up}

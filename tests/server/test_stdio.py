@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -58,16 +59,14 @@ def _validate(name: str, document: dict[str, Any]) -> None:
 
 
 def _schema(name: str) -> Any:
-    import json
-
     return json.loads((Path(assets_dir("compiled_schema")) / name).read_bytes())
 
 
 def test_index_grep_and_analyze_in_one_conversation(sample: Path) -> None:
-    progress: list[tuple[float, str | None]] = []
+    reports: list[tuple[float, str | None]] = []
 
-    async def heard(done: float, total: float | None, message: str | None) -> None:
-        progress.append((done, message))
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, message))
 
     async def conversation(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -105,9 +104,9 @@ def test_index_grep_and_analyze_in_one_conversation(sample: Path) -> None:
         assert "give the path of a project's folder" in _complaint(nowhere)
 
     _talk(conversation)
-    figures = [done for done, _ in progress]
+    figures = [done for done, _ in reports]
     assert figures == sorted(set(figures))
-    assert {"looking for changes", "publishing"} <= {message for _, message in progress}
+    assert {"looking for changes", "publishing"} <= {message for _, message in reports}
 
 
 def test_the_server_answers_while_a_project_is_indexed(sample: Path) -> None:
