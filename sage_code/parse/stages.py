@@ -6,6 +6,7 @@ Read line by line, because a stage is no node of any grammar: it is whatever fol
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,14 +20,13 @@ _PAIR = re.compile(r"""([A-Za-z_]\w*)=(?:"[^"]*+"|'[^']*+'|\\.|[^\s"'\\]++)*+"""
 _HEREDOC = re.compile(rb"<<-?[\"']?(\w+)[\"']?")
 _SIGNATURE_CHARS = 200
 _MAX_SYMBOLS = 500
-# How much is looked at for the end of a here-document that may have none.
-_MAX_HEREDOCS, _HEREDOC_LINES = 4, 400
 
 
 def dockerfile(source: bytes, _parse_inside: object = None) -> ParsedFile:
     """Stages, and the arguments and environment variables that they set."""
     lines = source.split(b"\n")
     last = len(lines) - (not lines[-1])
+    heredoc_ends = _heredoc_ends(source, lines)
     symbols: list[Symbol] = []
     starts: list[int] = []  # the lines on which an instruction, or the comment above it, begins
     stage = -1
@@ -39,7 +39,7 @@ def dockerfile(source: bytes, _parse_inside: object = None) -> ParsedFile:
             continue
         starts.append(top + 1)
         found = _INSTRUCTION.match(lines[row])
-        end = _last_row(lines, row)
+        end = _last_row(lines, row, heredoc_ends)
         if found is not None and len(symbols) < _MAX_SYMBOLS:
             word, rest = found[1].upper(), found[2][: 4 * _SIGNATURE_CHARS].decode("utf-8", "ignore")
             signature = text[: 4 * _SIGNATURE_CHARS].decode("utf-8", "ignore")[:_SIGNATURE_CHARS]
@@ -72,7 +72,7 @@ def _variables(first: str, lines: list[bytes], row: int, end: int) -> Iterator[t
             yield from ((name, below + 1) for name in _PAIR.findall(text.decode("utf-8", "ignore")))
 
 
-def _last_row(lines: list[bytes], row: int) -> int:
+def _last_row(lines: list[bytes], row: int, heredoc_ends: dict[bytes, list[int]]) -> int:
     """Where the instruction that begins on `row` ends, its continuations and here-documents included."""
     marks: list[bytes] = []
     while True:
@@ -83,7 +83,18 @@ def _last_row(lines: list[bytes], row: int) -> int:
         if row + 1 >= len(lines) or not (text.endswith(b"\\") or is_comment):
             break
         row += 1
-    for mark in marks[:_MAX_HEREDOCS]:
-        below = (at for at in range(row + 1, min(row + _HEREDOC_LINES, len(lines))) if lines[at].strip() == mark)
-        row = next(below, row)
+    for mark in marks:
+        ends = heredoc_ends.get(mark, [])
+        index = bisect_right(ends, row)
+        row = ends[index] if index < len(ends) else row
     return row
+
+
+def _heredoc_ends(source: bytes, lines: list[bytes]) -> dict[bytes, list[int]]:
+    """For each word that a here-document may end with, the rows that consist of it."""
+    ends: dict[bytes, list[int]] = {mark: [] for mark in _HEREDOC.findall(source)}
+    if ends:
+        for row, line in enumerate(lines):
+            if (found := ends.get(line.strip())) is not None:
+                found.append(row)
+    return ends
