@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -185,8 +186,9 @@ def sage_again(root: str) -> dict[str, Any]:
     unchanged = min(_timed(project.index)[0] for _ in range(_BEST_OF))
     known = manifest.load(project.root)
     assert known is not None
-    parsed = sorted((state.size, path) for path, state in known.files.items() if state.language == "python")
-    middle = Path(root, parsed[len(parsed) // 2][1])
+    most_used, _ = Counter(state.language for state in known.files.values() if state.chunks > 1).most_common(1)[0]
+    sources = sorted((state.size, path) for path, state in known.files.items() if state.language == most_used)
+    middle = Path(root, sources[len(sources) // 2][1])
     text = middle.read_text().splitlines(keepends=True)
     one_file = []
     for number in range(_BEST_OF):
