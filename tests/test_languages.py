@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from tree_sitter_language_pack import SupportedLanguage
 
-from sage_code.languages import all_languages, by_name, detect
+from sage_code.languages import all_languages, by_name, detect, documentation
 
 
 def name(path: str, head: bytes = b"") -> str | None:
@@ -99,3 +100,8 @@ def test_cobol_is_named_but_never_parsed() -> None:
 
 def test_about_sixty_languages_or_more() -> None:
     assert len(all_languages()) >= 60
+
+
+def test_the_documentation_is_up_to_date() -> None:
+    file = Path(__file__).resolve().parents[1] / "docs" / "LANGUAGES.md"
+    assert file.read_text("utf-8") == documentation(), "run `python -m sage_code.languages > docs/LANGUAGES.md`"
