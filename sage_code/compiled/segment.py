@@ -231,5 +231,6 @@ class Segment:
 def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Rows as signed bytes with a scale each; the largest component becomes ±127."""
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
-    scales = (np.where(peaks > 0, peaks, 1.0) / 127.0).astype(np.float32)
+    # Below this a scale would lose its precision or become zero; so little is zero anyway.
+    scales = np.maximum(peaks / 127.0, np.finfo(np.float32).tiny).astype(np.float32)
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
