@@ -44,6 +44,9 @@ CHUNK_KIND = {
     "keyframes": "constant",
 }
 
+# What prose and data files name: there is a lot of it, and it comes after code of the same name.
+TEXT_KINDS = frozenset({"section", "key", "anchor"})
+
 # Compiled files, and the chunk kinds whose symbols they list.
 TABLES = {
     "functions": ("function", "method"),

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from sage_code.atomic import resolve
 from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.kinds import TABLES
+from sage_code.kinds import TABLES, TEXT_KINDS
 from sage_code.paths import compiled_dir
 
 TYPE_CHECKING = False
@@ -69,7 +69,10 @@ class SymbolFiles:
                 symbol = _decode(line, lines.path)
                 if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
                     found.append(symbol)
-        found.sort(key=lambda symbol: (symbol["name"] != bare, symbol["file"], symbol["line"]))
+        # A definition in code before a key or a heading of the same name, of which there may be thousands.
+        found.sort(
+            key=lambda symbol: (symbol["name"] != bare, symbol["kind"] in TEXT_KINDS, symbol["file"], symbol["line"])
+        )
         return found
 
     def nearest(self, name: str) -> list[str]:
