@@ -34,6 +34,13 @@ COMMANDS = {
     "status": "status.json",
     "grep": "grep.json",
     "analyze": "analyze.json",
+    "refs": "refs.json",
+    "callers": "callers.json",
+    "callees": "callees.json",
+    "impact": "impact.json",
+    "outline": "outline.json",
+    "map": "map.json",
+    "similar": "similar.json",
     "projects list": "projects.json",
     "projects forget": "projects_forget.json",
     "admin verify": "admin_verify.json",
@@ -42,8 +49,6 @@ COMMANDS = {
     "config list": "config_list.json",
     "config get": "config_get.json",
 }
-# Under construction, and without a schema until their shapes have settled; nothing is ever added here.
-UNSETTLED = {"refs", "callers", "callees", "impact", "outline", "map", "similar"}
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
 OTHERS |= {"index_dry_run.json", "error.json"}
@@ -94,7 +99,7 @@ def _objects(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_every_command_with_json_has_a_schema_and_every_schema_a_use() -> None:
-    assert set(_json_commands(typer.main.get_command(app))) - UNSETTLED == COMMANDS.keys()
+    assert set(_json_commands(typer.main.get_command(app))) == COMMANDS.keys()
     assert {*COMMANDS.values(), *OTHERS} == SCHEMAS.keys()
 
 
@@ -139,6 +144,25 @@ def test_grep_and_analyze(project: Path, printed: Run) -> None:
     assert printed("grep", "conect", code=1)["nearest"] == ["connect"]
     assert printed("analyze", "Server")["matches"][0]["source"].startswith("class Server:")
     assert printed("analyze", "conect", code=1)["nearest"] == ["connect"]
+
+
+def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:
+    (project / "client.py").write_text(
+        "from server import Server\n\n\ndef start():\n    return Server().connect()\n\n\ndef main():\n    start()\n"
+    )
+    printed("index")
+    assert [use["scope"] for use in printed("refs", "start")["references"] if use["kind"] == "call"] == ["main"]
+    assert [caller["scope"] for caller in printed("callers", "start")["callers"]] == ["main"]
+    assert "start" in {call["definition"]["qualname"] for call in printed("callees", "main")["callees"]}
+    assert "main" in {hit["scope"] for hit in printed("impact", "start")["affected"]}
+    assert printed("impact", "server.py")["affected"]
+    assert [item["name"] for item in printed("outline", "client.py")["symbols"]] == ["start", "main"]
+    found = printed("map", "--max-tokens", "60")
+    assert found["tokens"] <= 60
+    assert found["entries"]
+    assert printed("similar", "start")["similar"]
+    printed("similar", "--duplicates", code=1)
+    assert printed("refs", "main", code=1)["references"] == []
 
 
 def test_projects(project: Path, printed: Run) -> None:
