@@ -22,7 +22,7 @@ from random import Random
 
 import made_up
 from measure import table
-from proving import Violation, demand, expected, own_home, published, sage
+from proving import Violation, command, demand, expected, own_home, published, sage
 
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.errors import SageError
@@ -92,7 +92,7 @@ def play(role: str, root: Path, seconds: float) -> int:
 def prove(folder: Path, seconds: float, files: int, seed: int) -> list[dict[str, object]]:
     """Run everything at once and check what is left; what each child reports."""
     project = made_up.Project(folder / "project", Random(seed), files, definitions=8)
-    sage("index", project.root)
+    _index(project.root)
     script = [sys.executable, __file__, "--root", str(project.root), "--seconds", str(seconds), "--role"]
     children = [subprocess.Popen([*script, role], stdout=subprocess.PIPE, text=True) for role in _ROLES]
     edits = 0
@@ -102,14 +102,26 @@ def prove(folder: Path, seconds: float, files: int, seed: int) -> list[dict[str,
         time.sleep(_EDIT_EVERY_S)
     reports = [json.loads(child.communicate()[0].splitlines()[-1]) for child in children]
     reports.append({"role": "editor", "times": edits, "error": ""})
-    sage("index", project.root)
+    _index(project.root)
     check_store(project.root)
     return reports
 
 
+def prove_twins(folder: Path, files: int, seed: int) -> dict[str, object]:
+    """Index two projects with the same files at once: they share every row."""
+    roots = [made_up.Project(folder / name, Random(seed), files, definitions=8).root for name in ("one", "two")]
+    children = [subprocess.Popen(command("index", root), stdout=subprocess.DEVNULL) for root in roots]
+    demand([child.wait() for child in children] == [0, 0], "both runs succeed")
+    rows = check_store(*roots)
+    demand(rows == sum(expected(roots[0]).chunks.values()), f"{rows} rows for two projects with the same files")
+    return {"role": "two equal projects at once", "times": 1, "error": ""}
+
+
 def check_store(*roots: Path) -> int:
     """The index of each root is what its files say, and no row is doubled; how many rows there are."""
+    from sage_code.admin import verify_project  # lazy, like `_index`: most children can do without LanceDB
     from sage_code.embed import default_embedder
+    from sage_code.settings import Settings
     from sage_code.store.lance import Store, store_uri
 
     embedder = default_embedder()
@@ -120,7 +132,7 @@ def check_store(*roots: Path) -> int:
         demand(published(root) == new, f"the index of {root} is that of its files")
         wrong = [path for path, key in new.keys.items() if counts.get(key) != new.chunks[path]]
         demand(not wrong, f"{wrong} have too few or too many rows")
-        demand(sage("admin", "verify", root, "--check")["clean"], "sage admin verify is clean")
+        demand(verify_project(str(root), Settings(), mend=False).clean, "verify is clean")
     return sum(counts.values())
 
 
@@ -136,7 +148,8 @@ def main() -> int:
         return play(given.role, given.root, given.seconds)
     with own_home() as folder:
         try:
-            reports = prove(folder, given.seconds, given.files, given.seed)
+            reports = [prove_twins(folder, given.files, given.seed)]
+            reports += prove(folder, given.seconds, given.files, given.seed)
         except Violation as violation:
             print(f"broken (seed {given.seed}): {violation}")
             return 1

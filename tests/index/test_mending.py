@@ -1,0 +1,129 @@
+"""`sage admin` brings back what is wrong and gives back what nobody needs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sage_code.paths import codebase_dir, manifest_path
+from sage_code.registry import _path as registry_path
+from sage_code.store.lance import Store
+
+Answer = Callable[..., dict]
+OpenStore = Callable[[], Store]
+
+
+def _delete(store: Store) -> None:
+    store._table.delete("path = 'server.py'")
+
+
+def _delete_one(store: Store) -> None:
+    store._table.delete("path = 'server.py' AND ordinal = 0")
+
+
+def _double(store: Store) -> None:
+    store._table.add(store._table.search().to_arrow())
+
+
+def _spoil_vectors(store: Store) -> None:
+    rows = store._table.search().where("path = 'server.py'").to_arrow()
+    store._table.delete("path = 'server.py'")
+    flat = pa.array(np.full(len(rows) * store.dim, np.inf, np.float32))  # LanceDB itself refuses a NaN
+    place = rows.schema.get_field_index("vector")
+    spoiled = pa.FixedSizeListArray.from_arrays(flat, store.dim)
+    # The same texts under another key: their broken vectors must not be taken for known ones.
+    other = rows.set_column(0, "file_key", pa.array(["f" * 32] * len(rows)))
+    for table in (rows, other):
+        store._table.add(table.set_column(place, rows.schema.field(place), spoiled))
+
+
+@pytest.mark.parametrize("damage", [_delete, _delete_one, _double, _spoil_vectors])
+def test_verify_mends_rows(
+    sample: Path, answer: Answer, open_store: OpenStore, damage: Callable[[Store], None]
+) -> None:
+    first = answer("index", sample)
+    damage(open_store())
+    checked = answer("admin", "verify", sample, "--check", code=2)
+    assert (checked["clean"], checked["mended"]) == (False, False)
+    assert any(finding.startswith("server.py") for finding in checked["findings"])
+    assert answer("admin", "verify", sample)["mended"]
+    assert answer("admin", "verify", sample, "--check") == {
+        "root": str(sample), "files": 2, "rows": first["chunks_created"],
+        "findings": [], "clean": True, "mended": False,
+    }  # fmt: skip
+    assert answer("index", sample)["chunks_created"] == 0
+
+
+def test_compact_keeps_what_others_use_and_gives_the_rest_back(
+    tmp_path: Path, answer: Answer, open_store: OpenStore, write: Callable[..., Path], many_files: dict[str, str]
+) -> None:
+    one, two = write(tmp_path / "one", many_files), write(tmp_path / "two", many_files)
+    (two / "package" / "module_1.py").write_text("def only_in_two():\n    pass\n")
+    for root in (one, two):
+        answer("index", root)
+    for path in (one / "package").glob("module_1*.py"):
+        path.unlink()
+    answer("index", one)
+    assert answer("admin", "compact", one)["rows_deleted"] == 10  # module_1 as it was in one; the others are in two
+    for path in (two / "package").glob("module_2*.py"):
+        path.unlink()
+    answer("index", two)
+    for path in (one / "package").glob("module_2*.py"):
+        path.unlink()
+    answer("index", one)
+    report = answer("admin", "compact", one)
+    assert report["rows_deleted"] == 110
+    assert report["bytes_after"] < report["bytes_before"] * 0.9
+    for root in (one, two):
+        assert answer("admin", "verify", root, "--check")["clean"]
+        assert answer("index", root)["chunks_created"] == 0
+
+
+@pytest.mark.parametrize("lost", ["manifest", "registry"])
+def test_compact_never_takes_damage_for_leave_to_delete(
+    sample: Path, answer: Answer, open_store: OpenStore, lost: str
+) -> None:
+    answer("index", sample)
+    rows = open_store().count()
+    Path(manifest_path(str(sample)) if lost == "manifest" else registry_path()).write_text("garbage")
+    answer("admin", "compact", sample, code=0 if lost == "manifest" else 2)
+    assert open_store().count() == rows
+    assert answer("index", sample)["chunks_created"] == 0
+    assert [entry["root"] for entry in answer("projects", "list")["projects"]] == [str(sample)]
+
+
+def test_forget_removes_what_nobody_else_uses(
+    sample: Path, tmp_path: Path, answer: Answer, open_store: OpenStore
+) -> None:
+    copy = Path(shutil.copytree(sample, tmp_path / "copy"))
+    (copy / "more.py").write_text("def more():\n    return 'more'\n")
+    rows = answer("index", sample)["chunks_created"]
+    answer("index", copy)
+    assert answer("projects", "forget", copy)["rows_deleted"] == 1
+    assert open_store().count() == rows
+    assert not Path(codebase_dir(str(copy))).exists()
+    assert (copy / "more.py").exists()
+    assert answer("admin", "verify", sample, "--check")["clean"]
+    assert answer("projects", "forget", sample.name)["rows_deleted"] == rows
+    assert answer("projects", "list", code=1)["projects"] == []
+    assert answer("projects", "forget", sample, code=2)["error"]["code"] == "usage"
+
+
+def test_a_project_whose_folder_is_gone_can_be_forgotten(sample: Path, answer: Answer, open_store: OpenStore) -> None:
+    answer("index", sample)
+    shutil.rmtree(sample)
+    answer("projects", "forget", sample)
+    assert answer("projects", "list", code=1)["projects"] == []
+    assert not sample.exists()
+
+
+def test_rebuild_embeddings_embeds_everything_again(sample: Path, answer: Answer, open_store: OpenStore) -> None:
+    first = answer("index", sample)
+    assert answer("admin", "rebuild-embeddings", sample)["chunks_created"] == first["chunks_created"]
+    assert open_store().count() == first["chunks_created"]
+    assert answer("admin", "verify", sample, "--check")["clean"]
