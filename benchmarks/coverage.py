@@ -34,6 +34,17 @@ TARGET = 0.99
 MAX_BYTES = 1_000_000  # larger files are not indexed either
 
 PROJECTS: dict[str, tuple[str, ...]] = {
+    "bash": ("prezto",),
+    "lua": ("lua-language-server",),
+    "elixir": ("elixir",),
+    "haskell": ("shellcheck",),
+    "perl": ("mojo",),
+    "r": ("dplyr",),
+    "julia": ("Pkg.jl",),
+    "powershell": ("PSReadLine", "FAKE"),
+    "ocaml": ("dune",),
+    "clojure": ("ring",),
+    "erlang": ("cowboy", "elixir"),
     "python": ("celery", "tornado"),
     "typescript": ("nest", "typeorm"),
     "tsx": ("excalidraw", "outline"),
@@ -89,6 +100,35 @@ CTAGS: dict[str, tuple[str, dict[str, str]]] = {
         | {"constant": "constant"},
     ),
     "php": ("PHP", _TYPES | {"function": "function", "define": "constant", "variable": "constant"}),
+}
+CTAGS |= {
+    "bash": ("Sh", {"function": "function", "alias": "constant"}),
+    "lua": ("Lua", {"function": "function"}),
+    "elixir": (
+        "Elixir",
+        dict.fromkeys(("function", "delegate", "guard", "macro", "operator"), "function")
+        | {"callback": "method", "type": "class", "module": "class", "protocol": "class"},
+    ),
+    "haskell": ("Haskell", {"function": "function", "type": "class", "constructor": "constant", "module": "class"}),
+    "perl": ("Perl", {"subroutine": "function", "constant": "constant", "package": "class"}),
+    "r": ("R", {"function": "function"}),
+    "julia": (
+        "Julia",
+        {"function": "function", "macro": "function", "constant": "constant"}
+        | dict.fromkeys(("module", "struct", "type"), "class"),
+    ),
+    "powershell": ("PowerShell", {"function": "function"}),
+    "ocaml": (
+        "OCaml",
+        {"function": "function", "method": "method", "Constructor": "constant", "Exception": "constant"}
+        | {"var": "constant", "val": "constant"}
+        | dict.fromkeys(("module", "class", "type"), "class"),
+    ),
+    "clojure": ("Clojure", {"function": "function", "namespace": "class"}),
+    "erlang": (
+        "Erlang",
+        {"function": "function", "macro": "constant"} | dict.fromkeys(("module", "record", "type"), "class"),
+    ),
 }
 CTAGS["tsx"] = CTAGS["typescript"]
 # Only what stands at the top of a file counts as a module's constant; in these languages nothing does, and
@@ -181,8 +221,8 @@ def measure(language_name: str, folder: str) -> Score:
 
 def plain(name: str) -> str:
     """A name without what is a matter of taste: blanks in `operator ==`, the interface of `I.Method`."""
-    name = name.replace(" ", "").lstrip("#")
-    return name if name.startswith("[") else name.rpartition(".")[2] or name
+    name = name.replace(" ", "").lstrip("#").strip("`")
+    return name if name.startswith("[") else re.split(r"[.:](?=\w)", name)[-1]
 
 
 def source_files(language_name: str, folder: str) -> Iterator[str]:

@@ -84,7 +84,7 @@ class Rule:
 
 
 _ANONYMOUS = re.compile(r"__anon|anonymous", re.IGNORECASE)
-_TEXT = re.compile(r"string|comment|heredoc|regex|text$")
+_TEXT = re.compile(r"string|comment|heredoc|regex|text$|sigil|pod$")
 # Code inside `${...}` and `#{...}` is code again.
 _CODE_IN_TEXT = re.compile(r"substitution|interpolation")
 _IMPORT = re.compile(r"import|use_declaration|using_directive|namespace_use|export_clause|export_specifier")
@@ -98,6 +98,18 @@ _NAMING = {"name", "declarator", "property", "key", "pattern", "alias"}
 _BETWEEN = re.compile(r"pattern|declarator|_list$|variable_name|const_element|enum|left_assignment|_name$")
 _USING = re.compile(r"argument|attribute|parameter|access|call|member_expression|^type")
 _MEMBER = re.compile(r"^pair$|property_signature|method_signature|jsx_attribute")
+# A function is several equations or clauses here, and Sage lists it once.
+_CLAUSES = {"elixir", "erlang", "haskell"}
+# The nodes that define a name of a certain type (OCaml), where a field does not tell.
+_DEFINERS = {
+    "module_name": {"module_binding"},
+    "module_type_name": {"module_type_definition"},
+    "constructor_name": {"constructor_declaration"},
+    "type_constructor": {"type_binding"},
+    "value_name": {"let_binding", "value_specification", "external"},
+}
+# Definitions are calls or lists here: the tree does not tell the name of a definition by a field.
+_NO_FIELDS = {"bash", "clojure", "elixir", "erlang", "julia", "perl", "powershell", "r"}
 _FUNCTION_VALUE = re.compile(r"function|class$|lambda")
 
 
@@ -109,6 +121,28 @@ def _line(tag: Tag, view: FileView) -> bool:
     if tag.name in view.line(tag.line):
         return False
     return any(symbol.name == tag.name and 0 < tag.line - symbol.line <= 3 for symbol in view.symbols)
+
+
+def _clause(tag: Tag, view: FileView) -> bool:
+    name = re.split(r"[.:](?=\w)", tag.name)[-1]
+    return view.language.name in _CLAUSES and any(
+        symbol.name == name and symbol.line < tag.line <= symbol.end_line for symbol in view.symbols
+    )
+
+
+def _computed(tag: Tag, view: FileView) -> bool:
+    return tag.name == "unquote" and view.language.name == "elixir"
+
+
+def _misread(tag: Tag, view: FileView) -> bool:
+    if view.language.name == "haskell":
+        cut_short = tag.kind == "module" and f"{tag.name}." in view.line(tag.line)
+        return cut_short or (tag.kind == "function" and (tag.name[0].isupper() or tag.name == "pattern"))
+    if view.language.name == "ocaml":
+        return tag.name in {"()", "open", "nonrec", "_"}
+    if view.language.name == "bash":
+        return "{" in tag.name or tag.name == "--"
+    return False
 
 
 def _text(_tag: Tag, path: Path) -> bool:
@@ -129,7 +163,15 @@ def _import(_tag: Tag, path: Path) -> bool:
 
 
 def _local(tag: Tag, path: Path) -> bool:
-    return tag.kind in _VARIABLES and any(_FUNCTION.search(node.type) for node in path[1:])
+    return (tag.kind in _VARIABLES and any(_FUNCTION.search(node.type) for node in path[1:])) or _let(path)
+
+
+def _let(path: Path) -> bool:
+    """Whether the name is bound by OCaml's `let ... in`."""
+    return any(
+        node.type == "let_binding" and above.parent and above.parent.type == "let_expression"
+        for node, above in pairwise(path[:5])
+    )
 
 
 def _member(tag: Tag, path: Path) -> bool:
@@ -137,11 +179,13 @@ def _member(tag: Tag, path: Path) -> bool:
 
 
 def _value(tag: Tag, path: Path) -> bool:
-    """In JavaScript, a name for something that is neither a function nor a class."""
+    """A name for something that is neither a function nor a class."""
     if tag.kind not in ("function", "method", "class"):
         return False
     for node in path[:4]:
-        if node.type in ("variable_declarator", "assignment_expression", "pair"):
+        if node.type == "assignment_statement":  # Lua
+            return all(value.type != "function_definition" for value in node.named_children[-1].named_children)
+        if node.type in ("variable_declarator", "assignment_expression", "pair", "field"):
             value = node.child_by_field_name("right") or node.child_by_field_name("value")
             return value is not None and not _FUNCTION_VALUE.search(value.type)
     return False
@@ -153,6 +197,8 @@ def _use(_tag: Tag, path: Path) -> bool:
         node.has_error for node in path[1:4] if node.parent
     ):
         return False
+    if path[0].type in _DEFINERS:
+        return not any(node.type in _DEFINERS[path[0].type] for node in path[1:3])
     # A name may be a token inside the node that is the name: the `==` of `operator ==`.
     while len(path) > 1 and path[0].byte_range == path[1].byte_range:
         path = path[1:]
@@ -181,6 +227,18 @@ RULES: tuple[Rule, ...] = (
         "ctags names the line of the token after the name (`extends` on the next line); Sage has the right one",
         by_tag=_line,
     ),
+    Rule(
+        "clause",
+        "a further clause or equation of a function, which Sage lists once, at the first or at the signature",
+        by_tag=_clause,
+    ),
+    Rule("computed", "`def unquote(name)(x)`: only the compiler knows the name (Elixir)", by_tag=_computed),
+    Rule(
+        "misread",
+        "ctags cuts `A.B` short, takes types and the keyword `pattern` for functions (Haskell), braces and options "
+        "for names (shells), `nonrec`, `open` and `()` for names (OCaml)",
+        by_tag=_misread,
+    ),
     Rule("text", "the name stands in a string, comment, heredoc or regular expression", by_place=_text),
     Rule("import", "the name is imported (`require` too) or exported here, not defined", by_place=_import),
     Rule("local", "a variable or parameter inside a function or callback is a local", by_place=_local),
@@ -188,7 +246,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "value",
         "ctags takes a name for a function, method or class whose value is neither: an object literal, a number, "
-        "the result of a call (JavaScript)",
+        "the result of a call (JavaScript, Lua)",
         by_place=_value,
     ),
     Rule(
@@ -205,11 +263,15 @@ def excuse(tag: Tag, view: FileView) -> str:
     for rule in RULES:
         if rule.by_tag is not None and rule.by_tag(tag, view):
             return rule.name
-    excuses = [_excuse_place(tag, path) for path in view.places(tag)]
+    excuses = [_excuse_place(tag, path, view.language.name) for path in view.places(tag)]
     if not excuses:
         return "use"
     return excuses[0] if all(excuses) else ""
 
 
-def _excuse_place(tag: Tag, path: Path) -> str:
-    return next((rule.name for rule in RULES if rule.by_place is not None and rule.by_place(tag, path)), "")
+def _excuse_place(tag: Tag, path: Path, language: str) -> str:
+    for rule in RULES:
+        proves = rule.name != "use" or language not in _NO_FIELDS
+        if rule.by_place is not None and proves and rule.by_place(tag, path):
+            return rule.name
+    return ""
