@@ -42,6 +42,7 @@ class Language:
     docstring_in_body: bool = False
     plain_names: bool = False
     name_noise: str = ""
+    max_symbols: int = 0
     preprocessor: str = ""
 
     @property

@@ -11,7 +11,7 @@ import json
 import mmap
 import os
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 from sage_code.atomic import resolve
 from sage_code.errors import IndexCorrupt, NotIndexed
@@ -63,15 +63,23 @@ class SymbolFiles:
         """Symbols called `name`, by bare or qualified name (`Class.method`, `Class::method`)."""
         wanted = normalise(name)
         bare = wanted.rpartition(".")[2] or wanted
+        names = [bare]
+        if wanted != bare and not (prefix and wanted.casefold().startswith(bare.casefold())):
+            names.append(wanted)  # a key or a heading may have dots of its own: "Node.js"
         found = []
-        for lines in self._maps.values():
-            for line in lines.starting_with(bare, ignore_case=ignore_case, whole=not prefix):
+        for lines, start in product(self._maps.values(), names):
+            for line in lines.starting_with(start, ignore_case=ignore_case, whole=not prefix):
                 symbol = _decode(line, lines.path)
                 if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
                     found.append(symbol)
         # A definition in code before a key or a heading of the same name, of which there may be thousands.
         found.sort(
-            key=lambda symbol: (symbol["name"] != bare, symbol["kind"] in TEXT_KINDS, symbol["file"], symbol["line"])
+            key=lambda symbol: (
+                symbol["name"] not in names,
+                symbol["kind"] in TEXT_KINDS,
+                symbol["file"],
+                symbol["line"],
+            )
         )
         return found
 

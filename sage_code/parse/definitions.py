@@ -89,7 +89,7 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     if time.monotonic() > deadline:
         return None
     lines = source.split(b"\n")
-    symbols = _Extraction(source, lines, language).run(found)
+    symbols = _Extraction(source, lines, language).run(found)[: language.max_symbols or None]
     left_s = deadline - time.monotonic()  # a file whose time is up keeps its symbols and goes without references
     return ParsedFile(symbols, partial(borders, tree, lines), references(tree, source, language, symbols, left_s))
 

@@ -132,7 +132,7 @@ def _key_symbols(source: bytes, found: list[tuple[str, str, int, int]]) -> tuple
 
 # --- INI and properties -------------------------------------------------------------------------------------
 
-_INI_LINE = re.compile(rb"^[ \t]*+(?:\[(?P<section>[^\]\n]++)\]|(?P<key>[^\s=:#;!\[][^=:\n]*+)[=:])", re.MULTILINE)
+_INI_LINE = re.compile(rb"^[ \t]*+(?:\[(?P<section>[^\]\n]++)\]|(?P<key>[\w.$*/\"'-][^=:\n]*+)[=:])", re.MULTILINE)
 
 
 def ini_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
