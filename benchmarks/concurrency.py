@@ -77,7 +77,7 @@ _WORK: dict[str, Callable[[Path], None]] = {
 
 def play(role: str, root: Path, seconds: float) -> int:
     """What a child does: its work over and over, then how often on standard output."""
-    until, times = time.monotonic() + seconds, 0
+    times, until = 0, float("inf")
     while time.monotonic() < until:
         try:
             _WORK[role](root)
@@ -85,6 +85,8 @@ def play(role: str, root: Path, seconds: float) -> int:
             print(json.dumps({"role": role, "times": times, "error": f"{type(error).__name__}: {error}"}))
             return 1
         times += 1
+        if times == 1:  # everything is imported: now the time counts
+            until = time.monotonic() + seconds
     print(json.dumps({"role": role, "times": times, "error": ""}))
     return 0
 
