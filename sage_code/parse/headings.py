@@ -1,4 +1,4 @@
-"""Prose by its headings: Markdown and reStructuredText, read line by line.
+"""Prose by its headings: Markdown, reStructuredText, AsciiDoc and Org, read line by line.
 
 A heading is a symbol of kind `section`, qualified by the headings above it (`Install.From source`), that reaches to
 the next heading of the same or a higher level. Inside a section a cut is made between paragraphs, never in a fence.
@@ -193,6 +193,52 @@ def rst(source: bytes, _parse_inside: object = None) -> ParsedFile:
         name = _RST_MARKUP.sub("", _ROLE.sub(r"\1", title[: 8 * _NAME_CHARS].decode("utf-8", "replace")))
         headings.append(_heading(level, name, row - 1, row - 1 - has_overline, title))
     return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, []))
+
+
+# --- AsciiDoc and Org ---------------------------------------------------------------------------------------
+
+# A heading by its leading marks, and what opens and closes a block that is taken as it is.
+_ASCIIDOC = re.compile(
+    rb"^(?:(?P<marks>={1,6}|\#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<block>-{4,}|\.{4,}|={4,}|\+{4,}|/{4,}))$", re.MULTILINE
+)
+_ORG = re.compile(
+    rb"^(?:(?P<marks>\*{1,8})[ \t]+(?P<title>[^\n]+)|(?i:\#\+(?:begin|end)_(?P<block>src|example|quote)\b)[^\n]*)$",
+    re.MULTILINE,
+)
+# Org's states, priorities, counters and tags are no part of a title.
+_ORG_NOISE = re.compile(r"^(?:(?:TODO|DONE|NEXT|WAITING)\s+)?(?:\[#[A-Z]\]\s*)?|\s*\[\d*[/%]\d*\]|\s+:[\w@:]+:\s*$")
+
+
+def asciidoc(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """The sections of an AsciiDoc file."""
+    return _marked(source, _ASCIIDOC)
+
+
+def org(source: bytes, _parse_inside: object = None) -> ParsedFile:
+    """The sections of an Org file."""
+    return _marked(source, _ORG)
+
+
+def _marked(source: bytes, pattern: re.Pattern[bytes]) -> ParsedFile:
+    lines = source.split(b"\n")
+    headings: list[Heading] = []
+    fences: list[tuple[int, int]] = []
+    block, block_row = b"", 0
+    position = row = 0
+    for mark in pattern.finditer(source):
+        row += source.count(b"\n", position, mark.start())
+        position = mark.start()
+        if mark["block"]:
+            if not block:
+                block, block_row = mark["block"], row
+            elif block == mark["block"]:
+                fences.append((block_row, row))
+                block = b""
+        elif not block and len(headings) < _MAX_SECTIONS:
+            title = mark["title"][: 8 * _NAME_CHARS].decode("utf-8", "replace")
+            name = _ORG_NOISE.sub("", _RST_MARKUP.sub("", title))
+            headings.append(_heading(len(mark["marks"]), name, row, row, lines[row]))
+    return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, fences))
 
 
 def _last(lines: list[bytes]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sage_code.parse.embedded import component, html
-from sage_code.parse.headings import markdown, rst
+from sage_code.parse.headings import asciidoc, markdown, org, rst
 from sage_code.parse.keys import ini_keys, json_keys, yaml_keys
 from sage_code.parse.notebook import notebook
 from sage_code.parse.parsed import ParsedFile
@@ -18,6 +18,8 @@ Reader = Callable[[bytes, ParseInside], ParsedFile | None]
 READERS: dict[str, Reader] = {
     "markdown": markdown,
     "rst": rst,
+    "asciidoc": asciidoc,
+    "org": org,
     "json": json_keys,
     "yaml": yaml_keys,
     "ini": ini_keys,
