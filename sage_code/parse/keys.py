@@ -186,11 +186,12 @@ def yaml_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
     position = row = 0
     is_open = False
     for line in _YAML_LINE.finditer(source):
-        if line["document"]:
+        document, lead, item, key, value = line.groups()
+        if document:
             base, is_open = _UNKNOWN, False
             continue
-        indent = len(line["indent"])
-        if line["item"]:
+        indent = len(lead)
+        if item:
             base = _LIST if base < 0 else base
             is_open = is_open and 0 < inner <= indent
             continue
@@ -198,7 +199,7 @@ def yaml_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
             continue
         if base < 0 or indent <= base:
             level, base, inner = 1, indent, _UNKNOWN
-            is_open = line["value"] in _OPEN_VALUES
+            is_open = value in _OPEN_VALUES
         elif is_open and (inner < 0 or indent == inner):
             level, inner = 2, indent
         else:
@@ -207,7 +208,7 @@ def yaml_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
             break
         row += source.count(b"\n", position, line.start())
         position = line.start()
-        keys.append((level, line["key"].strip().strip(b"\"'").decode("utf-8", "replace"), row))
+        keys.append((level, key.strip().strip(b"\"'").decode("utf-8", "replace"), row))
     return ParsedFile(_yaml_symbols(lines, keys), Indented(source))
 
 
