@@ -87,7 +87,8 @@ def report(root: str, env: dict[str, str], repeat: int, indexing_s: float, stats
         "hit, --json": [*grep, "--json", "reach_the_landmark"],
         "--prefix": [*grep, "--prefix", "reach_the_l"],
         "--ignore-case": [*grep, "--ignore-case", "REACH_THE_LANDMARK"],
-        "miss": [*grep, "reach_the_landmrk"],
+        "miss by a slip": [*grep, "reach_the_landmrk"],
+        "miss, nothing alike": [*grep, "zqxj_unheard_of"],
     }
     times: dict[str, list[float]] = {name: [] for name in commands}
     for command in commands.values():
