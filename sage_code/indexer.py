@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sage_code import manifest, registry
+from sage_code.allocator import stay_lean
 from sage_code.atomic import sweep
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
@@ -24,7 +25,6 @@ from sage_code.embed.registry import load_embedder, stable_name
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.locks import locked
 from sage_code.manifest import Diff, FileState, Manifest, SkipState
-from sage_code.allocator import stay_lean
 from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings

@@ -72,9 +72,9 @@ class VectorSnapshot:
         found: list[tuple[float, Segment, int]] = []
         for other, chunks in self._alive:
             scores = _unit(other.arrays["vectors"][chunks]) @ wanted
-            for best in np.argsort(-scores)[: limit + 1].tolist():
-                if not (other is segment and chunks[best] == chunk):
-                    found.append((float(scores[best]), other, int(chunks[best])))
+            best = np.argsort(-scores)[: limit + 1].tolist()
+            others = (place for place in best if not (other is segment and chunks[place] == chunk))
+            found += [(float(scores[place]), other, int(chunks[place])) for place in others]
         found.sort(key=lambda hit: -hit[0])
         return [Similar(_place(other, number), score) for score, other, number in found[:limit]]
 

@@ -18,7 +18,6 @@ from sage_code.compiled.sections import Strings, pack_strings
 from sage_code.reference_codec import KINDS, TEXTS
 from sage_code.values import Reference
 
-
 _RECEIVER_WEIGHT = 0.1
 
 
