@@ -16,7 +16,7 @@ from tree_sitter import Node, Tree
 
 from sage_code.languages import Language
 from sage_code.parse.grammar import parse_tree
-from sage_code.parse.preprocessor import simplified
+from sage_code.parse.preprocessor import preprocessed
 from sage_code.values import Symbol
 
 _LIMIT_S = 10.0
@@ -68,7 +68,7 @@ class FileView:
         if self._tree is None:
             self._tree = parse_tree(self.source, self.language, _LIMIT_S)
             if self._tree is not None and self._tree.root_node.has_error and self.language.preprocessor:
-                self._tree = parse_tree(simplified(self.source, True), self.language, _LIMIT_S)
+                self._tree = parse_tree(preprocessed(self.source, self.language.preprocessor), self.language, _LIMIT_S)
         assert self._tree is not None
         return self._tree.root_node
 

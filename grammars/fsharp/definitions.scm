@@ -14,7 +14,7 @@
 ; let f = fun x -> x
 (function_or_value_defn
   (value_declaration_left (identifier_pattern (long_identifier_or_op (identifier) @name)))
-  body: (fun_expression)) @definition.function
+  body: [(fun_expression) (function_expression)]) @definition.function
 (function_or_value_defn
   (value_declaration_left
     (identifier_pattern (long_identifier_or_op (identifier) @name)))) @definition.variable

@@ -38,7 +38,7 @@
 (declarations
   (bind
     name: (variable) @name @clause
-    match: (match expression: [(literal) (list) (tuple)])) @definition.constant)
+    match: (match expression: [(literal) (list) (tuple) (record)])) @definition.constant)
 (declarations
   (bind
     name: [(variable) @name @clause (prefix_id (_) @name @clause)]

@@ -42,7 +42,7 @@ from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree
 from sage_code.parse.parsed import ParsedFile
-from sage_code.parse.preprocessor import simplified
+from sage_code.parse.preprocessor import preprocessed
 from sage_code.parse.readers import READERS
 from sage_code.parse.references import references
 from sage_code.values import Symbol
@@ -82,7 +82,7 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     tree = parse_tree(source, language, budget_s)
     in_time = time.monotonic() < deadline - budget_s / 2
     if tree is not None and tree.root_node.has_error and language.preprocessor and in_time:
-        tree = parse_tree(simplified(source, language.preprocessor == "macros"), language, budget_s)
+        tree = parse_tree(preprocessed(source, language.preprocessor), language, budget_s)
     if tree is None:
         return None
     found = matches(tree, language, deadline - time.monotonic())

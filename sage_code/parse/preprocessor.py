@@ -1,4 +1,4 @@
-"""C, C++, Objective-C and C# as the compiler sees them: one branch of a conditional, no decorating macros.
+"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, more for F# and zsh.
 
 tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
 statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
@@ -57,6 +57,26 @@ _DECORATIONS = (
 _OBJC_ENUM = re.compile(
     rb"\b(?:typedef\s+)?(?:NS|CF)_\w*(?:ENUM|OPTIONS)[ \t]*\([^(),;{}]*,\s*(\w+)[ \t]*(\))(?=\s*\{)"
 )
+
+
+# F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
+_FSHARP = re.compile(rb'"""(?s:.*?)"""|@?"(?:\\.|[^"\\])*"|(//[^\n]*|\(\*(?!\))(?s:.*?)\*\))')
+_FSHARP_DIRECTIVE = re.compile(rb"^[ \t]*#(if|else|endif)\b[^\n]*", re.MULTILINE)
+# zsh's conditions, parameter flags, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
+_ZSH = (
+    re.compile(rb"(?<=\$)\{[^{}\n]*\}"),
+    re.compile(rb"(?<=\[\[ )[^\n]*?(?= \]\])"),
+    re.compile(rb"(?<=\(\( )[^\n]*?(?= \)\))"),
+    re.compile(rb"(?<=[\w*/])\([-./@^NDFonmOL0-9]+\)"),
+)
+_WORD = bytes(byte if byte in b"\r\n" else 0x78 for byte in range(256))
+
+
+def preprocessed(source: bytes, how: str) -> bytes:
+    """The same number of bytes and lines in a form that more of parses; `how` is what the language's row says."""
+    if how == "fsharp":
+        return _fsharp(source)
+    return _zsh(source) if how == "zsh" else simplified(source, how == "macros")
 
 
 def simplified(source: bytes, macros: bool) -> bytes:
@@ -122,3 +142,24 @@ def _is_whole(code: bytearray, start: int, end: int) -> bool:
 
 def _blank(text: bytearray, start: int, end: int) -> None:
     text[start:end] = text[start:end].translate(_BLANK)
+
+
+def _fsharp(source: bytes) -> bytes:
+    """Without comments, and with the first branch of every conditional."""
+    out = bytearray(_FSHARP.sub(lambda found: found[0].translate(_BLANK) if found[1] else found[0], source))
+    starts: list[int] = []  # of the open conditionals: where a branch to drop starts, or -1
+    for found in list(_FSHARP_DIRECTIVE.finditer(out)):
+        if found[1] == b"if":
+            starts.append(-1)
+        elif starts and found[1] == b"else":
+            starts[-1] = found.end()
+        elif starts and (start := starts.pop()) >= 0:
+            _blank(out, start, found.start())
+        _blank(out, *found.span())
+    return bytes(out)
+
+
+def _zsh(source: bytes) -> bytes:
+    for pattern in (_ZSH[0], _ZSH[0], *_ZSH):  # parameters nest
+        source = pattern.sub(lambda found: found[0].translate(_WORD), source)
+    return source
