@@ -34,7 +34,7 @@ TARGET = 0.99
 MAX_BYTES = 1_000_000  # larger files are not indexed either
 
 PROJECTS: dict[str, tuple[str, ...]] = {
-    "bash": ("prezto",),
+    "bash": ("prezto", "git"),
     "lua": ("lua-language-server",),
     "elixir": ("elixir",),
     "haskell": ("shellcheck",),

@@ -60,13 +60,13 @@ _OBJC_ENUM = re.compile(
 
 
 # F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
-_FSHARP = re.compile(rb'"""(?s:.*?)"""|@?"(?:\\.|[^"\\])*"|(//[^\n]*|\(\*(?!\))(?s:.*?)\*\))')
+_FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
 _FSHARP_DIRECTIVE = re.compile(rb"^[ \t]*#(if|else|endif)\b[^\n]*", re.MULTILINE)
 # zsh's conditions, parameter flags, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
 _ZSH = (
     re.compile(rb"(?<=\$)\{[^{}\n]*\}"),
-    re.compile(rb"(?<=\[\[ )[^\n]*?(?= \]\])"),
-    re.compile(rb"(?<=\(\( )[^\n]*?(?= \)\))"),
+    re.compile(rb"(?<=\[\[ )[^\n]{0,300}?(?= \]\])"),
+    re.compile(rb"(?<=\(\( )[^\n]{0,300}?(?= \)\))"),
     re.compile(rb"(?<=[\w*/])\([-./@^NDFonmOL0-9]+\)"),
 )
 _WORD = bytes(byte if byte in b"\r\n" else 0x78 for byte in range(256))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from sage_code.languages import by_name
 from sage_code.parse import parse
 from sage_code.parse.preprocessor import preprocessed
@@ -67,3 +69,11 @@ def test_repairs_keep_every_position() -> None:
         assert len(changed) == len(text)
         assert [i for i, byte in enumerate(changed) if byte == 10] == [i for i, byte in enumerate(text) if byte == 10]
     assert b'"// no"' in preprocessed(text, "fsharp")
+
+
+def test_repairs_are_linear() -> None:
+    started = time.monotonic()
+    for piece in (b"[[ ", b"(( ", b"${", b"a(N", b'"', b'"""', b"(*", b"#if\n", b"#else\n", b"\\"):
+        for how in ("fsharp", "zsh"):
+            preprocessed(piece * 100_000, how)
+    assert time.monotonic() - started < 20
