@@ -58,6 +58,7 @@ PROJECTS: dict[str, tuple[str, ...]] = {
     "ruby": ("jekyll", "rubocop"),
     "php": ("composer", "console"),
     "solidity": ("openzeppelin-contracts", "v3-core"),
+    "kotlin": ("okio", "okhttp"),
 }
 
 # ctags' name of the language, and which of its kinds count as what. Kinds that are missing here are not
@@ -100,6 +101,12 @@ CTAGS: dict[str, tuple[str, dict[str, str]]] = {
         | {"constant": "constant"},
     ),
     "php": ("PHP", _TYPES | {"function": "function", "define": "constant", "variable": "constant"}),
+    "kotlin": (
+        "Kotlin",
+        _TYPES
+        | {"object": "class", "typealias": "class", "method": "method"}
+        | {"constant": "constant", "variable": "constant"},
+    ),
 }
 CTAGS |= {
     "bash": ("Sh", {"function": "function", "alias": "constant"}),

@@ -97,6 +97,8 @@ _VARIABLES = {"variable", "constant", "field", "property", "const", "var"}
 _NAMING = {"name", "declarator", "property", "key", "pattern", "alias"}
 _BETWEEN = re.compile(r"pattern|declarator|_list$|variable_name|const_element|enum|left_assignment|_name$")
 _USING = re.compile(r"argument|attribute|parameter|access|call|member_expression|^type")
+# Kotlin's grammar has no fields: the names stand directly under these.
+_UNNAMED_FIELD = re.compile(r"^(function|class|object|variable)_declaration$|^type_alias$|^enum_entry$")
 _MEMBER = re.compile(r"^pair$|property_signature|method_signature|jsx_attribute")
 # A function is several equations or clauses here, and Sage lists it once.
 _CLAUSES = {"elixir", "erlang", "haskell"}
@@ -191,7 +193,7 @@ def _value(tag: Tag, path: Path) -> bool:
     return False
 
 
-def _use(_tag: Tag, path: Path) -> bool:
+def _use(tag: Tag, path: Path) -> bool:
     # Where the parser stumbled, and inside a directive, the tree proves nothing.
     if any(node.is_error or node.type.startswith("preproc_call") for node in path) or any(
         node.has_error for node in path[1:4] if node.parent
@@ -204,6 +206,9 @@ def _use(_tag: Tag, path: Path) -> bool:
         path = path[1:]
     for node, parent in pairwise(path):
         field = _field(parent, node)
+        if field is None and _UNNAMED_FIELD.search(parent.type) and parent.child_by_field_name("name") is None:
+            # A typed parameter of a lambda is one in Kotlin's grammar; ctags calls it a method.
+            return parent.type == "variable_declaration" and tag.kind not in _VARIABLES
         if field == "key" and parent.type == "pair_pattern":  # the `a` of `const { a: b } = c`
             return True
         if (field in _NAMING and not _USING.search(parent.type)) or (field == "left" and "assignment" in parent.type):

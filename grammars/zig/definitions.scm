@@ -42,6 +42,8 @@
 (VarDecl "const" variable_type_function: (IDENTIFIER) @name) @definition.constant
 (VarDecl "var" variable_type_function: (IDENTIFIER) @name) @definition.variable
 
+(ContainerField
+  field_member: (IDENTIFIER) @name (ErrorUnionExpr (SuffixExpr (ContainerDecl)))) @container
 (ContainerDecl) @container
 (Block) @local
 (ContainerField (doc_comment) @attribute)

@@ -58,6 +58,9 @@ _OBJC_ENUM = re.compile(
     rb"\b(?:typedef\s+)?(?:NS|CF)_\w*(?:ENUM|OPTIONS)[ \t]*\([^(),;{}]*,\s*(\w+)[ \t]*(\))(?=\s*\{)"
 )
 
+# FOUNDATION_EXPORT NSString * const Name;
+_OBJC_EXTERN = re.compile(rb"\b(?:FOUNDATION_EXPORT|[A-Z]+_EXTERN)\b(?=[ \t]+\w)")
+
 
 # F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
 _FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
@@ -85,6 +88,9 @@ def simplified(source: bytes, macros: bool) -> bytes:
     code = bytearray(_NOISE.sub(lambda found: found[0].translate(_BLANK), source))
     _resolve_conditionals(out, code)
     if macros:
+        for found in _OBJC_EXTERN.finditer(bytes(code)):
+            for text in (out, code):
+                text[slice(*found.span())] = b"extern".ljust(found.end() - found.start())
         for found in _OBJC_ENUM.finditer(bytes(code)):
             for text in (out, code):
                 _blank(text, found.start(), found.start(1))
