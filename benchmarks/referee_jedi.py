@@ -24,7 +24,7 @@ from typing import Any
 import jedi
 from jedi.inference import references as jedi_references
 
-LIMIT_S = 25
+LIMIT_S = {"functions": 0, "callers": 25, "goto": 8}
 # Jedi stops after 30 files that hold the name; a referee has to look at all of them.
 jedi_references._PARSED_FILE_LIMIT = 2_000
 _SKIPPED = {".git", ".venv", "node_modules", "build", "dist"}
@@ -115,7 +115,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         # It rings again and again: Jedi has places where an exception is swallowed.
-        signal.setitimer(signal.ITIMER_REAL, 0 if request["op"] == "functions" else LIMIT_S, 1)
+        signal.setitimer(signal.ITIMER_REAL, LIMIT_S[request["op"]], 1)
         try:
             result = answer[request["op"]](*request.get("at", ()))
         except Exception:  # whatever Jedi raises: the function is dropped

@@ -96,13 +96,37 @@ function isCalled(file, position) {
     return calls && parent.expression === node
 }
 
+// A class, and every class and interface above it.
+function lineage(declaration, seen = new Set()) {
+    if (seen.has(declaration)) return seen
+    seen.add(declaration)
+    const checker = service.getProgram().getTypeChecker()
+    for (const clause of declaration.heritageClauses ?? [])
+        for (const type of clause.types)
+            for (const above of checker.getTypeAtLocation(type).symbol?.declarations ?? []) lineage(above, seen)
+    return seen
+}
+
+// findReferences follows a whole family of implementations: asked about one driver's `connect`, it also gives
+// `this.connect()` in another driver, which can never reach the first. A call counts when what it names is the
+// function itself or a member of a type above it.
+function reaches(file, position, declaration, owners) {
+    const checker = service.getProgram().getTypeChecker()
+    let symbol = checker.getSymbolAtLocation(ts.getTokenAtPosition(source(file), position))
+    if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol)
+    return (symbol?.declarations ?? []).some((found) => found === declaration || owners.has(found.parent))
+}
+
 function callers(file, line, column) {
     const full = path.join(root, file)
     const position = source(full).getPositionOfLineAndCharacter(line - 1, column)
+    const declaration = ts.getTokenAtPosition(source(full), position).parent
+    const owners = ts.isMethodDeclaration(declaration) ? lineage(declaration.parent) : new Set([declaration.parent])
     const found = []
     for (const symbol of service.findReferences(full, position) ?? [])
         for (const { fileName, textSpan, isDefinition } of symbol.references)
-            if (!isDefinition && isCalled(fileName, textSpan.start)) found.push(place(fileName, textSpan.start))
+            if (!isDefinition && isCalled(fileName, textSpan.start) && reaches(fileName, textSpan.start, declaration, owners))
+                found.push(place(fileName, textSpan.start))
     return found
 }
 

@@ -18,18 +18,27 @@ CONTAINERS = frozenset(
     " i32 u32 i64 u64 usize f64 char double long short byte uint error Boolean Integer Long Double Object Function"
     " Exception TypeError ValueError Error".split()
 )
+# `Foo foo`, where others write `foo: Foo` or `foo Foo`.
+_TYPE_FIRST = frozenset({"java", "csharp", "c", "cpp", "objc", "dart", "groovy", "solidity", "php"})
+_LEADS = r"(?:[*&]+|(?:mut|private|public|protected|readonly|override|val|var|const|let|static)\s+)*"
+_MODIFIERS = re.compile(r"^(?:(?:export|const|let|var|val|static|public|private|protected|readonly|pub)\s+)+")
 _ARROW = re.compile(r"\)\s*(?:->|:)\s*(.+)$")
 _GO_RESULT = re.compile(r"\)\s*\(?\s*(\*?[\w.\[\]]+)")
 
 
 def type_name(annotation: str) -> str:
-    """The type that an annotation names first: `Foo` of `Optional[pkg.Foo]`, `list` of `list[Foo]`; or nothing."""
-    for name in _NAME.findall(annotation):
-        name = name.replace("::", ".").replace("\\", ".")
+    """The type that an annotation names: `Foo` of `Optional[pkg.Foo]`, `[Foo]` of a container of them; or nothing."""
+    names = []
+    for match in _NAME.finditer(annotation):
+        name = match[0].replace("::", ".").replace("\\", ".")
         bare = name.rpartition(".")[2]
         if bare not in _WORDS_THAT_SAY_NOTHING and not bare.isdigit():
-            return str(name)
-    return ""
+            if annotation.startswith("[]", match.end()):
+                return f"[{name}]"
+            names.append(name)
+    if len(names) > 1 and names[0].rpartition(".")[2] in CONTAINERS and names[-1] not in CONTAINERS:
+        return f"[{names[-1]}]"
+    return names[0] if names else ""
 
 
 @lru_cache(4096)
@@ -41,23 +50,20 @@ def return_type(signature: str, name: str, language: str) -> str:
         match = _GO_RESULT.search(signature, max(0, signature.find(f" {name}(")))
         # The first `)` after the name may close a parameter's own parentheses; then there is no name to read.
         return type_name(match[1]) if match else ""
-    if language in ("java", "csharp", "c", "cpp", "dart", "groovy", "solidity"):
+    if language in _TYPE_FIRST:
         before = signature.partition(f"{name}(")[0]
         return type_name(re.sub(r"<.*?>", " ", before).rpartition("@")[2]) if before != signature else ""
     return ""
 
 
 @lru_cache(4096)
-def parameter_type(signature: str, name: str) -> str | None:
-    """The type of the parameter (or field) `name` in a signature: empty when it has none, None when it is not there."""
-    parameters = signature.partition("(")[2] or signature
-    match = re.search(rf"(?<![\w$.]){re.escape(name)}(?![\w$(])", parameters)
-    if match is None:
-        return None
-    after = parameters[match.end() :]
-    if annotated := re.match(r"\s*[?!]?\s*:\s*([^=,]{1,80})", after):
-        return type_name(annotated[1])
-    if go := re.match(r"\s+(\*?[\w.]+)\s*(?:,|\)|$)", after):
-        return type_name(go[1])
-    before = re.split(r"[,(]", parameters[: match.start()])[-1]
-    return type_name(re.sub(r"<.*?>|\[.*?\]", " ", before))
+def parameter_type(signature: str, name: str, language: str) -> str | None:
+    """The type of the parameter (or variable) `name` in a signature: empty when it has none, None: no such parameter."""
+    place = signature.find("(")
+    parameters = signature[place:] if place >= 0 else f"({_MODIFIERS.sub('', signature)}"
+    name = re.escape(name)
+    if language in _TYPE_FIRST:
+        match = re.search(rf"([\w.:\\<>\[\], *&?]+?)[\s*&?.]+{name}\s*(?=[,)=;:\[]|$)", parameters)
+        return type_name(re.sub(r"<.*?>|\[.*?\]", " ", match[1]).rpartition(",")[2]) if match else None
+    match = re.search(rf"[(,]\s*{_LEADS}{name}\s*[?!]?(?=\s|[:,)=]|$)(?:\s*:\s*([^=,]{{1,80}})|\s+(\*?[\w.]+))?", parameters)
+    return type_name(match[1] or match[2] or "") if match else None

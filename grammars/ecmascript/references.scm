@@ -18,3 +18,7 @@
 (variable_declarator value: (call_expression function: (identifier) @_require (#eq? @_require "require"))) @import
 (variable_declarator value: [(new_expression) (call_expression) (await_expression)]) @bind
 (assignment_expression left: (member_expression) right: (new_expression)) @bind
+(variable_declarator value: [(member_expression) (identifier)]) @bind
+(assignment_expression left: (member_expression) right: [(identifier) (member_expression) (call_expression)]) @bind
+(for_in_statement right: [(identifier) (member_expression)]) @bind
+(call_expression function: (member_expression) arguments: (arguments . (arrow_function))) @bind

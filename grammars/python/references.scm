@@ -19,6 +19,8 @@
 (import_from_statement) @import
 (assignment right: (call)) @bind
 (assignment right: (await (call))) @bind
+(assignment right: [(identifier) (attribute)]) @bind
+(for_statement left: (identifier) right: [(identifier) (attribute)]) @bind
 (assignment type: (type)) @bind
 (typed_parameter) @bind
 (typed_default_parameter) @bind

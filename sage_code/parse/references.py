@@ -14,6 +14,7 @@ from functools import cache
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
+from sage_code.annotations import type_name
 from sage_code.languages import Language
 from sage_code.parse.grammar import grammar
 from sage_code.parse.imports import imported
@@ -21,70 +22,30 @@ from sage_code.paths import assets_dir
 from sage_code.values import Reference, Symbol
 
 # Read backwards: the dot, then the dotted name before it.
-_RECEIVER = re.compile(rb"\s*(?:\.[?!]?|>-|::)\s*([\w$@]+(?:(?:\.[?!]?|>-|::)[\w$@]+)*)?(\)\()?")
-_LOOK_BACK = 120
+_JOINT = rb"\s*(?:\.[?!]?|>-|::)"
+_DOTTED = rb"\s*([\w$@]+(?:(?:\.[?!]?|>-|::)[\w$@]+)*)"
+_RECEIVER = re.compile(_JOINT + rb"(?:%s)?" % _DOTTED)
+_CALLED = re.compile(rb"(?:>[^<>()]{0,60}<)?" + _DOTTED)
+_LOOK_BACK = 300
 _JOINTS = frozenset(b".>:")
 _SEPARATOR = re.compile(r"\?\.|!\.|->|::")
-# The receiver of a call on a call or an index: `open(x).read()`. Who it is, only types would tell.
-EXPRESSION = "?"
-_SUPER = re.compile(rb"\bsuper\s*\(([^()]*)\)\s*\.\s*$")
+_MAX_CHAIN = 4
+# The receiver of a call on an index or an operation: who it is, only types would tell; and that of a literal.
+EXPRESSION, LITERAL = "?", '?"'
+_MODIFIERS = r"(?:(?:public|private|protected|readonly|static|override|declare|const|let|var)\s+)*"
 _BIND = re.compile(
-    r"(?:(?:public|private|protected|readonly|static|override|declare|const|let|var)\s+)*([\w.$]+)[?!]?\s*"
-    r"(?::\s*([^=(){}]{1,80}))?\s*(?:=\s*(?:await\s+|new\s+|&)*([\w.$]+)\s*(?:<[^()]{0,60}>)?\()?"
+    rf"({_MODIFIERS})([\w.$]+)[?!]?\s*"
+    r"(?::\s*([^=(){}]{1,80}))?\s*(?:=\s*(?:await\s+|new\s+|&)*([\w.$]+(?:\([^()]*\)\.[\w$]+)*)\s*(?:<[^()]{0,60}>)?(\()?)?"
 )
 _WITH = re.compile(r"([\w.]+)\s*\(.*\)\s+as\s+([\w.]+)$", re.DOTALL)
-_NAME = re.compile(r"[\w.$]+")
-_WRAPPERS = frozenset(
-    {
-        "Optional",
-        "Union",
-        "Annotated",
-        "Final",
-        "ClassVar",
-        "Type",
-        "type",
-        "None",
-        "null",
-        "undefined",
-        "readonly",
-        "typing.Optional",
-        "t.Optional",
-        "Awaitable",
-        "Promise",
-    }
-)
-_CONTAINERS = frozenset(
-    {
-        "list",
-        "List",
-        "dict",
-        "Dict",
-        "set",
-        "Set",
-        "tuple",
-        "Tuple",
-        "Sequence",
-        "Iterable",
-        "Iterator",
-        "Callable",
-        "Array",
-        "Map",
-        "Record",
-        "int",
-        "str",
-        "bool",
-        "float",
-        "bytes",
-        "any",
-        "Any",
-        "string",
-        "number",
-        "boolean",
-        "void",
-        "unknown",
-        "object",
-    }
-)
+_EACH = re.compile(r"for\s*(?:await\s*)?\(?\s*(?:(?:const|let|var)\s+)?([\w$]+)\s+(?:in|of)\s+([\w.$]+)\s*[:)]")
+_CALLBACK = re.compile(r"([\w.$]+)\s*\.\s*\w+\(\s*(?:async\s*)?\(?\s*([\w$]+)\s*[,):=]")
+_ARGUMENTS = re.compile(r"\([^()]*\)")
+_PARENTHESIS = re.compile(rb"[()]")
+_CONSTANTS = frozenset({"None", "True", "False", "null", "undefined", "true", "false", "self", "this", "lambda", "not"})
+_PROPERTY = re.compile(r"(?:public|private|protected|readonly)\b")
+# What a binding says stands at its beginning; the rest of a long call is not worth decoding.
+_BIND_BYTES = 240
 # Names and types a file may hold before it is data in the shape of code; the rest is dropped.
 _MAX_REFERENCES = 50_000
 SCOPE_KINDS = frozenset(
@@ -101,62 +62,100 @@ def references(
         return ()
     cursor = QueryCursor(query, timeout_micros=max(1, int(limit_s * 1e6)))
     captures = cursor.captures(tree.root_node)
-    found: dict[int, Reference] = {}
-    for node in captures.get("import", ()):
-        for reference in imported(language.name, _text(source, node), node.start_point[0] + 1):
-            found[-node.end_byte * 64 - len(found)] = reference  # any place that no name can have
-    known = {reference.alias or reference.name for reference in found.values()} | {symbol.name for symbol in symbols}
-    for kind in ("bind", "inherit", "call", "type", "use"):
+    imports = [
+        reference
+        for node in captures.get("import", ())
+        for reference in imported(language.name, _text(source, node), node.start_point[0] + 1)
+    ]
+    known = {reference.alias or reference.name for reference in imports} | {symbol.name for symbol in symbols}
+    found = [(r.line, r.kind, r.name, r.receiver, r.alias) for r in imports]
+    for node in captures.get("bind", ()):
+        start = node.start_byte
+        text = source[start : min(node.end_byte, start + _BIND_BYTES)].decode("utf-8", "replace")
+        if binding := bound(text):
+            found.append((node.start_point[0] + 1, "bind", *binding, ""))
+    # Where the head of a definition looks like a call (Elixir, Julia), the query says so.
+    seen = {node.start_byte for node in captures.get("head", ())}
+    for kind in ("inherit", "call", "type", "use"):
         for node in captures.get(kind, ()):
             start = node.start_byte
-            if start in found or len(found) >= _MAX_REFERENCES:
+            if start in seen or len(found) >= _MAX_REFERENCES:
                 continue
-            name = _text(source, node)
+            name = source[start : node.end_byte].decode("utf-8", "replace")
             if kind == "use" and name not in known:
                 continue  # a variable; what is defined or imported is what anybody asks for
-            line = node.start_point[0] + 1
-            if kind != "bind":
-                found[start] = Reference(kind, name, receiver(source, start), line)
-            elif binding := bound(name):
-                found[-start - 1] = Reference(kind, binding[0], binding[1], line)
-    return _with_scopes(sorted(found.values(), key=lambda reference: reference.line), symbols)
+            seen.add(start)
+            found.append((node.start_point[0] + 1, kind, name, receiver(source, start), ""))
+    found.sort()
+    return _with_scopes(found, symbols)
 
 
 def bound(text: str) -> tuple[str, str] | None:
-    """The variable and the type of a declaration or an assignment: `x: Foo`, `self.y = pkg.Bar(...)`, `new Foo()`."""
+    """The variable and the type of a declaration or an assignment: `x: Foo`, `self.y = pkg.Bar(...)`, `new Foo()`.
+
+    A type is a name, `[Foo]` for a container, `=y` for another name of y and `*ys` for an element of ys."""
+    if match := _EACH.match(text):
+        return match[1], f"*{match[2]}"
+    if match := _CALLBACK.match(text):
+        return match[2], f"*{match[1]}"
     if match := _WITH.match(text):
         return match[2], match[1]
     match = _BIND.match(text)
     if match is None:
         return None
-    variable, annotation, called = match.groups()
-    if annotation:
-        names = [name for name in _NAME.findall(annotation) if name not in _WRAPPERS]
-        if not names or names[0] in _CONTAINERS:
-            return None
-        return variable, names[0]
-    return (variable, called) if called else None
+    modifiers, variable, annotation, value, is_call = match.groups()
+    if _PROPERTY.search(modifiers) and annotation and not is_call:
+        variable = f"this.{variable}"  # of a field or of a constructor's parameter
+    if annotation and (name := type_name(annotation)):
+        return variable, name
+    if not value or value[0].isdigit() or value in _CONSTANTS:
+        return None
+    return variable, _ARGUMENTS.sub("()", value) if is_call else f"={value}"
 
 
 def receiver(source: bytes, start: int) -> str:
-    """What stands before the name at `start`: `self`, `os.path`, `super`, `?` for an expression, or nothing."""
+    """What stands before the name at `start`: `self`, `os.path`, `super`, `Foo()`, `?` for an expression, or nothing."""
     if start == 0 or source[start - 1] not in _JOINTS:
         return ""
-    before = source[max(0, start - _LOOK_BACK) : start]
-    match = _RECEIVER.match(before[::-1])
+    return _before(source, start, _MAX_CHAIN)
+
+
+def _before(source: bytes, start: int, chain: int) -> str:
+    before = source[max(0, start - _LOOK_BACK) : start][::-1]
+    match = _RECEIVER.match(before)
     if match is None:
         return ""
-    if match[1] is None:
-        return "super" if _SUPER.search(before) else EXPRESSION
-    text = match[1][::-1].decode("utf-8", "replace")
-    # A name that is itself reached through an expression (`f(x).items`) says nothing about its owner.
-    rest = before[::-1][match.end(1) : match.end(1) + 2]
-    if rest[:1] == b"." or rest == b">-":
-        return EXPRESSION
-    return _SEPARATOR.sub(".", text)
+    suffix = ""
+    if match[1] is None:  # something is called, indexed or written out
+        rest = before[match.end() :].lstrip()
+        opened = _matching(rest) if rest[:1] == b")" else 0
+        if not opened or chain <= 0:
+            return LITERAL if rest[:1] in (b'"', b"'", b"`") else EXPRESSION
+        before, suffix = rest[opened:], "()"
+        match = _CALLED.match(before)
+        if match is None:
+            return EXPRESSION
+    name = _SEPARATOR.sub(".", match[1][::-1].decode("utf-8", "replace")) + suffix
+    if name == "super()":
+        return "super"
+    # A name that is itself reached through an expression: `f(x).items`.
+    if _RECEIVER.match(before, match.end(1)):
+        head = _before(before[match.end(1) :][::-1], len(before) - match.end(1), chain - 1)
+        return EXPRESSION if head.startswith(EXPRESSION) or not head else f"{head}.{name}"
+    return name
 
 
-def _with_scopes(found: list[Reference], symbols: Sequence[Symbol]) -> tuple[Reference, ...]:
+def _matching(backwards: bytes) -> int:
+    """Where the parenthesis that closes first (it is read backwards) was opened; 0: not in sight."""
+    depth = 0
+    for match in _PARENTHESIS.finditer(backwards):
+        depth += 1 if match[0] == b")" else -1
+        if depth == 0:
+            return match.end()
+    return 0
+
+
+def _with_scopes(found: list[tuple[int, str, str, str, str]], symbols: Sequence[Symbol]) -> tuple[Reference, ...]:
     """The references, each with the qualified name of the innermost definition around it."""
     scopes = sorted(
         (symbol for symbol in symbols if symbol.kind in SCOPE_KINDS and symbol.end_line > symbol.start_line),
@@ -171,16 +170,14 @@ def _with_scopes(found: list[Reference], symbols: Sequence[Symbol]) -> tuple[Ref
     stack: list[Symbol] = []
     result = []
     cursor = 0
-    for reference in found:
-        while cursor < len(scopes) and scopes[cursor].line <= reference.line:
+    for line, kind, name, before, alias in found:
+        while cursor < len(scopes) and scopes[cursor].line <= line:
             stack.append(scopes[cursor])
             cursor += 1
-        while stack and stack[-1].end_line < reference.line:
+        while stack and stack[-1].end_line < line:
             stack.pop()
-        scope = single.get(reference.line) or (stack[-1].qualname if stack else "")
-        result.append(
-            Reference(reference.kind, reference.name, reference.receiver, reference.line, reference.alias, scope)
-        )
+        scope = single.get(line) or (stack[-1].qualname if stack else "")
+        result.append(Reference(kind, name, before, line, alias, scope))
     return tuple(result)
 
 

@@ -7,14 +7,15 @@ something outside of the project. Then the name is looked up in that. No file bu
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sage_code.annotations import CONTAINERS, parameter_type, return_type
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
-from sage_code.xref.guess import family, guess
+from sage_code.xref.guess import family, guess, is_test
 from sage_code.xref.modules import ECMASCRIPT, ModulePaths
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, FileView, owner, scopes
 
@@ -23,7 +24,7 @@ DEFAULT_CONFIDENCE = 0.4
 # What the rules are worth: the share of their answers that the referees of `benchmarks/references.py` confirm, roughly.
 IN_SCOPE, IMPORTED, MEMBER, INHERITED, SAME_PACKAGE = 1.0, 0.95, 0.95, 0.9, 0.85
 # A base type is called, a subtype's method may run: what interfaces are for, and rarer where types are not declared.
-OVERRIDE_DECLARED, OVERRIDE = 0.6, 0.35
+OVERRIDE_DECLARED, OVERRIDE = 0.75, 0.35
 # `self.f()` in a class that has no `f`, but a subclass has.
 IN_SUBCLASS = 0.5
 # The name is exported by the package, although no statement says from where.
@@ -32,6 +33,9 @@ IN_PACKAGE = 0.6
 NOT_A_MEMBER = 0.3
 # A bare name that is neither defined nor imported, in a language where it would have to be.
 NOT_IMPORTED = 0.1
+# An object of unknown type whose variable has the name of a class, or ends with it.
+NAMED_AFTER, NAMED_AFTER_END = 0.7, 0.55
+_LEAST_CLASS_NAME = 4
 # Steps from a name to its meaning (bindings of bindings, re-exports of re-exports), and bases or subclasses visited.
 _MAX_STEPS = 8
 _MAX_CLASSES = 60
@@ -39,6 +43,9 @@ _MAX_BINDINGS = 4
 
 _SELF = frozenset({"self", "this", "cls", "Self", "$this", "static", "@"})
 _SUPER = frozenset({"super", "base", "parent"})
+_GLOBALS = frozenset(
+    {"console", "process", "Math", "JSON", "Object", "Promise", "document", "window", "Date", "Buffer", "expect"}
+)
 _STRICT = ECMASCRIPT | {"python"}
 _MEMBERS_IN_SCOPE = frozenset(
     {"java", "kotlin", "scala", "csharp", "cpp", "swift", "ruby", "groovy", "dart", "solidity", "php"}
@@ -78,6 +85,7 @@ class _Meaning:
     confidence: float
     why: str
     is_value: bool = False  # `entity` is the type of what was named
+    is_inside: bool = False  # ... or of what the named container holds
 
 
 _OUTSIDE = _Meaning(_Outside(), 1.0, "outside")
@@ -91,6 +99,8 @@ class Resolver:
         self._views: dict[str, FileView] = {}
         self._bases_of: dict[tuple[str, str], list[_Meaning]] = {}
         self._subclasses_of: dict[tuple[str, str], list[Definition]] = {}
+        self._evaluated: dict[tuple[str, str, str, bool], list[_Meaning]] = {}
+        self._brought: dict[tuple[str, Reference], list[_Meaning]] = {}
         self._imported_files: dict[str, set[str]] = {}
 
     def targets(self, file: str, reference: Reference) -> list[Target]:
@@ -220,7 +230,9 @@ class Resolver:
             self._bases_of[key] = [
                 meaning
                 for reference in view.bases.get(cls.symbol.qualname, ())
-                for meaning in self._evaluate(view, owner(cls.symbol.qualname), _dotted(reference), _MAX_STEPS)
+                for meaning in self._evaluate(
+                    view, owner(cls.symbol.qualname), _dotted(reference), _MAX_STEPS, is_type=True
+                )
             ]
         return self._bases_of[key]
 
@@ -239,10 +251,22 @@ class Resolver:
 
     # --- what an expression means --------------------------------------------------------------------------
 
-    def _evaluate(self, view: FileView, scope: str, dotted: str, steps: int) -> list[_Meaning]:
+    def _evaluate(
+        self, view: FileView, scope: str, dotted: str, steps: int, *, is_type: bool = False
+    ) -> list[_Meaning]:
         """What a dotted expression may mean in a scope; nothing when that cannot be said."""
+        key = (view.file, scope, dotted, is_type)
+        if key not in self._evaluated:
+            self._evaluated[key] = []  # an expression that depends on itself ends here
+            self._evaluated[key] = self._evaluate_anew(view, scope, dotted, steps, is_type=is_type)
+        return self._evaluated[key]
+
+    def _evaluate_anew(self, view: FileView, scope: str, dotted: str, steps: int, *, is_type: bool) -> list[_Meaning]:
         if steps <= 0 or not dotted or dotted.startswith("?"):
             return [_OUTSIDE] if dotted == '?"' else []
+        if dotted.startswith("["):
+            inner = self._evaluate(view, scope, dotted[1:-1], steps - 1, is_type=True)
+            return [replace(meaning, is_inside=True) for meaning in inner]
         first, *rest = dotted.split(".")
         first = first.removesuffix("()")
         if first in _SELF or first in _SUPER:
@@ -255,10 +279,13 @@ class Resolver:
             if whole:  # `import a.b` and then `a.b.c`
                 first, rest = ".".join([first, *rest[:whole]]), rest[whole:]
             looked_up = self._lookup(view, scope, first, steps)
-            if looked_up is None:
-                strange = view.language in _STRICT or first in CONTAINERS
-                looked_up = [_OUTSIDE] if strange else self._by_type_name(view, first)
-            meanings = looked_up
+            if looked_up is None and (first in CONTAINERS or first in _GLOBALS):
+                looked_up = [_OUTSIDE]
+            elif looked_up is None and is_type and not rest:
+                looked_up = [_OUTSIDE] if view.language in _STRICT else self._by_type_name(view, first)
+            elif not looked_up and not is_type:
+                looked_up = self._named_after(view, first)
+            meanings = looked_up or []
         for name in rest:
             meanings = [found for meaning in meanings for found in self._attribute(meaning, name.removesuffix("()"), steps - 1)]
         return meanings
@@ -299,9 +326,9 @@ class Resolver:
             return self._bound(view, bound, steps)
         function = view.symbol(scope) if scope else None
         if function is not None and function.kind in FUNCTION_LIKE:
-            kind = parameter_type(function.signature, name)
+            kind = parameter_type(function.signature, name, view.language)
             if kind is not None:
-                return _values(self._evaluate(view, owner(scope), kind, steps - 1)) if kind else []
+                return _values(self._evaluate(view, owner(scope), kind, steps - 1, is_type=True)) if kind else []
         return None
 
     def _from_elsewhere(self, view: FileView, name: str, steps: int) -> list[_Meaning] | None:
@@ -330,14 +357,31 @@ class Resolver:
         found = []
         for binding in bindings[-_MAX_BINDINGS:]:
             if binding.receiver.startswith("="):  # another name for the same thing
-                found += self._evaluate(view, binding.scope, binding.receiver[1:], steps - 1)
-                continue
-            for meaning in self._evaluate(view, binding.scope, binding.receiver, steps - 1):
-                found += _values(self._types(meaning, steps - 1))
+                if binding.receiver[1:] != binding.name:
+                    found += self._evaluate(view, binding.scope, binding.receiver[1:], steps - 1)
+            elif binding.receiver.startswith("*"):  # one of what a container holds
+                for meaning in self._evaluate(view, binding.scope, binding.receiver[1:], steps - 1):
+                    found += [replace(kind, is_inside=False) for kind in self._held(meaning, steps - 1)]
+            else:
+                for meaning in self._evaluate(view, binding.scope, binding.receiver, steps - 1, is_type=True):
+                    found += _values(self._all_types(meaning, steps - 1))
         return found
 
-    def _types(self, meaning: _Meaning, steps: int) -> list[_Meaning]:
-        """The classes, modules or outside things whose members `meaning` has."""
+    def _held(self, meaning: _Meaning, steps: int) -> list[_Meaning]:
+        """What a container holds, if that is known."""
+        if meaning.is_inside:
+            return [meaning]
+        entity = meaning.entity
+        if isinstance(entity, Definition) and entity.symbol.kind not in CLASS_LIKE:
+            return [kind for kind in self._types(meaning, steps, keep=True) if kind.is_inside]
+        return []
+
+    def _types(self, meaning: _Meaning, steps: int, *, keep: bool = False) -> list[_Meaning]:
+        """The classes, modules or outside things whose members `meaning` has; containers are outside, unless kept."""
+        found = self._all_types(meaning, steps)
+        return found if keep else [_OUTSIDE if kind.is_inside else kind for kind in found]
+
+    def _all_types(self, meaning: _Meaning, steps: int) -> list[_Meaning]:
         entity = meaning.entity
         if not isinstance(entity, Definition):
             return [meaning]
@@ -352,13 +396,13 @@ class Resolver:
             if written in ("Self", "this"):
                 around = view.class_around(symbol.qualname)
                 return [_Meaning(around, meaning.confidence, "returns", True)] if around else []
-            return _values(self._evaluate(view, owner(symbol.qualname), written, steps - 1))
+            return _values(self._evaluate(view, owner(symbol.qualname), written, steps - 1, is_type=True))
         scope = owner(symbol.qualname)
         bound = [reference for reference in view.bindings.get(symbol.name, ()) if reference.scope == scope]
         if bound:
-            return [kind for found in self._bound(view, bound, steps - 1) for kind in self._types(found, steps - 1)]
-        written = parameter_type(symbol.signature, symbol.name) or ""
-        return _values(self._evaluate(view, scope, written, steps - 1))
+            return [kind for found in self._bound(view, bound, steps - 1) for kind in self._all_types(found, steps - 1)]
+        written = parameter_type(symbol.signature, symbol.name, entity.language) or ""
+        return _values(self._evaluate(view, scope, written, steps - 1, is_type=True))
 
     def _attribute(self, meaning: _Meaning, name: str, steps: int) -> list[_Meaning]:
         """What `meaning.name` may mean."""
@@ -403,6 +447,13 @@ class Resolver:
 
     def _imported(self, view: FileView, reference: Reference, steps: int) -> list[_Meaning]:
         """What an import statement brings."""
+        key = (view.file, reference)
+        if key not in self._brought:
+            self._brought[key] = []  # two modules that import from each other end here
+            self._brought[key] = self._import(view, reference, steps)
+        return self._brought[key]
+
+    def _import(self, view: FileView, reference: Reference, steps: int) -> list[_Meaning]:
         if steps <= 0:
             return []
         language, module, name = view.language, reference.receiver, reference.name
@@ -487,6 +538,22 @@ class Resolver:
         ]
         return [_Meaning(found[0], SAME_PACKAGE, "only one")] if len(found) == 1 else []
 
+    def _named_after(self, view: FileView, variable: str) -> list[_Meaning]:
+        """The class that a variable of unknown type is named after: `queryRunner`, `query_runner`, `_parser`."""
+        words = [word for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", variable) if word]
+        for start in range(len(words)):
+            name = "".join(word[:1].upper() + word[1:] for word in words[start:])
+            found = [
+                definition
+                for definition in self.graph.definitions(name)
+                if definition.symbol.kind in CLASS_LIKE and definition.language == view.language
+            ]
+            named = [definition for definition in found if not is_test(definition.file)] or found
+            if len(named) == 1 and len(name) >= _LEAST_CLASS_NAME:
+                worth = NAMED_AFTER if start == 0 else NAMED_AFTER_END
+                return [_Meaning(named[0], worth, "named after", True)]
+        return []
+
     def _guessed(self, view: FileView, reference: Reference, factor: float) -> list[Target]:
         candidates = self.graph.definitions(reference.name)
         if not candidates:
@@ -541,7 +608,7 @@ def _as_targets(meanings: Iterable[_Meaning], worth: float = 1.0) -> list[Target
 
 def _values(meanings: Iterable[_Meaning]) -> list[_Meaning]:
     """The same, as the types of a value."""
-    return [_Meaning(meaning.entity, meaning.confidence, meaning.why, True) for meaning in meanings]
+    return [replace(meaning, is_value=True) for meaning in meanings]
 
 
 def _same(entity: _Entity, definition: Definition) -> bool:
