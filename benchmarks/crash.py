@@ -35,9 +35,10 @@ from sage_code.paths import compiled_dir, generations_dir
 from sage_code.settings import load_settings
 from sage_code.store.lance import Store, store_uri, table_name
 
-# When to kill: at any time, while rows are written and compiled, or in the narrow gap between the new compiled files
-# and the manifest that speaks of them. A process spends most of its life importing, so chance alone rarely gets there.
-_MOMENTS = ("any", "any", "work", "work", "work", "work", "publish")
+# When to kill: at any time, once it has begun to write, once the first rows are on the disk, or in the narrow gap
+# between the new compiled files and the manifest that speaks of them. A process spends most of its life importing and
+# parsing, so chance alone rarely gets there.
+_MOMENTS = ("any", "work", "store", "work", "store", "publish")
 _PHASES = ("before any row", "some rows stored", "all rows stored", "published", "manifest written", "had finished")
 _POLL_S = 0.0005
 _DEATH_S = 5.0
@@ -87,6 +88,8 @@ class Proof:
         self._answers(old, new)
         missing = self._missing(new)
         phase = _PHASES[-1] if finished else self._phase(new)
+        if moment == "work":  # the machine is now slower, now faster: aim for the middle
+            self._pace[cold].work_s *= {_PHASES[0]: 1.3, _PHASES[-1]: 0.7}.get(phase, 1)
         lost = sum(map(len, missing.values()))
         stats = sage("index", self._root)
         distinct = {digest for hashes in missing.values() for digest in hashes}
@@ -114,6 +117,7 @@ class Proof:
         pace = self._pace[cold]
         link = compiled_dir(str(self._root))
         before = os.readlink(link) if os.path.islink(link) else ""
+        stored = self._data_files()
         started = time.monotonic()
         process = subprocess.Popen(
             command("index", self._root), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
@@ -134,6 +138,9 @@ class Proof:
             writing = time.monotonic()
             if moment == "work":
                 wait(self._rng.uniform(0, pace.work_s))
+            elif moment == "store":
+                wait_until(lambda: self._data_files() > stored)
+                wait(self._rng.uniform(0, pace.work_s / 2))
             elif moment == "publish":
                 wait_until(lambda: os.path.islink(link) and os.readlink(link) != before)
                 wait(self._rng.uniform(0, 0.004))
@@ -150,6 +157,9 @@ class Proof:
     def _is_writing(self) -> bool:
         folder = generations_dir(str(self._root))
         return os.path.isdir(folder) and any(name.endswith(".tmp") for name in os.listdir(folder))
+
+    def _data_files(self) -> int:
+        return sum(1 for _ in Path(store_uri("")).glob("*.lance/data/*"))
 
     # -- after ------------------------------------------------------------------------------------------------------
 
