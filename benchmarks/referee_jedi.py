@@ -30,6 +30,7 @@ jedi_references._PARSED_FILE_LIMIT = 2_000
 _SKIPPED = {".git", ".venv", "node_modules", "build", "dist"}
 _CALLED = re.compile(r"\s*\(")
 _DECORATES = re.compile(r"\s*@[\w.\s]*$")
+_ENDS = re.compile(r"\s*(?:#.*)?$")
 
 _ROOT = Path(sys.argv[1]).resolve()
 _ENVIRONMENT = jedi.InterpreterEnvironment()
@@ -58,7 +59,7 @@ def _callers(file: str, line: int, column: int) -> list[list[Any]]:
         text = _lines(path)[name.line - 1]
         before, after = text[: name.column], text[name.column + len(name.name) :]
         defines = before.rstrip().endswith(("def", "class"))
-        if not defines and (_CALLED.match(after) or _DECORATES.match(before)):
+        if not defines and (_CALLED.match(after) or (_DECORATES.match(before) and _ENDS.match(after))):
             sites.append([str(path.relative_to(_ROOT)), name.line, _scope(path, name.line)])
     return sites
 
@@ -68,8 +69,8 @@ def _goto(file: str, line: int, name: str) -> list[list[Any]]:
     text = _lines(_ROOT / file)[line - 1]
     found = []
     for match in re.finditer(rf"\b{re.escape(name)}\b", text):
-        for target in script.goto(line, match.start(), follow_imports=True):
-            found.append([str(target.module_path or ""), target.line or 0])
+        targets = script.goto(line, match.start(), follow_imports=True)
+        found.extend([str(target.module_path or ""), target.line or 0] for target in targets)
     return found
 
 

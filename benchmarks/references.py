@@ -56,6 +56,7 @@ class Referee:
         self._unsaved = 0
 
     def ask(self, op: str, *at: object) -> Any:
+        """The answer to one question, from the cache if it is there."""
         request = json.dumps({"op": op, "at": at} if at else {"op": op})
         if not self._command:
             return self.answers.get(request)
@@ -64,7 +65,8 @@ class Referee:
                 self._process = subprocess.Popen(
                     self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
                 )
-            assert self._process.stdin and self._process.stdout
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
             self._process.stdin.write(request + "\n")
             self._process.stdin.flush()
             self.answers[request] = json.loads(self._process.stdout.readline() or "null")
@@ -74,12 +76,14 @@ class Referee:
         return self.answers[request]
 
     def save(self) -> None:
+        """Write the cache, whole or not at all."""
         self.cache.parent.mkdir(parents=True, exist_ok=True)
         scratch = self.cache.with_suffix(".new")
         scratch.write_text(json.dumps(self.answers))
         scratch.replace(self.cache)
 
     def close(self) -> None:
+        """Save, and end the process."""
         self.save()
         if self._process is not None:
             self._process.terminate()
@@ -137,7 +141,9 @@ def outcomes(graph: MemoryGraph, referee: Referee) -> Iterator[Outcome]:
         known = {(caller.file, caller.scope): caller for caller in found if caller.why != "constructs"}
         ours = {place: (c.line, c.why) for place, c in known.items() if c.confidence >= DEFAULT_CONFIDENCE}
         misses = {
-            place: f"{known[place].why} {known[place].confidence:.2f}" if place in known else f"not seen, line {real[place]}"
+            place: f"{known[place].why} {known[place].confidence:.2f}"
+            if place in known
+            else f"not seen, line {real[place]}"
             for place in real.keys() - ours.keys()
         }
         yield Outcome(f"{file}:{qualname}", frozenset(real), ours, misses)
@@ -156,7 +162,9 @@ def report(name: str, results: list[Outcome], referee: Referee, differences: int
     hits = sum(len(result.real & result.ours.keys()) for result in results)
     given = sum(len(result.ours) for result in results)
     wrong = [
-        (result.function, place, *result.ours[place]) for result in results for place in result.ours.keys() - result.real
+        (result.function, place, *result.ours[place])
+        for result in results
+        for place in result.ours.keys() - result.real
     ]
     unsaid = [
         (function, place, line, why)

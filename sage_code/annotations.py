@@ -6,18 +6,20 @@ import re
 from functools import lru_cache
 
 _NAME = re.compile(r"[\w$]+(?:(?:\.|::|\\)[\w$]+)*")
-_WORDS_THAT_SAY_NOTHING = frozenset(
-    "Optional Union Annotated Final ClassVar Type type None null undefined readonly Awaitable Promise Self const final"
-    " mut dyn impl ref in out var let static public private protected async typing t Observable Partial Readonly"
-    " Required Box Rc Arc Option Result unsafe virtual inline struct func fn def function abstract override".split()
-)
+_NOTHING = """
+    Optional Union Annotated Final ClassVar Type type None null undefined readonly Awaitable Promise Self const final
+    mut dyn impl ref in out var let static public private protected async typing t Observable Partial Readonly
+    Required Box Rc Arc Option Result unsafe virtual inline struct func fn def function abstract override
+"""
+_WORDS_THAT_SAY_NOTHING = frozenset(_NOTHING.split())
 # A value of one of these has no member that a project defines.
-CONTAINERS = frozenset(
-    "list List dict Dict set Set tuple Tuple Sequence Iterable Iterator Generator Callable Mapping Array Map Record int"
-    " str bool float bytes any Any string number boolean void unknown object never frozenset deque Vec String HashMap"
-    " i32 u32 i64 u64 usize f64 char double long short byte uint error Boolean Integer Long Double Object Function"
-    " Exception TypeError ValueError Error".split()
-)
+_CONTAINERS = """
+    list List dict Dict set Set tuple Tuple Sequence Iterable Iterator Generator Callable Mapping Array Map Record int
+    str bool float bytes any Any string number boolean void unknown object never frozenset deque Vec String HashMap
+    i32 u32 i64 u64 usize f64 char double long short byte uint error Boolean Integer Long Double Object Function
+    Exception TypeError ValueError Error
+"""
+CONTAINERS = frozenset(_CONTAINERS.split())
 # `Foo foo`, where others write `foo: Foo` or `foo Foo`.
 _TYPE_FIRST = frozenset({"java", "csharp", "c", "cpp", "objc", "dart", "groovy", "solidity", "php"})
 _LEADS = r"(?:[*&]+|(?:mut|private|public|protected|readonly|override|val|var|const|let|static)\s+)*"
@@ -58,12 +60,14 @@ def return_type(signature: str, name: str, language: str) -> str:
 
 @lru_cache(4096)
 def parameter_type(signature: str, name: str, language: str) -> str | None:
-    """The type of the parameter (or variable) `name` in a signature: empty when it has none, None: no such parameter."""
+    """The type of the parameter (or variable) `name` in a signature; empty: it has none, None: there is no such one."""
     place = signature.find("(")
     parameters = signature[place:] if place >= 0 else f"({_MODIFIERS.sub('', signature)}"
     name = re.escape(name)
     if language in _TYPE_FIRST:
         match = re.search(rf"([\w.:\\<>\[\], *&?]+?)[\s*&?.]+{name}\s*(?=[,)=;:\[]|$)", parameters)
         return type_name(re.sub(r"<.*?>|\[.*?\]", " ", match[1]).rpartition(",")[2]) if match else None
-    match = re.search(rf"[(,]\s*{_LEADS}{name}\s*[?!]?(?=\s|[:,)=]|$)(?:\s*:\s*([^=,]{{1,80}})|\s+(\*?[\w.]+))?", parameters)
+    match = re.search(
+        rf"[(,]\s*{_LEADS}{name}\s*[?!]?(?=\s|[:,)=]|$)(?:\s*:\s*([^=,]{{1,80}})|\s+(\*?[\w.]+))?", parameters
+    )
     return type_name(match[1] or match[2] or "") if match else None

@@ -38,6 +38,9 @@ _BIND = re.compile(
     r"(?::\s*([^=(){}]{1,80}))?\s*(?:=\s*(?:await\s+|new\s+|&)*([\w.$]+(?:\([^()]*\)\.[\w$]+)*)\s*(?:<[^()]{0,60}>)?(\()?)?"
 )
 _WITH = re.compile(r"([\w.]+)\s*\(.*\)\s+as\s+([\w.]+)$", re.DOTALL)
+# What gives its argument back: `with closing(Stream(...)) as stream`, `x = cast("Foo", y)`.
+_PASSED_ON = re.compile(r"(?:\w+\.)?(?:closing|aclosing)\(\s*([\w.]+)\(.*\sas\s+([\w.]+)$", re.DOTALL)
+_CAST = re.compile(r"([\w.]+)\s*=\s*(?:\w+\.)?cast\(\s*([^,]{1,60}),")
 _EACH = re.compile(r"for\s*(?:await\s*)?\(?\s*(?:(?:const|let|var)\s+)?([\w$]+)\s+(?:in|of)\s+([\w.$]+)\s*[:)]")
 _CALLBACK = re.compile(r"([\w.$]+)\s*\.\s*\w+\(\s*(?:async\s*)?\(?\s*([\w$]+)\s*[,):=]")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
@@ -48,9 +51,7 @@ _PROPERTY = re.compile(r"(?:public|private|protected|readonly)\b")
 _BIND_BYTES = 240
 # Names and types a file may hold before it is data in the shape of code; the rest is dropped.
 _MAX_REFERENCES = 50_000
-SCOPE_KINDS = frozenset(
-    {"function", "method", "constructor", "class", "struct", "interface", "trait", "enum", "macro"}
-)
+SCOPE_KINDS = frozenset({"function", "method", "constructor", "class", "struct", "interface", "trait", "enum", "macro"})
 
 
 def references(
@@ -94,11 +95,13 @@ def bound(text: str) -> tuple[str, str] | None:
     """The variable and the type of a declaration or an assignment: `x: Foo`, `self.y = pkg.Bar(...)`, `new Foo()`.
 
     A type is a name, `[Foo]` for a container, `=y` for another name of y and `*ys` for an element of ys."""
-    if match := _EACH.match(text):
+    if text.startswith("for") and (match := _EACH.match(text)):
         return match[1], f"*{match[2]}"
-    if match := _CALLBACK.match(text):
+    if "=>" in text and (match := _CALLBACK.match(text)):
         return match[2], f"*{match[1]}"
-    if match := _WITH.match(text):
+    if "cast(" in text and (match := _CAST.match(text)) and (name := type_name(match[2])):
+        return match[1], name
+    if " as " in text and (match := _PASSED_ON.match(text) or _WITH.match(text)):
         return match[2], match[1]
     match = _BIND.match(text)
     if match is None:
@@ -114,7 +117,7 @@ def bound(text: str) -> tuple[str, str] | None:
 
 
 def receiver(source: bytes, start: int) -> str:
-    """What stands before the name at `start`: `self`, `os.path`, `super`, `Foo()`, `?` for an expression, or nothing."""
+    """What stands before the name at `start`: `self`, `os.path`, `super`, `Foo()`, `?` (an expression), or nothing."""
     if start == 0 or source[start - 1] not in _JOINTS:
         return ""
     return _before(source, start, _MAX_CHAIN)

@@ -142,7 +142,13 @@ def callees(
                 if key not in found:
                     confidence = chance * target.confidence
                     found[key] = Callee(
-                        caller.file, reference.line, reference.scope, target.definition, distance, confidence, target.why
+                        caller.file,
+                        reference.line,
+                        reference.scope,
+                        target.definition,
+                        distance,
+                        confidence,
+                        target.why,
                     )
                 if key not in seen and len(seen) < _MAX_VISITED:
                     seen.add(key)
@@ -216,9 +222,9 @@ def _mentions(resolver: Resolver, definition: Definition) -> Iterator[tuple[str,
         for file, reference in resolver.graph.references(name):
             yield file, reference
             alias = reference.alias
-            if reference.kind == "import" and alias and alias not in names and len(names) < _MAX_NAMES:
-                if _pointing_at(resolver.targets(file, reference), definition) is not None:
-                    names.append(alias)
+            is_new = reference.kind == "import" and alias and alias not in names and len(names) < _MAX_NAMES
+            if is_new and _pointing_at(resolver.targets(file, reference), definition) is not None:
+                names.append(alias)
 
 
 def _pointing_at(targets: Iterable[Target], definition: Definition) -> Target | None:
@@ -241,9 +247,9 @@ def _importers(resolver: Resolver, file: str) -> Iterator[tuple[str, Reference, 
     for name in ("*", stem, folder):
         for importer, reference in resolver.graph.references(name):
             said = f"{reference.receiver}.{reference.name}"
-            if reference.kind == "import" and (stem in said or folder in said) and importer != file:
-                if file in resolver.imported_files(importer, reference):
-                    yield importer, reference, 1.0
+            is_likely = reference.kind == "import" and (stem in said or folder in said) and importer != file
+            if is_likely and file in resolver.imported_files(importer, reference):
+                yield importer, reference, 1.0
 
 
 def _around(graph: CodeGraph, usage: Usage) -> list[Definition]:
@@ -256,7 +262,9 @@ def _around(graph: CodeGraph, usage: Usage) -> list[Definition]:
 
 def _enclosing(graph: CodeGraph, file: str, qualname: str) -> list[Definition]:
     language = graph.file_language(file)
-    return [Definition(file, language, symbol) for symbol in graph.file_symbols(file) if symbol.qualname == qualname][:1]
+    return [Definition(file, language, symbol) for symbol in graph.file_symbols(file) if symbol.qualname == qualname][
+        :1
+    ]
 
 
 def _key(definition: Definition) -> tuple[str, str]:

@@ -60,19 +60,25 @@ class MemoryGraph:
                     self._references[reference.name].append((file, reference))
 
     def definitions(self, name: str) -> Sequence[Definition]:
+        """By name."""
         return self._definitions.get(name, ())
 
     def references(self, name: str) -> Sequence[tuple[str, Reference]]:
+        """By name."""
         return self._references.get(name, ())
 
     def file_references(self, file: str) -> Sequence[Reference]:
+        """By file."""
         return self._files[file][2] if file in self._files else ()
 
     def file_symbols(self, file: str) -> Sequence[Symbol]:
+        """By file."""
         return self._files[file][1] if file in self._files else ()
 
     def file_language(self, file: str) -> str:
+        """By file."""
         return self._files[file][0] if file in self._files else ""
 
     def files(self) -> Iterable[str]:
+        """All of them."""
         return self._files

@@ -20,15 +20,16 @@ COMMON = 0.35
 _NAMED_AFTER, _SAME_FILE, _IMPORTED, _IN_TESTS = 6.0, 3.0, 3.0, 0.25
 # More candidates than this are a common word: not worth a vote.
 _MAX_CANDIDATES = 40
-_COMMON_NAMES = frozenset(
-    "append extend insert remove pop clear index count sort reverse copy get items keys values update setdefault add"
-    " discard union join split strip replace format encode decode lower upper startswith endswith find read write close"
-    " open flush seek readline send recv start stop run wait set next iter push shift unshift slice splice concat map"
-    " filter reduce forEach some every includes indexOf has delete then catch finally toString valueOf apply call bind"
-    " on emit once off log error warn info debug put create execute connect commit rollback cancel done result match"
-    " search group sub test assert_called_with isEmpty size length contains equals hashCode iterator Error String len"
-    " unwrap clone into from as_ref is_some is_none expect collect new default to_string fmt".split()
-)
+_COMMON_WORDS = """
+    append extend insert remove pop clear index count sort reverse copy get items keys values update setdefault add
+    discard union join split strip replace format encode decode lower upper startswith endswith find read write close
+    open flush seek readline send recv start stop run wait set next iter push shift unshift slice splice concat map
+    filter reduce forEach some every includes indexOf has delete then catch finally toString valueOf apply call bind
+    on emit once off log error warn info debug put create execute connect commit rollback cancel done result match
+    search group sub test assert_called_with isEmpty size length contains equals hashCode iterator Error String len
+    unwrap clone into from as_ref is_some is_none expect collect new default to_string fmt
+"""
+_COMMON_NAMES = frozenset(_COMMON_WORDS.split())
 _FAMILIES = {
     **dict.fromkeys(ECMASCRIPT, "ecmascript"),
     **dict.fromkeys(("c", "cpp", "objc"), "c"),

@@ -64,7 +64,8 @@ class ModulePaths:
         found = [
             candidate
             for candidate in self._by_stem.get(path.rpartition("/")[2], ())
-            if f"/{_module_path(candidate)}".endswith(f"/{path}") and self._is_root(_module_path(candidate)[: -len(path)])
+            if f"/{_module_path(candidate)}".endswith(f"/{path}")
+            and self._is_root(_module_path(candidate)[: -len(path)])
         ]
         # A script imports its neighbours by their bare names, even inside a package.
         beside = self._python_files(posixpath.join(posixpath.dirname(file), path))

@@ -38,12 +38,15 @@ class FileView:
             elif reference.kind == "bind":
                 self.bindings[reference.name].append(reference)
             elif reference.kind == "inherit":
-                self.bases[reference.scope].append(reference)
+                around = self.class_around(reference.scope)  # on one line with a class, a method may be the scope
+                self.bases[around.symbol.qualname if around else reference.scope].append(reference)
 
     def definitions(self, qualname: str) -> list[Definition]:
+        """What is defined here under a qualified name."""
         return [Definition(self.file, self.language, symbol) for symbol in self.symbols.get(qualname, ())]
 
     def symbol(self, qualname: str) -> Symbol | None:
+        """The first symbol with a qualified name."""
         found = self.symbols.get(qualname)
         return found[0] if found else None
 

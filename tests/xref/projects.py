@@ -1,0 +1,40 @@
+"""Small projects written out in a test: {path: source} as a graph."""
+
+from __future__ import annotations
+
+from sage_code.languages import detect
+from sage_code.parse import parse
+from sage_code.values import Reference
+from sage_code.xref.graph import Definition, MemoryGraph
+from sage_code.xref.resolve import Resolver
+
+
+def graph(files: dict[str, str]) -> MemoryGraph:
+    """The project as the index would see it."""
+    parsed = {}
+    for path, text in files.items():
+        language = detect(path)
+        assert language is not None
+        result = parse(text.encode(), language)
+        assert result is not None
+        parsed[path] = (language.name, result.symbols, result.references)
+    return MemoryGraph(parsed)
+
+
+def definition(project: MemoryGraph, qualname: str) -> Definition:
+    """The only definition with this qualified name."""
+    name = qualname.rpartition(".")[2]
+    (found,) = (one for one in project.definitions(name) if one.symbol.qualname == qualname)
+    return found
+
+
+def call(project: MemoryGraph, file: str, name: str) -> Reference:
+    """The last call of `name` in a file."""
+    return [r for r in project.file_references(file) if r.kind == "call" and r.name == name][-1]
+
+
+def meant(files: dict[str, str], file: str, name: str, least: float = 0.4) -> list[str]:
+    """`file:qualname` of what the last call of `name` in a file means, best first."""
+    project = graph(files)
+    found = Resolver(project).targets(file, call(project, file, name))
+    return [f"{t.definition.file}:{t.definition.symbol.qualname}" for t in found if t.confidence >= least]
