@@ -129,7 +129,10 @@ def _split_top(text: str) -> list[str]:
 
 
 def _php(statement: str) -> Named:
-    text = " ".join(_COMMENT.sub(" ", statement).split()).removeprefix("use ").rstrip(";").strip()
+    text = " ".join(_COMMENT.sub(" ", statement).split())
+    if not text.startswith("use "):
+        return
+    text = text.removeprefix("use ").rstrip(";").strip()
     text = re.sub(r"^(function|const)\s+", "", text)
     head, brace, rest = text.partition("{")
     items = [head + part.strip() for part in rest.rstrip("}").split(",")] if brace else text.split(",")
