@@ -90,11 +90,11 @@ class Referee:
             self._process.wait()
 
 
-def sample(referee: Referee) -> list[tuple[str, int, int, str]]:
+def sample(referee: Referee, seed: int = SEED) -> list[tuple[str, int, int, str]]:
     """The functions that are asked about, the same in every run."""
     functions = [tuple(function) for function in referee.ask("functions")]
     functions = [function for function in functions if not _is_test(function[3])]
-    return Random(SEED).sample(functions, min(SAMPLE, len(functions)))
+    return Random(seed).sample(functions, min(SAMPLE, len(functions)))
 
 
 def _is_test(qualname: str) -> bool:
@@ -126,10 +126,10 @@ def parsed(root: Path, subfolders: list[str], language: str) -> MemoryGraph:
     return MemoryGraph(files)
 
 
-def outcomes(graph: MemoryGraph, referee: Referee) -> Iterator[Outcome]:
+def outcomes(graph: MemoryGraph, referee: Referee, seed: int) -> Iterator[Outcome]:
     """Each function of the sample that the referee answers for."""
     resolver = Resolver(graph)
-    for file, line, column, qualname in sample(referee):
+    for file, line, column, qualname in sample(referee, seed):
         sites = referee.ask("callers", file, line, column)
         symbol = next((symbol for symbol in graph.file_symbols(file) if symbol.line == line), None)
         if sites is None or symbol is None:
@@ -196,6 +196,7 @@ def main() -> int:
     parser.add_argument("--jedi-python")
     parser.add_argument("--tsref")
     parser.add_argument("--language", default="python")
+    parser.add_argument("--seed", type=int, default=SEED, help="another one gives functions that nothing was tuned on")
     parser.add_argument("--differences", type=int, default=0)
     arguments = parser.parse_args()
     good = True
@@ -211,7 +212,7 @@ def main() -> int:
             command = [arguments.jedi_python, str(_HERE / "referee_jedi.py"), str(root)]
         referee = Referee(command, arguments.cache / f"{name}.json")
         graph = parsed(root, subfolders, arguments.language)
-        good &= report(name, list(outcomes(graph, referee)), referee, arguments.differences)
+        good &= report(name, list(outcomes(graph, referee, arguments.seed)), referee, arguments.differences)
         referee.close()
     return 0 if good else 1
 

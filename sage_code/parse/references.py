@@ -86,7 +86,9 @@ def references(
             if kind == "use" and name not in known:
                 continue  # a variable; what is defined or imported is what anybody asks for
             seen.add(start)
-            found.append((node.start_point[0] + 1, kind, name, receiver(source, start), ""))
+            # Most names have nothing before them; a call for each of those would be felt.
+            before = receiver(source, start) if start and source[start - 1] in _JOINTS else ""
+            found.append((node.start_point[0] + 1, kind, name, before, ""))
     found.sort()
     return _with_scopes(found, symbols)
 
