@@ -17,7 +17,7 @@ LEAVES = ("values", "kinds", "errors", "paths", "lexemes", "progress", "atomic",
 
 # From the folder to the answer; a stage may import itself and what stands before it, never what comes after.
 STAGES = (
-    (*LEAVES, "memory", "locks", "languages", "settings_table", "tuning_file", "reference_codec"),
+    (*LEAVES, "allocator", "locks", "languages", "settings_table", "tuning_file", "reference_codec"),
     ("settings", "discover", "parse"),
     ("chunk", "embed", "manifest", "registry"),
     ("store",),

@@ -67,10 +67,6 @@ class Git:
 
 
 def _environment(top: bytes) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _KEPT_VARIABLES
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
     # The work tree is where its .git lies, whatever core.worktree says.
     return kept | _SET_VARIABLES | {"GIT_WORK_TREE": os.fsdecode(top)}

@@ -50,9 +50,7 @@ class _Folder:
 class Walk:
     """One walk below `root`, an absolute path with a final slash."""
 
-    def __init__(
-        self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool
-    ) -> None:
+    def __init__(self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool) -> None:
         self._root = root
         self._rules = rules
         self._repository = repository

@@ -144,9 +144,7 @@ def test_links_are_never_followed(project: Path, write: Write, tmp_path: Path) -
 
 
 @posix_only
-def test_a_tracked_folder_that_became_a_link_is_not_entered(
-    tmp_path: Path, write: Write, git: GitCommand
-) -> None:
+def test_a_tracked_folder_that_became_a_link_is_not_entered(tmp_path: Path, write: Write, git: GitCommand) -> None:
     root, outside = write(tmp_path / "p", {"pkg/a.py": "x"}), write(tmp_path / "outside", {"a.py": "secret"})
     git(root, "init", "-q")
     git(root, "add", ".")
@@ -178,9 +176,7 @@ def test_names_that_are_not_unicode(project: Path, write: Write) -> None:
 
 
 @posix_only
-def test_unreadable_folders_are_named_and_end_nothing(
-    project: Path, write: Write, as_ordinary_user: AsUser
-) -> None:
+def test_unreadable_folders_are_named_and_end_nothing(project: Path, write: Write, as_ordinary_user: AsUser) -> None:
     write(project, {"a.py": "x", "closed/b.py": "x", "listed_only/c.py": "x", "z.py": "x"})
     try:
         with as_ordinary_user(project):
@@ -312,9 +308,7 @@ def test_global_and_private_excludes_of_git(tmp_path: Path, write: Write, git: G
 @pytest.mark.parametrize(
     "setting", ["core.fsmonitor", "core.sshCommand", "core.pager", "core.hooksPath", "core.alternateRefsCommand"]
 )
-def test_git_runs_no_program_of_the_repository(
-    tmp_path: Path, write: Write, git: GitCommand, setting: str
-) -> None:
+def test_git_runs_no_program_of_the_repository(tmp_path: Path, write: Write, git: GitCommand, setting: str) -> None:
     root = write(tmp_path / "p", {"a.py": "x"})
     git(root, "init", "-q")
     git(root, "add", ".")
