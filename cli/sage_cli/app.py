@@ -8,6 +8,7 @@ import typer
 
 import sage_cli.grep as grep_command
 from sage_cli import admin_commands, config_commands, graph_commands, index_commands, project_commands
+from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
 app = typer.Typer(
@@ -83,6 +84,9 @@ def run(arguments: list[str]) -> int:
         raise BrokenPipeError from ended  # Typer's answer to a reader that is gone; with `Exit` it only returns
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
+        if context and error.format_message() == context.get_help():  # a group without a command shows its help
+            print(context.get_help())
+            return EXIT_ERROR
         command = context.command_path if context else "sage"
         raise UsageError(error.format_message(), f"`{command} --help` shows how") from error
     return result if isinstance(result, int) else 0

@@ -268,3 +268,11 @@ def test_the_hot_parser_understands_what_the_command_understands(
     defaults = {"kind": None, "ignore_case": False, "prefix": False, "limit": grep.DEFAULT_LIMIT, "path": "."}
     parameters = {"name": None, **defaults, "as_json": False, **given_up}
     assert seen == [tuple(parameters.values())]
+
+
+@pytest.mark.parametrize("words", [(), ("config",)])
+def test_a_group_alone_shows_its_help(sage: Run, words: tuple[str, ...]) -> None:
+    result = sage(*words)
+    assert result.code == 2
+    assert result.out.startswith("Usage: sage")
+    assert result.err == ""
