@@ -259,10 +259,12 @@ def main() -> int:
 def _summary(rounds: list[Round], seconds: float) -> str:
     kinds = Counter((each.phase, each.cold) for each in rounds)
     rows = [[phase, kinds[phase, True], kinds[phase, False]] for phase in _PHASES]
+    killed = sum(each.phase != _PHASES[-1] for each in rounds)
     lost, created = sum(each.lost for each in rounds), sum(each.created for each in rounds)
     return (
         f"{table(['killed when', 'cold runs', 'incremental runs'], rows)}\n"
-        f"{len(rounds)} runs killed in {seconds:.0f} s; chunks lost {lost:,}, embedded again {created:,}"
+        f"{killed} of {len(rounds)} runs killed in {seconds:.0f} s, the others were faster; "
+        f"chunks lost {lost:,}, embedded again {created:,}"
     )
 
 
