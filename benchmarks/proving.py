@@ -22,7 +22,8 @@ from sage_code.compiled.generation import open_snapshot
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.discover import DEFAULT_RULES, list_files
 from sage_code.kinds import TABLES
-from sage_code.store.rows import FileRows, file_key, text_hash
+from sage_code.manifest import file_key
+from sage_code.store.rows import FileRows, text_hash
 from sage_code.values import SourceFile
 
 _SAGE = (sys.executable, "-m", "sage_cli.entry")

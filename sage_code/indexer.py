@@ -24,7 +24,7 @@ from sage_code.discover import DiscoverRules, SourceText, list_files, read_sourc
 from sage_code.embed.registry import load_embedder, stable_name
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.locks import locked
-from sage_code.manifest import Diff, FileState, Manifest, SkipState
+from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
 from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings
@@ -218,6 +218,9 @@ class _Run:
             now = self.settings.code_embedding_model
             self.progress.note(f"the embedding model was {old.model}, now it is {now}: making its vectors")
             return None
+        if not cut_as_now(old):
+            self.progress.note("this version of Sage cuts files in another way: cutting them anew")
+            return None
         base = current(self.root)
         if base is None or self.recompile or old.store_uri != self.settings.store_uri:
             return None
@@ -304,7 +307,8 @@ class _Run:
         wanted = self._keys(changes.suspects)
         if base is None:
             for path, state in changes.unchanged.items():
-                wanted[state.key] = (SourceFile(path, state.size, state.mtime_ns), state.content_hash)
+                key = file_key(path, state.content_hash)
+                wanted[key] = (SourceFile(path, state.size, state.mtime_ns), state.content_hash)
         self.progress.stage("reading what is known", len(wanted))
         present = store.existing(list(wanted))
         for rows in store.read([key for key in wanted if key in present]):
@@ -317,8 +321,6 @@ class _Run:
 
     def _keys(self, files: Sequence[SourceFile]) -> dict[str, tuple[SourceFile, str]]:
         """Files by the key that their content gives them; unreadable and unwanted ones are noted as skipped."""
-        from sage_code.store.rows import file_key
-
         keys = {}
         for file in files:
             source = read_source(self.root, file, self.rules)

@@ -6,14 +6,16 @@ says is true at every moment. Losing it costs a re-reading of the files, never a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import orjson
+import xxhash
 
 from sage_code.atomic import write_bytes
+from sage_code.chunk.chunker import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
@@ -183,6 +185,11 @@ def skip_states(states: dict[str, SkipState]) -> list[SkippedFile]:
     return [SkippedFile(path, SkipReason(state.reason), state.detail) for path, state in states.items()]
 
 
-def exists(root: str) -> bool:
-    """Whether the project has an index at all."""
-    return os.path.exists(manifest_path(root))
+def file_key(path: str, content_hash: str) -> str:
+    """The key of one version of one file."""
+    return xxhash.xxh3_128_hexdigest(f"{CHUNKER_VERSION}\0{path}\0{content_hash}".encode())
+
+
+def cut_as_now(meta: Manifest) -> bool:
+    """Whether the files were cut by this version of the chunker; otherwise every one is cut again."""
+    return all(file_key(path, state.content_hash) == state.key for path, state in islice(meta.files.items(), 1))

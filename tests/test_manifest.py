@@ -92,7 +92,6 @@ def test_a_skipped_file_that_becomes_indexable_is_a_suspect_and_nothing_was_remo
 
 def test_no_manifest_is_none(tmp_path: Path) -> None:
     assert manifest.load(str(tmp_path)) is None
-    assert not manifest.exists(str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.chunk.chunker import CHUNKER_VERSION
 from sage_code.chunk.leads import embedded_text
 from sage_code.values import Chunk
 
@@ -29,11 +28,6 @@ class FileRows:
     text_hashes: tuple[str, ...]
     vectors: NDArray[np.float32]
     references: str = ""  # of the file, encoded; see `sage_code.reference_codec`
-
-
-def file_key(path: str, content_hash: str) -> str:
-    """The key of one version of one file."""
-    return xxhash.xxh3_128_hexdigest(f"{CHUNKER_VERSION}\0{path}\0{content_hash}".encode())
 
 
 def text_hash(chunk: Chunk) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sage_code import Project, manifest
 from sage_code.admin import compact_store
 from sage_code.paths import codebase_dir, compiled_dir, generations_dir
 from sage_code.settings import Settings
@@ -92,3 +93,19 @@ def test_deleted_compiled_files_come_back_from_the_store(
 def _symbol_files(root: Path) -> dict[str, bytes]:
     files = Path(compiled_dir(str(root))).glob("*s.json")
     return {path.name: path.read_bytes() for path in files if path.name != "segments.json"}
+
+
+def test_another_chunker_cuts_everything_again_and_embeds_nothing_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index made by an older Sage is brought up to date by the next run, although no file has changed."""
+    (tmp_path / "a.py").write_text("def first():\n    return 1\n")
+    project = Project.open(tmp_path)
+    project.index()
+    monkeypatch.setattr("sage_code.manifest.CHUNKER_VERSION", 99)
+    again = project.index()
+    assert (again.chunks_created, again.files_unchanged) == (0, 1)
+    kept = manifest.load(str(tmp_path))
+    assert kept is not None
+    assert manifest.cut_as_now(kept)
+    assert [match["name"] for match in project.grep("first")] == ["first"]
