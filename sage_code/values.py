@@ -62,9 +62,11 @@ class Symbol:
 class Reference:
     """A name that a file uses. What it stands for is decided when somebody asks, from all files."""
 
-    kind: str  # call inherit type use; import; bind (a variable, its type in `receiver`)
+    kind: str  # call inherit type use; import; bind (a variable, what it holds in `receiver`)
     name: str
-    receiver: str  # what stands before the name: `self`, `os.path`; the module of an import
+    # What stands before the name: `self`, `os.path`, `Foo()`, `?` for an expression, `?"` for a literal; the module of
+    # an import; of a binding the type `Foo`, a container `[Foo]`, another name `=y`, an element of one `*ys`.
+    receiver: str
     line: int
     alias: str = ""  # the local name of an import
     scope: str = ""  # qualified name of the innermost definition around it

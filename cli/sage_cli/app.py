@@ -11,6 +11,8 @@ from sage_cli import admin_commands, config_commands, graph_commands, index_comm
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
+_TYPERS_INTERRUPT = 130
+
 app = typer.Typer(
     name="sage",
     help="A local code-intelligence engine: index a project, then find any symbol in it at once.",
@@ -89,4 +91,6 @@ def run(arguments: list[str]) -> int:
             return EXIT_ERROR
         command = context.command_path if context else "sage"
         raise UsageError(error.format_message(), f"`{command} --help` shows how") from error
+    if result == _TYPERS_INTERRUPT:
+        raise KeyboardInterrupt  # Typer swallows it and says nothing
     return result if isinstance(result, int) else 0

@@ -276,3 +276,15 @@ def test_a_group_alone_shows_its_help(sage: Run, words: tuple[str, ...]) -> None
     assert result.code == 2
     assert result.out.startswith("Usage: sage")
     assert result.err == ""
+
+
+def test_an_interrupt_is_said_and_harms_nothing(sage: Run, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    sage("index", str(sample))
+    monkeypatch.setattr("sage_code.indexer.index_project", interrupt)
+    result = sage("index", str(sample))
+    assert (result.code, result.out) == (130, "")
+    assert "interrupted; the last good index is untouched" in result.err
+    assert sage("grep", "connect", "--path", str(sample)).code == 0
