@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.index_commands import JsonOption, PathOption, open_project
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json, say_missing
 
 if TYPE_CHECKING:
     from sage_code.project import Project
@@ -174,8 +174,7 @@ def _place(project: Project, where: str) -> tuple[str, int]:
 def _definitions(project: Project, name: str) -> Sequence[Definition]:
     found = project.definitions(name)
     if not found:
-        nearest = ", ".join(project.nearest(name))
-        print(f"no symbol {one_line(name)}" + (f"; nearest: {one_line(nearest)}" if nearest else ""), file=sys.stderr)
+        say_missing(name, project.nearest(name))
         raise typer.Exit(EXIT_NOTHING)
     return found
 

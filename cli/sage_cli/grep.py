@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def run(
         print_json(document)
         return EXIT_FOUND if matches else EXIT_NOTHING
     if not matches:
-        nearest = ", ".join(project.nearest(name))
-        print(f"no symbol {one_line(name)}" + (f"; nearest: {one_line(nearest)}" if nearest else ""), file=sys.stderr)
+        say_missing(name, project.nearest(name))
         return EXIT_NOTHING
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     place, dim, end = ("\x1b[36m", "\x1b[2m", "\x1b[0m") if colour else ("", "", "")

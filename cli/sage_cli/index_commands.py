@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json, say_missing
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def analyze(
     elif found:
         _print_sources(found)
     else:
-        nearest = ", ".join(project.nearest(name))
-        print(f"no symbol {one_line(name)}" + (f"; nearest: {one_line(nearest)}" if nearest else ""), file=sys.stderr)
+        say_missing(name, project.nearest(name))
     if not found:
         raise typer.Exit(EXIT_NOTHING)
 

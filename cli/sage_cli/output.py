@@ -35,6 +35,12 @@ def one_line(text: str) -> str:
     return plain(text.replace("\n", "\\n"))
 
 
+def say_missing(name: str, nearest: list[str]) -> None:
+    """Nothing is called `name`; what comes closest is."""
+    hint = f"; nearest: {one_line(', '.join(nearest))}" if nearest else ""
+    print(f"no symbol {one_line(name)}{hint}", file=sys.stderr)
+
+
 def fail(error: SageError, *, as_json: bool) -> int:
     """Report an error; with --json also as a document. Returns the exit code."""
     if as_json:
