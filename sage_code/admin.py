@@ -74,11 +74,11 @@ def verify_project(
     progress.stage("checking the store")
     with explained(uri):
         damaged = _set_damaged_aside(uri, mend=mend)
-    rows, bad = _check_rows(uri, meta, findings) if meta and (mend or not damaged) else (0, [])
+    rows, bad, texts = _check_rows(uri, meta, findings) if meta and (mend or not damaged) else (0, [], set())
     findings += damaged + check(current(root))
     if findings and mend:
         if bad and meta is not None:
-            _delete_rows(root, meta, Store(uri, meta.model, meta.dim), bad)
+            _delete_rows(root, meta, Store(uri, meta.model, meta.dim), bad, texts)
         index_project(root, settings, recompile=True, progress=progress)
     files = len(meta.files) if meta else 0
     return VerifyReport(root, files, rows, findings, clean=not findings, mended=bool(findings) and mend)
@@ -97,30 +97,30 @@ def _set_damaged_aside(uri: str, *, mend: bool) -> list[str]:
     return findings
 
 
-def _delete_rows(root: str, meta: Manifest, store: Store, keys: list[str]) -> None:
-    """Delete rows of a project that are to be made anew. The manifest lets go of its compiled files first: killed
-    from here on, the next run looks at the store and brings back what it lacks."""
+def _delete_rows(root: str, meta: Manifest, store: Store, keys: list[str], texts: set[str]) -> None:
+    """Delete files of a project and texts that are to be made anew. The manifest lets go of its compiled files first:
+    killed from here on, the next run looks at the store and brings back what it lacks."""
     with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
         replace(meta, generation="").save(root)
-        store.delete(keys)
+        store.delete(keys, texts)
 
 
-def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, list[str]]:
-    """How many rows the project has, and the keys of the files whose rows are wrong."""
-    counts, broken = Store(uri, meta.model, meta.dim).row_counts()
+def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, list[str], set[str]]:
+    """How many chunks the project has in the store, the keys of its files that are wrong there, and bad texts."""
+    checked = Store(uri, meta.model, meta.dim).check()
     bad = []
     rows = 0
     for path, state in meta.files.items():
-        found = counts.get(state.key, 0)
+        found = checked.texts.get(state.key, 0)
         rows += found
-        if state.key in broken:
+        if state.key in checked.bad_files:
             findings.append(f"{path}: duplicated or damaged rows")
         elif found != state.chunks:
             findings.append(f"{path}: {found} rows instead of {state.chunks}")
         else:
             continue
         bad.append(state.key)
-    return rows, bad
+    return rows, bad, checked.bad_texts
 
 
 def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | None = None) -> IndexStats:
@@ -130,7 +130,8 @@ def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | No
     uri = store_uri(settings.store_uri)
     if meta is not None:
         store = Store(uri, embedder.name, embedder.dim)
-        _delete_rows(root, meta, store, [state.key for state in meta.files.values()])
+        keys = [state.key for state in meta.files.values()]
+        _delete_rows(root, meta, store, keys, store.texts_of(keys))
     return index_project(root, settings, reembed=True, progress=progress)
 
 
@@ -145,9 +146,8 @@ def forget_project(which: str) -> ForgetReport:
         registry.forget(entry.root)
         if meta is not None and entry.store_uri == settings.store_uri:
             store = Store(uri, meta.model, meta.dim)
-            before = store.count()
             store.delete(sorted({state.key for state in meta.files.values()} - _keys_in_use(store.table)))
-            deleted = before - store.count()
+            deleted = store.sweep()
         shutil.rmtree(codebase_dir(entry.root), ignore_errors=True)
     return ForgetReport(entry.root, deleted)
 
@@ -178,10 +178,8 @@ def compact_store(settings: Settings) -> CompactReport:
         deleted = 0
         for entry in used.values():
             table = Store(uri, entry.model, entry.dim)
-            counts, _ = table.row_counts()
-            orphans = sorted(counts.keys() - _keys_in_use(table.table))
-            table.delete(orphans)
-            deleted += sum(counts[key] for key in orphans)
+            table.delete(sorted(table.keys() - _keys_in_use(table.table)))
+            deleted += table.sweep()
             table.compact()
     return CompactReport(deleted, dropped, before, _store_bytes(uri))
 

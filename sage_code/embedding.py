@@ -20,18 +20,10 @@ if TYPE_CHECKING:
 
 
 class VectorSource:
-    """Turns chunked files into rows, reusing the vectors that the store has.
+    """Turns chunked files into rows, reusing the vectors that the store has."""
 
-    `many` says that a whole project is coming: then the store's hashes are read once, instead of asking for each.
-    """
-
-    def __init__(self, store: Store, embedder: Embedder, *, many: bool, trust_store: bool = True) -> None:
-        self._store, self._embedder = store, embedder
-        self._known: NDArray[np.uint64] | None = None
-        if not trust_store or store.count() == 0:
-            self._known = np.empty(0, dtype=np.uint64)
-        elif many:
-            self._known = store.hash_prefixes()
+    def __init__(self, store: Store, embedder: Embedder, *, trust_store: bool = True) -> None:
+        self._store, self._embedder, self._trust_store = store, embedder, trust_store
         self.created = 0
         self.reused = 0
 
@@ -43,7 +35,7 @@ class VectorSource:
             for file, part in zip(files, hashes, strict=True)
             for digest, chunk in zip(part, file.chunks, strict=True)
         }
-        known = self._store.vectors(self._likely(list(chunk_of)))
+        known = self._store.vectors(list(chunk_of)) if self._trust_store else {}
         missing = [digest for digest in chunk_of if digest not in known]
         known.update(zip(missing, self._embed([chunk_of[digest] for digest in missing]), strict=True))
         self.created += len(missing)
@@ -60,17 +52,6 @@ class VectorSource:
             )
             for file, part in zip(files, hashes, strict=True)
         ]
-
-    def _likely(self, hashes: list[str]) -> list[str]:
-        """Those of `hashes` that are worth a look into the store."""
-        if self._known is None:
-            return hashes
-        if not len(self._known):
-            return []
-        from sage_code.store.lance import hash_prefixes
-
-        found = np.isin(hash_prefixes(hashes), self._known, assume_unique=False)
-        return [digest for digest, hit in zip(hashes, found, strict=True) if hit]
 
     def _embed(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
         return self._embedder.embed_code([embedded_text(chunk) for chunk in chunks])

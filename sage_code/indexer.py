@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 # Chunks that are embedded and committed together: the memory of a run, and what a killed run loses at most.
 _BATCH_CHUNKS = 2048
-# Up to this many changed files their vectors are asked for one by one, above the store's hashes are read once.
-_FEW_FILES = 64
 _GITIGNORE = "# Written by Sage: what can be made again is not for the repository.\ncodebase/\nlocal/\n"
 
 
@@ -248,11 +246,11 @@ class _Run:
         uri = store_uri(self.settings.store_uri)
         with locked(use_lock(uri), shared=True):
             store = Store(uri, embedder.name, embedder.dim)
-            base = self._sound(base, store)
+            base = self._sound(base, store, len(old.files) if old else 0)
             changed = {*changes.removed, *(file.path for file in changes.suspects)} if base else set()
             with GenerationWriter(self.root, embedder.name, embedder.dim, base, changed) as writer:
                 fresh = self._compile_stored(store, writer, base, changes)
-                vectors = VectorSource(store, embedder, many=len(fresh) > _FEW_FILES, trust_store=not self.reembed)
+                vectors = VectorSource(store, embedder, trust_store=not self.reembed)
                 self._compile_fresh(store, writer, vectors, fresh)
                 self._consolidate(store, writer)
                 self.progress.stage("publishing")
@@ -268,14 +266,14 @@ class _Run:
             new.save(self.root)
         return self._stats(project, embedder.name, changes, counts, vectors)
 
-    def _sound(self, base: Generation | None, store: Store) -> Generation | None:
+    def _sound(self, base: Generation | None, store: Store, files: int) -> Generation | None:
         """The base, unless its files are not what was written or the store has lost rows that it was made from."""
         from sage_code.compiled.generation import check
 
         if base is None:
             return None
         damage = check(base)
-        if store.count() < base.chunks:
+        if store.count_files() < files or not store.count():
             damage.append(f"{store.uri} has lost rows of this project")
         for finding in damage:
             self.progress.note(f"{finding}; making it anew")

@@ -1,8 +1,9 @@
 """LanceDB behind five verbs: which files are there, add, read, delete, tidy up.
 
-One table a model, so that switching back is free. A file's rows go in with one commit and are therefore all there or
-not at all; under `write.lock` no two processes add the same file. `import lancedb` takes seconds: nothing imports
-this module before it is needed, and nothing on a light path imports it at all.
+Two tables a model, so that switching back is free: every text that was ever embedded, once, with its vector; and the
+versions of files that are made of them. Texts go in first, so a file that is there is whole; under `write.lock` no two
+processes add the same. `import lancedb` takes seconds: nothing imports this module before it is needed, and nothing on
+a light path imports it at all.
 """
 
 from __future__ import annotations
@@ -12,30 +13,65 @@ import errno
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import lancedb
 import numpy as np
-import orjson
 import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
+from sage_code.chunk.leads import embedded_text
 from sage_code.errors import SageError, StoreError
 from sage_code.locks import locked
 from sage_code.paths import sage_home
+from sage_code.store.layout import pack, unpack
 from sage_code.store.rows import FileRows
-from sage_code.values import Chunk, Symbol
 
-# History of the columns, part of the table's name: 1: first version; 2: references.
-FORMAT = 2
+# History of the columns, part of the table's name: 1: first version; 2: references; 3: each text once, files apart.
+FORMAT = 3
+_CHUNKS, _FILES = "chunks", "files"
 # Keys in one IN (...) list; above it one scan of the key column is cheaper than many filters.
 _MAX_IN_LIST = 512
 # Files read back in one query: bounds the memory of a rebuild.
 _READ_FILES = 256
-_SYMBOL_FIELDS = tuple(Symbol.__dataclass_fields__)
+# Rows asked for, or deleted, by their numbers in one call.
+_TAKE_ROWS = 8_192
+_HASH_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCheck:
+    """What is in the store and what of it is wrong."""
+
+    texts: dict[str, int]  # of every file, how many of its texts are there
+    bad_files: set[str]  # there twice, or made of a bad text
+    bad_texts: set[str]  # there twice, or with a broken vector
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the tables held when they were last read, and what this process has added since."""
+
+    versions: tuple[int, int]
+    keys: set[str]
+    hashes: NDArray[np.uint64]  # sorted
+    rows: NDArray[np.uint64]  # where the text of each is
+    own: NDArray[np.uint64]  # added since; their rows are not known
+
+    def holds(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of `hashes` are in the table."""
+        found: NDArray[np.bool_] = np.isin(hashes, self.hashes) | np.isin(hashes, self.own)
+        return found
+
+    def rows_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The rows of those of `hashes` that were there when the table was read, in the order of the table."""
+        starts, ends = (np.searchsorted(self.hashes, hashes, side) for side in ("left", "right"))
+        found: NDArray[np.uint64] = np.sort(self.rows[starts[ends > starts]])
+        return found
 
 
 def store_uri(setting: str) -> str:
@@ -48,7 +84,11 @@ def table_name(model: str, dim: int) -> str:
     slug = re.sub(r"[^a-zA-Z0-9]+", "-", model).strip("-").lower()
     if slug != model:
         slug = f"{slug[:40]}-{xxhash.xxh3_64_hexdigest(model.encode())[:8]}"
-    return f"chunks{FORMAT}_{slug}_{dim}"
+    return f"{_CHUNKS}{FORMAT}_{slug}_{dim}"
+
+
+def _files_table(chunks: str) -> str:
+    return _FILES + chunks.removeprefix(_CHUNKS)
 
 
 def use_lock(uri: str) -> str:
@@ -86,181 +126,265 @@ def _in_list(column: str, values: Iterable[str]) -> str:
     return f"{column} IN ({quoted})"
 
 
-def _schema(dim: int) -> pa.Schema:
+def _chunk_schema(dim: int) -> pa.Schema:
+    """A text that was embedded, once, and what it was when it was first seen."""
     return pa.schema(
         [
-            pa.field("file_key", pa.string()),
-            pa.field("ordinal", pa.int32()),
+            pa.field("text_hash", pa.string()),
             pa.field("path", pa.string()),
             pa.field("language", pa.string()),
             pa.field("kind", pa.string()),
-            pa.field("name", pa.string()),
             pa.field("qualname", pa.string()),
-            pa.field("start_line", pa.int32()),
-            pa.field("end_line", pa.int32()),
-            pa.field("signature", pa.string()),
-            pa.field("docstring", pa.string()),
             pa.field("text", pa.string()),
-            pa.field("text_hash", pa.string()),
-            pa.field("symbols", pa.string()),
-            pa.field("references", pa.string()),  # of the whole file, in its first row
             pa.field("vector", pa.list_(pa.float32(), dim)),
         ]
     )
 
 
+_FILE_SCHEMA = pa.schema(
+    [
+        pa.field("file_key", pa.string()),
+        pa.field("path", pa.string()),
+        pa.field("language", pa.string()),
+        pa.field("texts", pa.binary()),  # the hashes of its chunks' texts, 16 bytes each
+        pa.field("layout", pa.binary()),  # everything else, see `sage_code.store.layout`
+    ]
+)
+
+
 class Store:
-    """One model's table in one database."""
+    """The two tables of one model in one database."""
 
     def __init__(self, uri: str, model: str, dim: int) -> None:
         self.uri = uri
         self.dim = dim
         self.table = table_name(model, dim)
         self._write_lock = _lock_path(uri, "write")
-        self._known_version: int | None = None  # of the table, when a commit of ours last looked
-        self._keys: set[str] = set()  # of the files in that version
+        self._seen: _Seen | None = None
         with _explained("opening the store", uri):
             if "://" not in uri:
                 os.makedirs(uri, exist_ok=True)
             # Other processes write too: every read looks at the newest version.
             self._db = lancedb.connect(uri, read_consistency_interval=timedelta(0))
-            try:
-                self._table = self._db.open_table(self.table)
-            except ValueError:  # "Table ... was not found"
-                with locked(self._write_lock):
-                    self._table = self._db.create_table(self.table, schema=_schema(dim), exist_ok=True)
-            found = self._table.schema.field("vector").type.list_size
-            self._table.count_rows()  # reads the manifest of the table: damage shows now, not in mid-run
+            self._chunks = self._open(self.table, _chunk_schema(dim))
+            self._files = self._open(_files_table(self.table), _FILE_SCHEMA)
+            found = self._chunks.schema.field("vector").type.list_size
         if found != dim:
             raise StoreError(f"table {self.table} in {uri} holds {found}-d vectors, the model gives {dim}-d")
 
+    def _open(self, name: str, schema: pa.Schema) -> Any:
+        try:
+            table = self._db.open_table(name)
+        except ValueError:  # "Table ... was not found"
+            with locked(self._write_lock):
+                table = self._db.create_table(name, schema=schema, exist_ok=True)
+        table.count_rows()  # reads the manifest of the table: damage shows now, not in mid-run
+        return table
+
     def count(self) -> int:
-        """Rows in the table."""
+        """Texts with their vectors."""
         with _explained("counting rows", self.uri):
-            return int(self._table.count_rows())
+            return int(self._chunks.count_rows())
+
+    def count_files(self) -> int:
+        """Versions of files."""
+        with _explained("counting files", self.uri):
+            return int(self._files.count_rows())
 
     def existing(self, keys: Sequence[str]) -> set[str]:
-        """Those of `keys` whose rows are in the store."""
-        with _explained("looking files up", self.uri):
-            return self._existing(keys)
-
-    def _existing(self, keys: Sequence[str]) -> set[str]:
+        """Those of `keys` whose files are in the store."""
         if not keys:
             return set()
         if len(keys) > _MAX_IN_LIST:
-            return self._all_keys().intersection(keys)
-        query = self._table.search().where(f"ordinal = 0 AND {_in_list('file_key', keys)}")
-        return set(query.select(["file_key"]).to_arrow()["file_key"].to_pylist())
+            return self.keys().intersection(keys)
+        with _explained("looking files up", self.uri):
+            query = self._files.search().where(_in_list("file_key", keys)).select(["file_key"])
+            return set(query.to_arrow()["file_key"].to_pylist())
 
-    def _all_keys(self) -> set[str]:
-        """Every file in the table: about 100 bytes each."""
-        batches = self._table.search().where("ordinal = 0").select(["file_key"]).to_batches()
-        return {key for batch in batches for key in batch.column("file_key").to_pylist()}
+    def keys(self) -> set[str]:
+        """Every file in the store: about 100 bytes each."""
+        with _explained("looking files up", self.uri):
+            batches = self._files.search().select(["file_key"]).to_batches()
+            return {key for batch in batches for key in batch.column("file_key").to_pylist()}
 
     def add(self, files: Sequence[FileRows]) -> int:
-        """Add the rows of `files` that are not there yet, in one commit; returns how many rows went in."""
+        """Add what is not there yet of `files`, texts before the files that are made of them; returns how many texts
+        went in."""
         with _explained("adding rows", self.uri), locked(self._write_lock):
-            if self._table.version != self._known_version:
-                # Our first commit, or somebody else has written since the last: look at what is there.
-                self._keys, self._known_version = self._all_keys(), self._table.version
-            fresh = {file.key: file for file in files if file.key not in self._keys and file.chunks}
-            if not fresh:
-                return 0
-            table = self._to_arrow(list(fresh.values()))
-            self._table.add(table)
-            self._known_version = self._table.version
-            self._keys.update(fresh)
-            return int(table.num_rows)
+            seen = self._look()
+            texts = self._new_texts(files, seen)
+            if texts.num_rows:
+                self._chunks.add(texts)
+                seen.own = np.union1d(seen.own, prefixes(texts["text_hash"]))
+            fresh = {file.key: file for file in files if file.key not in seen.keys and file.chunks}
+            if fresh:
+                self._files.add(_file_table(list(fresh.values())))
+                seen.keys.update(fresh)
+            seen.versions = self._versions()
+            return int(texts.num_rows)
+
+    def _versions(self) -> tuple[int, int]:
+        return self._chunks.version, self._files.version
+
+    def _look(self) -> _Seen:
+        """What the tables hold: read anew when somebody else has written since."""
+        versions = self._versions()
+        if self._seen is None or self._seen.versions != versions:
+            found, rows = self._hashes()
+            order = np.argsort(found, kind="stable")
+            self._seen = _Seen(versions, self.keys(), found[order], rows[order], np.empty(0, np.uint64))
+        return self._seen
+
+    def _hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The beginning of every text's hash, and the row it is in."""
+        batches = list(self._chunks.search().with_row_id(True).select(["text_hash"]).to_batches())
+        found = [np.empty(0, np.uint64), *(prefixes(batch.column("text_hash")) for batch in batches)]
+        rows = [np.empty(0, np.uint64), *(batch.column("_rowid").to_numpy() for batch in batches)]
+        return np.concatenate(found), np.concatenate(rows)
+
+    def _new_texts(self, files: Sequence[FileRows], seen: _Seen) -> pa.Table:
+        """The texts of `files` that the table lacks, each once."""
+        known = seen.holds(prefixes([digest for file in files for digest in file.text_hashes])).tolist()
+        columns: dict[str, Any] = {name: [] for name in _chunk_schema(self.dim).names}
+        taken: set[str] = set()
+        place = 0
+        for file in files:
+            for chunk, digest, vector in zip(file.chunks, file.text_hashes, file.vectors, strict=True):
+                if not known[place] and digest not in taken:
+                    taken.add(digest)
+                    row = (digest, file.path, file.language, chunk.kind, chunk.qualname, embedded_text(chunk), vector)
+                    for column, value in zip(columns.values(), row, strict=True):
+                        column.append(value)
+                place += 1
+        flat = np.concatenate([np.empty(0, np.float32), *columns["vector"]])
+        columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(flat.astype(np.float32, copy=False)), self.dim)
+        return pa.table(columns, schema=_chunk_schema(self.dim))
 
     def read(self, keys: Sequence[str]) -> Iterator[FileRows]:
-        """The rows of the files `keys`, a file at a time; files that are not there are left out."""
+        """The files `keys`, one at a time; those that are not there, or of which a text is missing, are left out."""
         for start in range(0, len(keys), _READ_FILES):
             part = keys[start : start + _READ_FILES]
             with _explained("reading rows", self.uri):
-                rows = self._table.search().where(_in_list("file_key", part)).to_arrow()
-            yield from _group(rows, self.dim)
+                rows = self._files.search().where(_in_list("file_key", part)).to_arrow().to_pylist()
+                hashes = [_split(row["texts"]) for row in rows]
+                texts = self._texts({digest for part in hashes for digest in part}, ["text", "vector"])
+            done: set[str] = set()  # a key that is there twice is given once
+            for row, digests in zip(rows, hashes, strict=True):
+                if row["file_key"] in done or not texts.keys() >= set(digests):
+                    continue
+                done.add(row["file_key"])
+                parts = [texts[digest]["text"] for digest in digests]
+                chunks, references = unpack(row["layout"], parts)
+                vectors = np.stack([texts[digest]["vector"] for digest in digests])
+                yield FileRows(row["file_key"], row["path"], row["language"], chunks, digests, vectors, references)
 
-    def vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors the store has for these text hashes; broken ones are none."""
-        found: dict[str, NDArray[np.float32]] = {}
-        for start in range(0, len(hashes), _MAX_IN_LIST):
-            part = hashes[start : start + _MAX_IN_LIST]
-            with _explained("looking vectors up", self.uri):
-                query = self._table.search().where(_in_list("text_hash", part))
-                rows = query.select(["text_hash", "vector"]).to_arrow()
-            matrix = _matrix(rows["vector"], self.dim)
-            pairs = zip(rows["text_hash"].to_pylist(), matrix, ~_broken(matrix), strict=True)
-            found.update((digest, vector) for digest, vector, good in pairs if good)
+    def _texts(self, hashes: Iterable[str], columns: list[str]) -> dict[str, dict[str, Any]]:
+        """The wanted columns of these texts, as far as they are there."""
+        wanted = sorted(hashes)
+        rows = self._look().rows_of(prefixes(wanted))
+        found: dict[str, dict[str, Any]] = {}
+        for start in range(0, len(rows), _TAKE_ROWS):
+            taken = self._chunks.take_row_ids(rows[start : start + _TAKE_ROWS].tolist())
+            table = taken.select(["text_hash", *columns]).to_arrow()
+            values = {name: table[name].to_pylist() for name in columns if name != "vector"}
+            values["vector"] = list(_matrix(table["vector"], self.dim))
+            for place, digest in enumerate(table["text_hash"].to_pylist()):
+                found[digest] = {name: values[name][place] for name in columns}
         return found
 
-    def hash_prefixes(self) -> NDArray[np.uint64]:
-        """The first 64 bits of every text hash, sorted: a cheap test of which chunks may have a vector already."""
-        with _explained("reading hashes", self.uri):
-            batches = self._table.search().select(["text_hash"]).to_batches()
-            parts = [hash_prefixes(batch.column("text_hash").to_pylist()) for batch in batches]
-        return np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
+    def vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors the store had for these text hashes when it was last read; broken ones are none.
 
-    def delete(self, keys: Sequence[str]) -> None:
-        """Remove the rows of the files `keys`; the caller holds `use_lock` alone."""
+        What this handle has added since is not looked for: whoever added it had the vectors.
+        """
+        with _explained("looking vectors up", self.uri):
+            found = {digest: row["vector"] for digest, row in self._texts(hashes, ["vector"]).items()}
+        good = ~_broken(np.stack(list(found.values()))) if found else ()
+        return {digest: vector for (digest, vector), is_good in zip(found.items(), good, strict=True) if is_good}
+
+    def delete(self, keys: Sequence[str], hashes: Collection[str] = ()) -> None:
+        """Remove the files `keys`, and the texts `hashes`; the caller holds `use_lock` alone."""
         with _explained("deleting rows", self.uri), locked(self._write_lock):
             for start in range(0, len(keys), _MAX_IN_LIST):
-                self._table.delete(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
+                self._files.delete(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
+            found, rows = self._hashes()
+            self._delete_rows(rows[np.isin(found, prefixes(list(hashes)))])
 
-    def row_counts(self) -> tuple[dict[str, int], set[str]]:
-        """Rows of every file in the table, and the files with a duplicated or missing row or a broken vector."""
-        counts: dict[str, int] = {}
-        sums: dict[str, int] = {}
-        bad: set[str] = set()
+    def sweep(self) -> int:
+        """Remove the texts of which no file is made any more; the caller holds `use_lock` alone. Returns how many."""
+        with _explained("deleting rows", self.uri), locked(self._write_lock):
+            found, rows = self._hashes()
+            used = [prefixes_of(batch.column("texts")) for batch in self._files.search().select(["texts"]).to_batches()]
+            orphans = rows[~np.isin(found, np.concatenate([np.empty(0, np.uint64), *used]))]
+            self._delete_rows(orphans)
+            return len(orphans)
+
+    def _delete_rows(self, rows: NDArray[np.uint64]) -> None:
+        # By row, which is a hundred times faster than by hash; `use_lock` keeps the numbers valid.
+        for start in range(0, len(rows), _TAKE_ROWS):
+            numbers = ",".join(map(str, rows[start : start + _TAKE_ROWS].tolist()))
+            self._chunks.delete(f"_rowid IN ({numbers})")
+
+    def texts_of(self, keys: Sequence[str]) -> set[str]:
+        """The hashes of the texts that the files `keys` are made of."""
+        found: set[str] = set()
+        with _explained("looking files up", self.uri):
+            for start in range(0, len(keys), _MAX_IN_LIST):
+                query = self._files.search().where(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
+                for texts in query.select(["texts"]).to_arrow()["texts"].to_pylist():
+                    found.update(_split(texts))
+        return found
+
+    def check(self) -> StoreCheck:
+        """Every file with how many of its texts are there, and what is broken or there twice."""
+        found: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+        wrong: set[str] = set()
         with _explained("checking rows", self.uri):
-            for batch in self._table.search().select(["file_key", "ordinal", "vector"]).to_batches():
-                keys = batch.column("file_key").to_pylist()
-                bad.update(keys[row] for row in np.flatnonzero(_broken(_matrix(batch.column("vector"), self.dim))))
-                for key, ordinal in zip(keys, batch.column("ordinal").to_pylist(), strict=True):
-                    counts[key] = counts.get(key, 0) + 1
-                    sums[key] = sums.get(key, 0) + ordinal
-        # Ordinals are 0..n-1 exactly when nothing is doubled and nothing is missing; the sum tells both.
-        bad.update(key for key, n in counts.items() if sums[key] != n * (n - 1) // 2)
-        return counts, bad
+            for batch in self._chunks.search().select(["text_hash", "vector"]).to_batches():
+                digests = batch.column("text_hash")
+                found.append(prefixes(digests))
+                broken = np.flatnonzero(_broken(_matrix(batch.column("vector"), self.dim)))
+                wrong.update(digests[int(place)].as_py() for place in broken)
+            there, times = np.unique(np.concatenate(found), return_counts=True)
+            twice = there[times > 1]
+            if len(twice):
+                for batch in self._chunks.search().select(["text_hash"]).to_batches():
+                    digests = batch.column("text_hash")
+                    wrong.update(
+                        digests[int(place)].as_py() for place in np.flatnonzero(np.isin(prefixes(digests), twice))
+                    )
+            bad_texts = prefixes(sorted(wrong))
+            texts: dict[str, int] = {}
+            bad: set[str] = set()
+            for batch in self._files.search().select(["file_key", "texts"]).to_batches():
+                keys, hashes = batch.column("file_key").to_pylist(), prefixes_of(batch.column("texts"))
+                owner = np.repeat(
+                    np.arange(len(keys)), [len(part) // _HASH_BYTES for part in batch.column("texts").to_pylist()]
+                )
+                present = np.bincount(owner[np.isin(hashes, there)], minlength=len(keys)).tolist()
+                bad.update(key for key in keys if key in texts)
+                bad.update(keys[place] for place in set(owner[np.isin(hashes, bad_texts)].tolist()))
+                texts.update(zip(keys, present, strict=True))
+        return StoreCheck(texts, bad, wrong)
 
     def compact(self) -> None:
         """Merge small fragments and drop old versions; a writer at work meanwhile makes LanceDB give up, harmlessly."""
         with _explained("compacting", self.uri), locked(self._write_lock), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it warns of other processes; `use_lock` keeps them out
-            self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+            for table in (self._chunks, self._files):
+                table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+        self._seen = None  # rows have new numbers
 
     def tables(self) -> list[str]:
-        """Every chunk table of this database, other models' included."""
+        """Every model's table of chunks in this database, and those of older formats."""
         with _explained("listing tables", self.uri):
-            return [name for name in self._db.list_tables().tables if name.startswith("chunks")]
+            return [name for name in self._db.list_tables().tables if name.startswith(_CHUNKS)]
 
     def drop_table(self, name: str) -> None:
-        """Remove another model's table."""
+        """Remove another model's tables."""
         with _explained("dropping a table", self.uri), locked(self._write_lock):
-            self._db.drop_table(name)
-
-    def _to_arrow(self, files: Sequence[FileRows]) -> pa.Table:
-        schema = _schema(self.dim)
-        columns: dict[str, Any] = {name: [] for name in schema.names if name != "vector"}
-        for file in files:
-            for ordinal, (chunk, digest) in enumerate(zip(file.chunks, file.text_hashes, strict=True)):
-                columns["file_key"].append(file.key)
-                columns["ordinal"].append(ordinal)
-                columns["path"].append(file.path)
-                columns["language"].append(file.language)
-                columns["kind"].append(chunk.kind)
-                columns["name"].append(chunk.name)
-                columns["qualname"].append(chunk.qualname)
-                columns["start_line"].append(chunk.start_line)
-                columns["end_line"].append(chunk.end_line)
-                columns["signature"].append(chunk.signature)
-                columns["docstring"].append(chunk.docstring)
-                columns["text"].append(chunk.text)
-                columns["text_hash"].append(digest)
-                columns["symbols"].append(_dump_symbols(chunk.symbols))
-                columns["references"].append(file.references if ordinal == 0 else "")
-        flat = np.concatenate([file.vectors for file in files]).astype(np.float32, copy=False)
-        columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), self.dim)
-        return pa.table(columns, schema=schema)
+            for table in {name, _files_table(name)}.intersection(self._db.list_tables().tables):
+                self._db.drop_table(table)
 
 
 def damaged_tables(uri: str) -> list[str]:
@@ -271,7 +395,7 @@ def damaged_tables(uri: str) -> list[str]:
     damaged = []
     for entry in sorted(os.listdir(uri)):
         name, extension = os.path.splitext(entry)
-        if extension != ".lance" or not name.startswith("chunks"):
+        if extension != ".lance" or not name.startswith((_CHUNKS, _FILES)):
             continue
         try:
             table = database.open_table(name)
@@ -282,15 +406,35 @@ def damaged_tables(uri: str) -> list[str]:
     return damaged
 
 
-def hash_prefixes(hashes: Sequence[str]) -> NDArray[np.uint64]:
-    """The first 64 bits of hexadecimal hashes."""
-    return np.fromiter((int(digest[:16], 16) for digest in hashes), dtype=np.uint64, count=len(hashes))
+def prefixes(hashes: Sequence[str] | pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
+    """The first 64 bits of hexadecimal hashes: by them texts are told apart. Among ten million texts two agree by
+    chance with a probability of about one in half a million, and then one of them is embedded anew by each run."""
+    values = hashes.to_pylist() if isinstance(hashes, pa.Array | pa.ChunkedArray) else hashes
+    return _first_halves(bytes.fromhex("".join(values)))
 
 
-def _dump_symbols(symbols: Sequence[Symbol]) -> str:
-    if not symbols:
-        return "[]"
-    return orjson.dumps([[getattr(symbol, name) for name in _SYMBOL_FIELDS] for symbol in symbols]).decode()
+def prefixes_of(texts: pa.Array) -> NDArray[np.uint64]:
+    """The same of packed hashes, one file after the other."""
+    return _first_halves(b"".join(texts.to_pylist()))
+
+
+def _first_halves(data: bytes) -> NDArray[np.uint64]:
+    return np.frombuffer(data, dtype=">u8")[::2].astype(np.uint64)
+
+
+def _split(texts: bytes) -> tuple[str, ...]:
+    return tuple(texts[at : at + _HASH_BYTES].hex() for at in range(0, len(texts), _HASH_BYTES))
+
+
+def _file_table(files: Sequence[FileRows]) -> pa.Table:
+    columns = {
+        "file_key": [file.key for file in files],
+        "path": [file.path for file in files],
+        "language": [file.language for file in files],
+        "texts": [bytes.fromhex("".join(file.text_hashes)) for file in files],
+        "layout": [pack(file) for file in files],
+    }
+    return pa.table(columns, schema=_FILE_SCHEMA)
 
 
 def _matrix(column: Any, dim: int) -> NDArray[np.float32]:
@@ -304,34 +448,3 @@ def _broken(matrix: NDArray[np.float32]) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         finite: NDArray[np.bool_] = np.isfinite(matrix.sum(axis=1))
     return ~finite
-
-
-def _group(rows: pa.Table, dim: int) -> Iterator[FileRows]:
-    """Rows of several files, in any order and possibly doubled, as files with their chunks in order."""
-    places: dict[str, dict[int, int]] = {}
-    keys, ordinals = rows["file_key"].to_pylist(), rows["ordinal"].to_pylist()
-    for place, (key, ordinal) in enumerate(zip(keys, ordinals, strict=True)):
-        places.setdefault(key, {}).setdefault(ordinal, place)
-    columns = {
-        name: rows[name].to_pylist() for name in rows.schema.names if name not in ("vector", "file_key", "ordinal")
-    }
-    matrix = _matrix(rows["vector"], dim)
-    for key, by_ordinal in places.items():
-        order = [by_ordinal[ordinal] for ordinal in sorted(by_ordinal)]
-        chunks = tuple(
-            Chunk(
-                kind=columns["kind"][i],
-                name=columns["name"][i],
-                qualname=columns["qualname"][i],
-                start_line=columns["start_line"][i],
-                end_line=columns["end_line"][i],
-                signature=columns["signature"][i],
-                docstring=columns["docstring"][i],
-                text=columns["text"][i],
-                symbols=tuple(Symbol(*fields) for fields in orjson.loads(columns["symbols"][i])),
-            )
-            for i in order
-        )
-        hashes = tuple(columns["text_hash"][i] for i in order)
-        path, language = columns["path"][order[0]], columns["language"][order[0]]
-        yield FileRows(key, path, language, chunks, hashes, matrix[order], columns["references"][order[0]])

@@ -294,11 +294,12 @@ def _scramble(folder: Path) -> None:
 @pytest.mark.parametrize("part", ["data", "_versions", ""])
 @pytest.mark.parametrize("damage", [_scramble, shutil.rmtree])
 @pytest.mark.parametrize("then", ["edit", "verify"])
+@pytest.mark.parametrize("table", ["chunks", "files"])
 def test_a_damaged_store(
-    sample: Path, answer: Answer, finds: Finds, part: str, damage: Callable[[Path], None], then: str
+    sample: Path, answer: Answer, finds: Finds, part: str, damage: Callable[[Path], None], then: str, table: str
 ) -> None:
     answer("index", sample)
-    damage(next(Path(store_uri("")).glob("*.lance")) / part)
+    damage(next(Path(store_uri("")).glob(f"{table}*.lance")) / part)
     assert finds(sample, "Server.start") == ["server.py"]
     assert not answer("admin", "verify", sample, "--check", code=2)["clean"]
     if then == "edit":
@@ -346,7 +347,7 @@ def test_a_model_that_is_changed_and_changed_back(
         assert finds(sample, "Server.start") == ["server.py"]
     back = answer("index", sample)
     assert (back["model"], back["chunks_created"]) == (first["model"], 0)
-    assert len(list(Path(store_uri("")).glob("*.lance"))) == 2
+    assert len(list(Path(store_uri("")).glob("chunks*.lance"))) == 2
     assert len(answer("admin", "compact", sample)["tables_dropped"]) == 1
     assert answer("admin", "verify", sample, "--check")["clean"]
     assert Path(compiled_dir(str(sample))).exists()

@@ -18,31 +18,32 @@ Answer = Callable[..., dict]
 OpenStore = Callable[[], Store]
 
 
-def _delete(store: Store) -> None:
-    store._table.delete("path = 'server.py'")
+def _lose_file(store: Store) -> None:
+    store._files.delete("path = 'server.py'")
 
 
-def _delete_one(store: Store) -> None:
-    store._table.delete("path = 'server.py' AND ordinal = 0")
+def _lose_texts(store: Store) -> None:
+    store._chunks.delete("path = 'server.py'")
 
 
-def _double(store: Store) -> None:
-    store._table.add(store._table.search().to_arrow())
+def _double_files(store: Store) -> None:
+    store._files.add(store._files.search().to_arrow())
+
+
+def _double_texts(store: Store) -> None:
+    store._chunks.add(store._chunks.search().to_arrow())
 
 
 def _spoil_vectors(store: Store) -> None:
-    rows = store._table.search().where("path = 'server.py'").to_arrow()
-    store._table.delete("path = 'server.py'")
+    rows = store._chunks.search().where("path = 'server.py'").to_arrow()
+    store._chunks.delete("path = 'server.py'")
     flat = pa.array(np.full(len(rows) * store.dim, np.inf, np.float32))  # LanceDB itself refuses a NaN
     place = rows.schema.get_field_index("vector")
     spoiled = pa.FixedSizeListArray.from_arrays(flat, store.dim)
-    # The same texts under another key: their broken vectors must not be taken for known ones.
-    other = rows.set_column(0, "file_key", pa.array(["f" * 32] * len(rows)))
-    for table in (rows, other):
-        store._table.add(table.set_column(place, rows.schema.field(place), spoiled))
+    store._chunks.add(rows.set_column(place, rows.schema.field(place), spoiled))
 
 
-@pytest.mark.parametrize("damage", [_delete, _delete_one, _double, _spoil_vectors])
+@pytest.mark.parametrize("damage", [_lose_file, _lose_texts, _double_files, _double_texts, _spoil_vectors])
 def test_verify_mends_rows(
     sample: Path, answer: Answer, open_store: OpenStore, damage: Callable[[Store], None]
 ) -> None:

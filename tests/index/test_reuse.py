@@ -40,8 +40,7 @@ def test_a_second_worktree_adds_next_to_nothing(
     second = answer("index", tmp_path / "second")
     assert 1 <= second["chunks_created"] <= 2
     assert second["chunks_created"] + second["chunks_reused"] == pytest.approx(first["chunks_created"], abs=2)
-    changed_rows = open_store().count() - rows
-    assert changed_rows == pytest.approx(first["chunks_created"] / 40, abs=2)  # those of the one file that differs
+    assert open_store().count() - rows == second["chunks_created"]
     growth = folder_bytes(store_uri("")) / taken - 1
     assert growth < 0.10, f"the store grew by {growth:.1%}"
     compact_store(Settings())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sage_code.errors import StoreError
-from sage_code.store.lance import Store, damaged_tables, hash_prefixes, table_name
+from sage_code.store.lance import Store, StoreCheck, damaged_tables, table_name
 from sage_code.store.rows import FileRows
 
 MakeRows = Callable[..., FileRows]
@@ -35,6 +35,10 @@ def _assert_same(found: FileRows, expected: FileRows) -> None:
     for field in fields(FileRows):
         mine, theirs = getattr(found, field.name), getattr(expected, field.name)
         assert np.array_equal(mine, theirs) if field.name == "vectors" else mine == theirs
+
+
+def _clean(files: list[FileRows]) -> StoreCheck:
+    return StoreCheck({file.key: len(file.chunks) for file in files}, set(), set())
 
 
 def test_what_is_added_is_read(uri: str, files: list[FileRows]) -> None:
@@ -63,7 +67,7 @@ def test_nothing_is_added_twice(uri: str, files: list[FileRows]) -> None:
     # And an older handle sees what others have added since.
     assert store.add(rest) == 0
     assert store.count() == rows + sum(len(file.chunks) for file in rest)
-    assert store.row_counts() == ({file.key: len(file.chunks) for file in files}, set())
+    assert store.check() == _clean(files)
 
 
 def test_writers_at_the_same_time_add_nothing_twice(uri: str, files: list[FileRows]) -> None:
@@ -81,7 +85,7 @@ def test_writers_at_the_same_time_add_nothing_twice(uri: str, files: list[FileRo
         thread.start()
     for thread in threads:
         thread.join()
-    assert Store(uri, "model", DIM).row_counts() == ({file.key: len(file.chunks) for file in files}, set())
+    assert Store(uri, "model", DIM).check() == _clean(files)
 
 
 def test_existing_names_those_that_are_there(uri: str, files: list[FileRows]) -> None:
@@ -99,21 +103,48 @@ def test_deleted_rows_are_gone_and_the_others_stay(uri: str, files: list[FileRow
     store.delete([files[1].key])
     assert store.existing([file.key for file in files]) == {file.key for file in files} - {files[1].key}
     store.delete([])
+    assert store.sweep() == len(files[1].chunks)
+    assert store.sweep() == 0
     assert store.add([files[1]]) == len(files[1].chunks)
     store.compact()
     assert store.count() == sum(len(file.chunks) for file in files)
 
 
 def test_vectors_are_found_by_the_hash_of_their_text(uri: str, files: list[FileRows]) -> None:
+    Store(uri, "model", DIM).add(files)
     store = Store(uri, "model", DIM)
-    store.add(files)
     wanted = files[2]
     found = store.vectors([*wanted.text_hashes, "0" * 32])
     assert found.keys() == set(wanted.text_hashes)
     for digest, vector in zip(wanted.text_hashes, wanted.vectors, strict=True):
         assert np.array_equal(found[digest], vector)
-    every = {digest for file in files for digest in file.text_hashes}
-    assert store.hash_prefixes().tolist() == sorted(set(hash_prefixes(list(every)).tolist()))
+
+
+def test_a_text_is_stored_once_whoever_is_made_of_it(uri: str, rows_of: MakeRows) -> None:
+    body = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(40))
+    old, moved = rows_of("a.py", body), rows_of("b.py", body)
+    new = rows_of("a.py", body.replace("return 17", "return 71"))
+    store = Store(uri, "model", DIM)
+    assert store.add([old, moved]) == len(old.chunks)
+    assert 0 < store.add([new]) < len(new.chunks)
+    for file in store.read([old.key, moved.key, new.key]):
+        _assert_same(file, {"b.py": moved}.get(file.path, old if file.key == old.key else new))
+    store.delete([old.key])
+    assert store.sweep() == 0
+    store.delete([moved.key])
+    assert store.sweep() > 0
+    assert store.check() == _clean([new])
+
+
+def test_a_file_without_one_of_its_texts_is_completed(uri: str, files: list[FileRows]) -> None:
+    store = Store(uri, "model", DIM)
+    store.add(files)
+    store.delete([], [files[3].text_hashes[1]])
+    store = Store(uri, "model", DIM)
+    assert store.check().texts[files[3].key] == len(files[3].chunks) - 1
+    assert {file.key for file in store.read([file.key for file in files])} == {file.key for file in files[:3]}
+    assert store.add([files[3]]) == 1
+    assert store.check() == _clean(files)
 
 
 @pytest.mark.parametrize("figure", [np.inf, np.nan])
@@ -127,8 +158,10 @@ def test_a_vector_that_is_no_number_is_refused_or_reported(uri: str, files: list
     except StoreError:  # LanceDB refuses a NaN by itself
         assert store.existing([files[3].key]) == set()
     else:
-        assert store.row_counts()[1] == {files[3].key}
-        assert store.vectors(files[3].text_hashes).keys() == set(files[3].text_hashes[:-1])
+        assert store.check().bad_files == {files[3].key}
+        assert store.check().bad_texts == {files[3].text_hashes[-1]}
+        found = Store(uri, "model", DIM).vectors(files[3].text_hashes)
+        assert found.keys() == set(files[3].text_hashes[:-1])
 
 
 def test_each_model_has_its_table(uri: str, rows_of: MakeRows) -> None:
