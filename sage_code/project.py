@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sage_code.indexer import IndexStats
+    from sage_code.models import Model, Table
     from sage_code.outline import Outline
     from sage_code.progress import Progress
     from sage_code.project_map import ProjectMap
-    from sage_code.settings import Settings
+    from sage_code.settings import Scope, Settings
     from sage_code.similar import Duplicate, Similar
     from sage_code.status import Preview, Status
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
@@ -147,6 +148,34 @@ class Project:
         from sage_code.similar import VectorSnapshot
 
         return VectorSnapshot(self.root).duplicates(limit)
+
+    def models(self) -> list[Model]:
+        """The embedding models that are here or in use."""
+        from sage_code.models import list_models
+
+        return list_models(self.settings)
+
+    def model(self, name: str) -> Model:
+        """What can be said about one model without loading it."""
+        from sage_code.models import model_info
+
+        return model_info(name, self.settings)
+
+    def vector_tables(self) -> list[Table]:
+        """The vectors in the store, model by model."""
+        from sage_code.models import list_tables
+
+        return list_tables(self.settings)
+
+    def use_model(
+        self, name: str, *, scope: Scope = "user", index: bool = True, progress: Progress | None = None
+    ) -> IndexStats | None:
+        """Go over to another model for code; None when nothing was there to be embedded anew."""
+        from sage_code.models import use_model
+
+        stats = use_model(self.root, name, scope, index=index, progress=progress)
+        self._settings = None  # read again: one of them has changed
+        return stats
 
     @property
     def _graph(self) -> CodeGraph:

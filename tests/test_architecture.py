@@ -24,7 +24,7 @@ STAGES = (
     ("embedding", "compiled"),
     ("indexer", "xref"),
     ("status", "analyze", "outline", "project_map", "similar"),
-    ("admin",),
+    ("admin", "models"),
     ("project",),
     ("sage_code",),
 )

@@ -46,6 +46,9 @@ COMMANDS = {
     "admin verify": "admin_verify.json",
     "admin rebuild-embeddings": "index.json",
     "admin compact": "admin_compact.json",
+    "models list": "models_list.json",
+    "models info": "models_info.json",
+    "models use": "models_use.json",
     "config list": "config_list.json",
     "config get": "config_get.json",
 }
@@ -163,6 +166,17 @@ def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:
     assert printed("similar", "start")["similar"]
     printed("similar", "--duplicates", code=1)
     assert printed("refs", "main", code=1)["references"] == []
+
+
+def test_models(project: Path, printed: Run) -> None:
+    listed = printed("models list")
+    assert [model["name"] for model in listed["models"]] == ["bundled", "hashing"]
+    assert listed["models"][0]["projects"] == [str(project)]
+    assert listed["tables"]
+    assert printed("models info")["used_for"] == ["code", "prose"]
+    assert printed("models use", "hashing")["index"]["model"] == "hashing"
+    assert printed("models use", "bundled", "--no-index")["index"] is None
+    assert "error" in printed("models info", "no such", code=2, schema="error.json")
 
 
 def test_projects(project: Path, printed: Run) -> None:

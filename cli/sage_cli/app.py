@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import sage_cli.grep as grep_command
-from sage_cli import admin_commands, config_commands, graph_commands, index_commands, project_commands
+from sage_cli import admin_commands, config_commands, graph_commands, index_commands, model_commands, project_commands
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.add_typer(config_commands.app)
 app.add_typer(project_commands.app)
+app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
 app.command("index")(index_commands.index)
 app.command("status")(index_commands.status)

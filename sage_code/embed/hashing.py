@@ -21,6 +21,9 @@ _TRIGRAM_WEIGHT = 0.35
 _MAX_CHARS = 16_384
 # The table of word vectors is started anew at this many rows (32 MB): memory stays bounded on any input.
 _MAX_TABLE_ROWS = 1 << 15
+# Room for these and for what one more group of texts brings. The system gives memory only to rows that are written, so
+# room costs nothing, while growing would hold the old table and the new one at once.
+_TABLE_ROWS = _MAX_TABLE_ROWS + (1 << 14)
 # Texts counted in one go, before the table grows by the words that are new in them.
 _GROUP = 256
 _TINY = 1e-12
@@ -49,7 +52,7 @@ class HashingEmbedder:
     def _start_anew(self) -> None:
         self._lexicon = Lexicon()
         self._rows = 0
-        self._table = np.zeros((1024, DIM), dtype=np.float32)
+        self._table = np.zeros((_TABLE_ROWS, DIM), dtype=np.float32)
 
     def _pool(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
         if self._rows > _MAX_TABLE_ROWS:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from sage_code.embed.packed import packed_facts
 from sage_code.embed.protocol import Notify, Role
 from sage_code.errors import ModelError
 from sage_code.settings_table import BUILT_IN_MODELS
@@ -69,7 +70,10 @@ def load_embedder(
     """The model `name`, ready to embed. `notify` hears of a download before it starts."""
     info = describe(name)
     if info.origin == "built-in":
-        # The trained model takes over the name `bundled` with its own issue; until then hashing stands in.
+        if name == "bundled" and packed_facts() is not None:
+            from sage_code.embed.bundled import BundledEmbedder  # lazy: NumPy
+
+            return BundledEmbedder()
         from sage_code.embed.hashing import HashingEmbedder  # lazy: NumPy
 
         return HashingEmbedder()
@@ -80,7 +84,11 @@ def load_embedder(
 
 def stable_name(name: str) -> str | None:
     """How the embedder behind a built-in name calls itself, without loading it; None when only loading tells."""
-    return "hashing" if name in BUILT_IN_MODELS else None
+    if name not in BUILT_IN_MODELS:
+        return None
+    # A checkout in which no weights have been packed yet works all the same, without meaning.
+    facts = packed_facts() if name == "bundled" else None
+    return facts.name if facts is not None else "hashing"
 
 
 def default_embedder() -> Embedder:

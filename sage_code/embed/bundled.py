@@ -1,0 +1,115 @@
+"""The bundled model: a table of word vectors, trained on documentation and code (`training/`), run with NumPy alone.
+
+A text's vector is the weighted sum of its words' rows. A word weighs by how often it stands there (by the logarithm),
+and by one of three learned weights: one for the first line of what is stored, where the name of a chunk stands, one
+for the rest of it, one for what is asked.
+
+The same text gives the same vector to the last bit, whatever the machine, the batch or the threads: rows and weights
+are whole numbers, scaled so that no sum can leave the range in which float32 is exact. In whichever order a BLAS adds
+them up, and fused or not, nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.embed.packed import MODEL_FOLDER, ROWS, VOCABULARY, WEIGHTS, packed_facts
+from sage_code.embed.words import Vocabulary
+from sage_code.errors import ModelError
+
+# The rows of the array of weights.
+LEAD, BODY, QUERY = range(3)
+# Text beyond this adds nothing but time; the chunker's pieces are far shorter.
+MAX_CHARS = 16_384
+# A word that stands tf times weighs 1 + ln(tf), in 64ths. Beyond 255 times it says nothing more.
+MAX_TF = 255
+_TF_UNIT = 64
+# Texts counted in one go.
+_GROUP = 256
+# What the whole-number weights of a text add up to, give or take half a unit of rounding for each of its entries, of
+# which there are at most as many as characters. Times 127, the largest number in a row, that stays below 2**24, where
+# float32 stops holding every whole number.
+_BUDGET = 120_000
+
+
+class BundledEmbedder:
+    """The trained table behind the `Embedder` protocol. Threads may share one."""
+
+    max_tokens = 2048
+
+    def __init__(self, folder: str = MODEL_FOLDER) -> None:
+        facts = packed_facts(folder)
+        if facts is None:
+            raise ModelError(f"there is no model in {folder}", "`python -m training.pack` writes one")
+        self.name, self.dim = facts.name, facts.dim
+        with open(os.path.join(folder, VOCABULARY), encoding="utf-8") as file:
+            self._vocabulary = Vocabulary(file.read().split("\n"), facts.buckets)
+        self._rows = np.asarray(np.load(os.path.join(folder, ROWS), mmap_mode="r", allow_pickle=False))
+        self._weights = np.load(os.path.join(folder, WEIGHTS), allow_pickle=False).astype(np.int64)
+        expected = (self._vocabulary.rows, self.dim)
+        if self._rows.shape != expected or self._rows.dtype != np.int8 or self._weights.shape != (3, expected[0]):
+            raise ModelError(f"the model's files in {folder} do not belong together", "install Sage anew")
+        logarithms = [0.0, *(1 + math.log(tf) for tf in range(1, MAX_TF + 1))]
+        self._of_tf = np.array([round(_TF_UNIT * weight) for weight in logarithms], dtype=np.int64)
+
+    def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit vector a text, in order; a text without words gives a zero vector."""
+        return self._embed(texts, (LEAD, BODY))
+
+    def embed_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same for what is asked."""
+        return self._embed(texts, (QUERY,))
+
+    def _embed(self, texts: Sequence[str], fields: tuple[int, ...]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for start in range(0, len(texts), _GROUP):
+            group = vectors[start : start + _GROUP]
+            self._pool(texts[start : start + _GROUP], fields, group)
+            _scale_to_unit(group)
+        return vectors
+
+    def _pool(self, texts: Sequence[str], fields: tuple[int, ...], sums: NDArray[np.float32]) -> None:
+        """Write the sum of each text's rows, in whole numbers."""
+        count = self._vocabulary.count
+        numbers: list[int] = []
+        counts: list[int] = []
+        sizes: list[int] = []  # entries of each text's fields, one after another
+        for text in texts:
+            parts = text[:MAX_CHARS].split("\n", 1) if len(fields) > 1 else [text[:MAX_CHARS]]
+            parts += [""] * (len(fields) - len(parts))
+            for part in parts:
+                found = count(part)
+                numbers += found.keys()
+                counts += found.values()
+                sizes.append(len(found))
+        ids = np.array(numbers, dtype=np.int64)
+        field = np.repeat(np.tile(np.array(fields), len(texts)), sizes)
+        raw = self._weights[field, ids] * self._of_tf[np.minimum(np.array(counts, dtype=np.int64), MAX_TF)]
+        lengths = np.reshape(sizes, (len(texts), len(fields))).sum(axis=1)
+        shares = _shares(raw, lengths)
+        end = 0
+        for row, length in enumerate(lengths.tolist()):
+            start, end = end, end + length
+            # A product a text is ten times faster than one reduceat over all of them.
+            np.dot(shares[start:end], self._rows.take(ids[start:end], axis=0).astype(np.float32), out=sums[row])
+
+
+def _shares(raw: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The weights of the texts, each text's scaled to add up to the budget, give or take the rounding."""
+    ends = np.concatenate(([0], np.cumsum(raw)))[np.concatenate(([0], np.cumsum(lengths)))]
+    totals = np.repeat(np.maximum(np.diff(ends), 1), lengths)
+    shares: NDArray[np.int64] = (raw * _BUDGET + totals // 2) // totals
+    return shares.astype(np.float32)
+
+
+def _scale_to_unit(sums: NDArray[np.float32]) -> None:
+    """Divide rows of whole numbers by their lengths, in steps that are exact or rounded once."""
+    whole = sums.astype(np.int64)
+    lengths = np.sqrt((whole * whole).sum(axis=1).astype(np.float64))
+    lengths[lengths == 0] = 1
+    sums[:] = whole / lengths[:, None]

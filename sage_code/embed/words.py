@@ -1,0 +1,94 @@
+"""From a text to the rows of the bundled model: identifiers are split, words looked up, strangers taken apart.
+
+`parseHTTPHeader` gives `parse`, `http`, `header`, and `parsehttpheader` too if the vocabulary has it, so that the three
+ways to write a compound meet. A word that the vocabulary lacks gives the known words inside it and one of a fixed
+number of buckets, so that two texts with the same rare word still meet. Training and running share this module.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+
+# Longer runs of letters are data (base64, hashes), not words anybody asks for.
+MAX_WORD_CHARS = 64
+_MAX_RARE_CHARS = 24
+# Shorter pieces of a stranger say nothing: every other word holds `in` and `er`.
+_MIN_PIECE, _MAX_PIECE = 3, 16
+# The cache of words starts anew at this many (about 20 MB): memory stays bounded on any input.
+_MAX_CACHED = 1 << 17
+
+_WORD = re.compile(r"\w+")
+# Whatever is no part of a word becomes a space: for ASCII that and a split are five times faster than the pattern.
+_SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def split_identifier(word: str) -> list[str]:
+    """The parts of an identifier in lower case."""
+    if word.isascii():
+        return [part.lower() for part in _PART.findall(word)]
+    # Case means nothing certain outside ASCII; such words are split at their underscores only.
+    return [part.lower() for part in word.split("_") if part]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, as they stand there."""
+    return text.translate(_SPACES).split() if text.isascii() else _WORD.findall(text)
+
+
+class Vocabulary(dict[str, tuple[int, ...]]):
+    """Maps a word as it stands in a text to the numbers of its rows; learns words as it meets them.
+
+    Numbers below `len(words)` are words, those from there on buckets of words that are not in the vocabulary.
+    """
+
+    def __init__(self, words: Sequence[str], buckets: int) -> None:
+        super().__init__()
+        self._numbers = {word: number for number, word in enumerate(words)}
+        self._buckets = buckets
+        self.rows = len(words) + buckets
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= _MAX_CACHED:
+            self.clear()
+        numbers = self[word] = tuple(self._look_up(word)) if len(word) <= MAX_WORD_CHARS else ()
+        return numbers
+
+    def count(self, text: str) -> Counter[int]:
+        """How often each row's word stands in `text`, in the order of first appearance."""
+        return Counter(chain.from_iterable(map(self.__getitem__, words_of(text))))
+
+    def _look_up(self, word: str) -> list[int]:
+        parts = split_identifier(word)
+        numbers = []
+        if len(parts) > 1 and (compound := self._numbers.get("".join(parts))) is not None:
+            numbers.append(compound)
+        for part in parts:
+            number = self._numbers.get(part)
+            if number is not None:
+                numbers.append(number)
+            elif not part.isdigit():
+                numbers += self._take_apart(part)
+        return numbers
+
+    def _take_apart(self, part: str) -> list[int]:
+        """The known words inside a stranger, longest first from the left, and the stranger's bucket."""
+        numbers = []
+        start = 0
+        while start <= len(part) - _MIN_PIECE:
+            for end in range(min(len(part), start + _MAX_PIECE), start + _MIN_PIECE - 1, -1):
+                number = self._numbers.get(part[start:end])
+                if number is not None:
+                    numbers.append(number)
+                    start = end
+                    break
+            else:
+                start += 1
+        if self._buckets and 1 < len(part) <= _MAX_RARE_CHARS:
+            # CRC-32: in the standard library, and the same on every machine.
+            numbers.append(len(self._numbers) + zlib.crc32(part.encode("utf-8", "surrogatepass")) % self._buckets)
+        return numbers

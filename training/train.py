@@ -1,0 +1,339 @@
+"""Train the table: questions and code into one space, by telling right pairs from wrong ones.
+
+    python -m training.train --tokens /work/data/tokens --out /work/data/run --epochs 12
+
+Symmetric InfoNCE over blocks of pairs (`train_batches.py`), Adam on the rows that a step touches, one cosine schedule.
+The gradients are written out: the table is 16 million numbers of which a step needs a few thousand rows, and products
+with SciPy's CSR matrices beat every embedding layer we tried by an order of magnitude. The same seed gives the same
+model; a run that was ended continues from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+from training.train_batches import Entries, Floats, Ints, TokenPairs, blocks, nearby_runs, package_runs
+
+# The rows of `Model.weights`, as in `sage_code.embed.bundled`.
+LEAD, BODY, QUERY = range(3)
+_TINY = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides what comes out, besides the data."""
+
+    dim: int = 256
+    epochs: float = 10.0
+    block: int = 2_048
+    blocks_a_step: int = 2
+    run: int = 64  # pairs of one package that stand together
+    nearby_from: float = 0.6  # from this part of the training on, some of the runs are of nearby pairs
+    nearby_share: float = 0.5
+    nearby_run: int = 32
+    temperature: float = 0.05
+    rate: float = 0.004  # of the table; rows start with unit length
+    weight_rate: float = 0.01
+    warm_up: float = 0.02
+    query_dropout: float = 0.1
+    dropout: float = 0.2  # of words of the code
+    nameless: float = 0.3  # of pairs whose code loses the words of its name
+    idf_power: float = 0.5
+    lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
+    seed: int = 1
+
+
+@dataclass(slots=True)
+class Model:
+    """The table and the logarithms of the words' weights in each field."""
+
+    table: Floats
+    weights: Floats
+
+    def pool(self, entries: Entries, field: int, count: int) -> Floats:
+        """The sums of `count` texts."""
+        data = entries.tf * np.exp(self.weights[field, entries.ids])
+        sums: Floats = csr_matrix((data, (entries.owner, entries.ids)), shape=(count, len(self.table))) @ self.table
+        return sums
+
+    def queries(self, pairs: TokenPairs, chosen: Ints) -> Floats:
+        """Unit vectors of the questions of some pairs."""
+        return unit(self.pool(pairs.entries("query", chosen), QUERY, len(chosen)))[0]
+
+    def documents(self, pairs: TokenPairs, chosen: Ints) -> Floats:
+        """Unit vectors of the code of some pairs."""
+        sums = self.pool(pairs.entries("lead", chosen), LEAD, len(chosen))
+        return unit(sums + self.pool(pairs.entries("body", chosen), BODY, len(chosen)))[0]
+
+
+def initial(pairs: TokenPairs, recipe: Recipe, table: Floats | None = None) -> Model:
+    """A model that knows nothing but how rare words are; `table` gives it rows to start from."""
+    rng = np.random.default_rng(recipe.seed)
+    if table is None:
+        table = rng.standard_normal((pairs.rows, recipe.dim), dtype=np.float32)
+    frequency = pairs.document_frequency()
+    idf = np.log(1 + pairs.count / (1 + frequency))
+    rarity = (recipe.idf_power * np.log(idf / idf.mean())).astype(np.float32)
+    weights = np.stack([rarity + np.log(recipe.lead_gain), rarity, rarity]).astype(np.float32)
+    return Model(unit(table)[0], weights)
+
+
+def unit(sums: Floats) -> tuple[Floats, Floats]:
+    """Rows of length one, and the lengths they had."""
+    lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), _TINY)[:, None]
+    return sums / lengths, lengths
+
+
+class Adam:
+    """Adam over rows: what a step does not touch keeps its moments."""
+
+    def __init__(self, values: Floats, rate: float) -> None:
+        self._values, self._rate = values, rate
+        self.first, self.second = np.zeros_like(values), np.zeros_like(values)
+
+    def step(self, rows: Ints, gradient: Floats, number: int, schedule: float) -> None:
+        """Move `rows` against their gradient."""
+        first = self.first[rows]
+        first += 0.1 * (gradient - first)
+        second = self.second[rows]
+        second += 0.01 * (gradient * gradient - second)
+        self.first[rows], self.second[rows] = first, second
+        rate = self._rate * schedule * np.sqrt(1 - 0.99**number) / (1 - 0.9**number)
+        np.sqrt(second, out=second)
+        second += 1e-8
+        first *= rate
+        first /= second
+        self._values[rows] -= first
+
+
+class Trainer:
+    """A model on its way."""
+
+    def __init__(self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path) -> None:
+        self.pairs, self.recipe, self.model, self._out = pairs, recipe, model, out
+        self._rows = Adam(model.table, recipe.rate)
+        self._logs = [Adam(model.weights[field], recipe.weight_rate) for field in range(3)]
+        self.done = 0
+        self.steps = int(recipe.epochs * pairs.count) // (recipe.block * recipe.blocks_a_step)
+
+    def plan(self) -> Iterator[list[Ints]]:
+        """The blocks of every step that is left, the same ones whether or not the run was ended in between."""
+        size = self.recipe.blocks_a_step
+        step = epoch = 0
+        while step < self.steps:
+            order = self._order(epoch, near=step >= self.recipe.nearby_from * self.steps)
+            if len(order) < size:
+                raise ValueError(f"{self.pairs.count} pairs are too few for blocks of {self.recipe.block}")
+            for start in range(0, len(order) - size + 1, size):
+                step += 1
+                if self.done < step <= self.steps:
+                    yield list(order[start : start + size])
+            epoch += 1
+
+    def _order(self, epoch: int, *, near: bool) -> NDArray[np.int64]:
+        """The blocks of an epoch; kept where they depend on the model, which will have moved on after a restart."""
+        recipe = self.recipe
+        rng = np.random.default_rng((recipe.seed, epoch))
+        if not near:
+            everything = np.arange(self.pairs.count)
+            return np.array(list(blocks(package_runs(self.pairs, everything, recipe.run, rng), recipe.block)))
+        kept = self._out / f"order{epoch}.npy"
+        if not kept.exists():
+            split = rng.random(self.pairs.count) < recipe.nearby_share
+            order = list(blocks(package_runs(self.pairs, np.flatnonzero(~split), recipe.run, rng), recipe.block))
+            order += blocks(nearby_runs(self._compass(), np.flatnonzero(split), recipe.nearby_run, rng), recipe.block)
+            np.save(kept, rng.permutation(np.array(order)))
+        order_of_blocks: NDArray[np.int64] = np.load(kept)
+        return order_of_blocks
+
+    def _compass(self) -> Floats:
+        """A vector a pair, by which nearby pairs are found."""
+        parts = [
+            self.model.queries(self.pairs, chosen) + self.model.documents(self.pairs, chosen)
+            for chosen in np.array_split(np.arange(self.pairs.count), max(1, self.pairs.count // 16_384))
+        ]
+        return np.concatenate(parts)
+
+    def schedule(self) -> float:
+        """The rate of this step: up in a line, down along a cosine."""
+        part = self.done / max(1, self.steps)
+        if part < self.recipe.warm_up:
+            return (self.done + 1) / (self.recipe.warm_up * self.steps + 1)
+        return float(0.02 + 0.49 * (1 + np.cos(np.pi * part)))
+
+    def step(self, parts: list[Ints]) -> float:
+        """One step over some blocks; the loss."""
+        recipe, chosen = self.recipe, np.concatenate(parts)
+        rng = np.random.default_rng((recipe.seed, 7, self.done))
+        count = len(chosen)
+        nameless = rng.random(count) < recipe.nameless
+        of_field = {
+            QUERY: _thinned(self.pairs.entries("query", chosen), recipe.query_dropout, rng),
+            LEAD: self.pairs.entries("lead", chosen, nameless),
+            BODY: _thinned(self.pairs.entries("body", chosen, nameless), recipe.dropout, rng),
+        }
+        seen = np.zeros(self.pairs.rows, dtype=bool)
+        for entries in of_field.values():
+            seen[entries.ids] = True
+        rows = np.flatnonzero(seen)
+        place = np.cumsum(seen) - 1
+        table = self.model.table[rows]
+        matrices = {}
+        for field, entries in of_field.items():
+            data = entries.tf * np.exp(self.model.weights[field, entries.ids])
+            starts = np.concatenate(([0], np.cumsum(np.bincount(entries.owner, minlength=count))))
+            matrices[field] = csr_matrix((data, place[entries.ids], starts), shape=(count, len(rows)))
+        asked, asked_length = unit(matrices[QUERY] @ table)
+        stored, stored_length = unit(matrices[LEAD] @ table + matrices[BODY] @ table)
+        slope_asked, slope_stored, loss = self._contrast(asked, stored, parts, chosen)
+        back_asked = _through_unit(slope_asked, asked, asked_length)
+        back_stored = _through_unit(slope_stored, stored, stored_length)
+        self.done += 1
+        schedule = self.schedule()
+        gradient = np.zeros_like(table)
+        for field, matrix in matrices.items():
+            own = matrix.T.tocsr() @ (back_asked if field == QUERY else back_stored)
+            gradient += own
+            # The slope of a weight's logarithm is the row times its gradient: no product of its own is needed.
+            self._logs[field].step(rows, np.einsum("ij,ij->i", own, table), self.done, schedule)
+        self._rows.step(rows, gradient, self.done, schedule)
+        return loss
+
+    def _contrast(self, asked: Floats, stored: Floats, parts: list[Ints], chosen: Ints) -> tuple[Floats, Floats, float]:
+        """The slopes of the loss by the vectors, block by block, and the mean loss."""
+        slope_asked, slope_stored = np.empty_like(asked), np.empty_like(stored)
+        loss, start = 0.0, 0
+        sharpness = np.float32(1 / self.recipe.temperature)
+        for part in parts:
+            end = start + len(part)
+            one, other = asked[start:end], stored[start:end]
+            score = one @ other.T
+            own = np.diagonal(score).copy()
+            score -= 1  # a cosine is at most 1: no exponent is positive, and none needs its row's maximum
+            score *= sharpness
+            np.exp(score, out=score)
+            self._forgive(score, chosen[start:end])
+            by_row, by_column = score.sum(axis=1), score.sum(axis=0)
+            at_own = (own - 1) * sharpness
+            loss += float((np.log(by_row) + np.log(by_column) - 2 * at_own).mean()) / 2
+            score *= (1 / by_row)[:, None] + (1 / by_column)[None, :]
+            np.fill_diagonal(score, np.diagonal(score) - 2)
+            score *= sharpness / (2 * len(part))
+            slope_asked[start:end] = score @ other
+            slope_stored[start:end] = score.T @ one
+            start = end
+        return slope_asked, slope_stored, loss / len(parts)
+
+    def _forgive(self, score: Floats, chosen: Ints) -> None:
+        """Take out what only looks like a negative: the same question, or the same code, twice in a block."""
+        for column in (self.pairs.asked, self.pairs.code):
+            values = column[chosen]
+            order = np.argsort(values, kind="stable")
+            same = np.flatnonzero(np.diff(values[order]) == 0)
+            if len(same):
+                repeated = np.isin(values, values[order[same]])
+                places = np.flatnonzero(repeated)
+                equal = values[places][:, None] == values[places][None, :]
+                np.fill_diagonal(equal, val=False)
+                score[np.ix_(places, places)] *= ~equal
+
+    def save(self) -> None:
+        """A checkpoint, in place of the last one; whole or not there at all."""
+        adams = [self._rows, *self._logs]
+        moments = {f"moment{number}": np.stack([adam.first, adam.second]) for number, adam in enumerate(adams)}
+        half = self._out / "checkpoint.half.npz"
+        np.savez(half, table=self.model.table, weights=self.model.weights, done=self.done, **moments)  # type: ignore[arg-type]
+        os.replace(half, self._out / "checkpoint.npz")
+
+    def restore(self) -> bool:
+        """Continue from the checkpoint of the same recipe, if there is one."""
+        path = self._out / "checkpoint.npz"
+        if not path.exists():
+            return False
+        with np.load(path, allow_pickle=False) as kept:
+            self.model.table[:], self.model.weights[:] = kept["table"], kept["weights"]
+            for number, adam in enumerate([self._rows, *self._logs]):
+                adam.first[:], adam.second[:] = kept[f"moment{number}"]
+            self.done = int(kept["done"])
+        return True
+
+
+def _thinned(entries: Entries, part: float, rng: np.random.Generator) -> Entries:
+    kept = rng.random(len(entries.ids), dtype=np.float32) >= part
+    return Entries(entries.owner[kept], entries.ids[kept], entries.tf[kept])
+
+
+def _through_unit(slope: Floats, vectors: Floats, lengths: Floats) -> Floats:
+    back: Floats = (slope - np.einsum("ij,ij->i", slope, vectors)[:, None] * vectors) / lengths
+    return back
+
+
+def train(
+    pairs: TokenPairs,
+    recipe: Recipe,
+    out: Path,
+    *,
+    table: Floats | None = None,
+    watch: Callable[[Model], str] | None = None,
+    watch_s: float = 300.0,
+    log: Callable[[str], None] = print,
+) -> Model:
+    """Train, or continue; `watch` is asked for a line about the model at every checkpoint."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
+    trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out)
+    if trainer.restore():
+        log(f"continuing from step {trainer.done:,}")
+    began = last = time.monotonic()
+    at_start, recent = trainer.done, 0.0
+    for parts in trainer.plan():
+        loss = trainer.step(parts)
+        recent = loss if not recent else 0.98 * recent + 0.02 * loss
+        now = time.monotonic()
+        if now - last > watch_s or trainer.done == trainer.steps:
+            last = now
+            speed = (trainer.done - at_start) * sum(map(len, parts)) / (now - began)
+            trainer.save()
+            note = watch(trainer.model) if watch else ""
+            log(f"{now - began:6.0f} s  {trainer.done:,}/{trainer.steps:,} steps  {speed:,.0f}/s  {recent:.4f}  {note}")
+    trainer.save()
+    return trainer.model
+
+
+def main() -> None:
+    """The command line."""
+    from training.evaluate import Watch
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokens", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--heldout", type=Path, help="folder of held-out packages to look at on the way")
+    parser.add_argument("--cosqa", type=Path, help="folder of CoSQA to look at on the way")
+    parser.add_argument("--init", type=Path, help=".npy of rows to start from")
+    parser.add_argument("--watch-s", type=float, default=300)
+    for each in fields(Recipe):
+        parser.add_argument(f"--{each.name.replace('_', '-')}", type=type(each.default), default=each.default)
+    chosen = vars(parser.parse_args())
+    pairs = TokenPairs(chosen["tokens"])
+    recipe = Recipe(**{each.name: chosen[each.name] for each in fields(Recipe)})
+    watch = Watch(pairs, chosen["heldout"], chosen["cosqa"])
+    table = np.load(chosen["init"]) if chosen["init"] else None
+    train(pairs, recipe, chosen["out"], table=table, watch=watch, watch_s=chosen["watch_s"], log=_say)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - the log of a run
+
+
+if __name__ == "__main__":
+    main()
