@@ -180,11 +180,10 @@ class Watch:
     """A look at a model while it is being trained: a fixed sample, counted once, so that a look takes seconds."""
 
     def __init__(self, pairs: TokenPairs, heldout: Path | None, cosqa: Path | None, max_texts: int = 1_500) -> None:
-        self._rows = pairs.rows
-        vocabulary = Vocabulary(pairs.vocabulary, pairs.buckets)
+        self._vocabulary = Vocabulary(pairs.vocabulary, pairs.buckets)
         packages = load_packages(heldout, max_texts, 150) if heldout else []
         stacks = packages + ([load_cosqa(cosqa)] if cosqa else [])
-        self._stacks = [(stack, _counted(stack, vocabulary)) for stack in stacks]
+        self._stacks = [(stack, _counted(stack, self._vocabulary)) for stack in stacks]
 
     def __call__(self, model: Model) -> str:
         """NDCG@10 of the model as it is, in one line."""
@@ -192,6 +191,10 @@ class Watch:
         languages = by_language(figures)
         mean = np.mean([each.ndcg for name, each in languages.items() if name != "cosqa"] or [0])
         return f"mean {mean:.4f}  " + "  ".join(f"{name} {each.ndcg:.3f}" for name, each in languages.items())
+
+    def scores(self, model: Model, stack: Haystack) -> Floats:
+        """A row of scores a question, by weights that have not been packed."""
+        return _scores(model, _counted(stack, self._vocabulary))
 
 
 Counts = list[tuple[NDArray[np.int64], NDArray[np.int64], Floats]]

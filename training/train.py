@@ -35,8 +35,8 @@ class Recipe:
 
     dim: int = 256
     epochs: float = 10.0
-    block: int = 2_048
-    blocks_a_step: int = 2
+    block: int = 1_024
+    blocks_a_step: int = 4
     run: int = 64  # pairs of one package that stand together
     nearby_from: float = 0.6  # from this part of the training on, some of the runs are of nearby pairs
     nearby_share: float = 0.5
@@ -48,6 +48,7 @@ class Recipe:
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.3  # of pairs whose code loses the words of its name
+    documented: float = 0.15  # of pairs whose name asks, and whose question goes into the code as documentation
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
     seed: int = 1
@@ -176,11 +177,15 @@ class Trainer:
         recipe, chosen = self.recipe, np.concatenate(parts)
         rng = np.random.default_rng((recipe.seed, 7, self.done))
         count = len(chosen)
-        nameless = rng.random(count) < recipe.nameless
+        turned = rng.random(count) < recipe.documented
+        nameless = (rng.random(count) < recipe.nameless) | turned
+        names, asked = self.pairs.entries("lead", chosen), self.pairs.entries("query", chosen)
+        turned &= np.bincount(names.owner, minlength=count) > 1  # a name of one word asks nothing
+        body = self.pairs.entries("body", chosen, nameless)
         of_field = {
-            QUERY: _thinned(self.pairs.entries("query", chosen), recipe.query_dropout, rng),
-            LEAD: self.pairs.entries("lead", chosen, nameless),
-            BODY: _thinned(self.pairs.entries("body", chosen, nameless), recipe.dropout, rng),
+            QUERY: _thinned(_joined(_of(names, turned), _of(asked, ~turned)), recipe.query_dropout, rng),
+            LEAD: _of(names, ~nameless),
+            BODY: _thinned(_joined(body, _of(asked, turned)), recipe.dropout, rng),
         }
         seen = np.zeros(self.pairs.rows, dtype=bool)
         for entries in of_field.values():
@@ -193,10 +198,10 @@ class Trainer:
             data = entries.tf * np.exp(self.model.weights[field, entries.ids])
             starts = np.concatenate(([0], np.cumsum(np.bincount(entries.owner, minlength=count))))
             matrices[field] = csr_matrix((data, place[entries.ids], starts), shape=(count, len(rows)))
-        asked, asked_length = unit(matrices[QUERY] @ table)
+        questions, asked_length = unit(matrices[QUERY] @ table)
         stored, stored_length = unit(matrices[LEAD] @ table + matrices[BODY] @ table)
-        slope_asked, slope_stored, loss = self._contrast(asked, stored, parts, chosen)
-        back_asked = _through_unit(slope_asked, asked, asked_length)
+        slope_asked, slope_stored, loss = self._contrast(questions, stored, parts, chosen)
+        back_asked = _through_unit(slope_asked, questions, asked_length)
         back_stored = _through_unit(slope_stored, stored, stored_length)
         self.done += 1
         schedule = self.schedule()
@@ -266,6 +271,20 @@ class Trainer:
                 adam.first[:], adam.second[:] = kept[f"moment{number}"]
             self.done = int(kept["done"])
         return True
+
+
+def _of(entries: Entries, chosen: NDArray[np.bool_]) -> Entries:
+    """The entries of some of the texts."""
+    kept = chosen[entries.owner]
+    return Entries(entries.owner[kept], entries.ids[kept], entries.tf[kept])
+
+
+def _joined(one: Entries, other: Entries) -> Entries:
+    """The entries of both, text by text."""
+    owner = np.concatenate([one.owner, other.owner])
+    order = np.argsort(owner, kind="stable")
+    ids, tf = np.concatenate([one.ids, other.ids]), np.concatenate([one.tf, other.tf])
+    return Entries(owner[order], ids[order], tf[order])
 
 
 def _thinned(entries: Entries, part: float, rng: np.random.Generator) -> Entries:
