@@ -70,7 +70,8 @@ class SegmentBuilder:
         self._vectors.append(quantised)
         self._scales.append(scales)
         self._references.add(file.references)
-        self._symbols.append(orjson.dumps([_outline(symbol) for chunk in file.chunks for symbol in chunk.symbols]))
+        outlines = orjson.dumps([_outline(symbol) for chunk in file.chunks for symbol in chunk.symbols])
+        self._symbols.append(bytes(memoryview(outlines)))  # a copy: orjson's own bytes are far larger than they look
 
     def write(self, path: str) -> None:
         """Write the segment and forget the files."""

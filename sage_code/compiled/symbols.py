@@ -33,7 +33,7 @@ class SymbolWriter:
         """Take the symbols of one file."""
         for chunk in file.chunks:
             for symbol in chunk.symbols:
-                line = orjson.dumps(
+                encoded = orjson.dumps(
                     {
                         "name": symbol.name,
                         "qualname": symbol.qualname,
@@ -49,7 +49,8 @@ class SymbolWriter:
                 )
                 table = table_of(symbol.kind)
                 pending = self._pending[table]
-                pending.append(line)
+                # A copy: orjson's own bytes keep the buffer they were written to, ten times their size.
+                pending.append(bytes(memoryview(encoded)))
                 if len(pending) >= _RUN_SYMBOLS:
                     self._spill(table)
 
