@@ -16,8 +16,8 @@ from sage_code.paths import compiled_dir
 if TYPE_CHECKING:
     from sage_code.compiled.segment import Segment
 
-# History of the format: 1: first version.
-FORMAT = 1
+# History of the format: 1: first version; 2: segments of format 3.
+FORMAT = 2
 INDEX_FILE = "segments.json"
 
 

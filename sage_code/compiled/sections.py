@@ -94,6 +94,11 @@ class Strings:
     def find(self, text: str) -> int | None:
         """The place of `text` in a sorted column."""
         wanted = text.encode("utf-8", "surrogatepass")
+        place = self.lower_bound(wanted)
+        return place if place < len(self) and self.raw(place) == wanted else None
+
+    def lower_bound(self, wanted: bytes) -> int:
+        """The first place of a sorted column that is not below `wanted`."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -101,4 +106,4 @@ class Strings:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self.raw(low) == wanted else None
+        return low

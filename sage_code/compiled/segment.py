@@ -21,14 +21,18 @@ from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
 from sage_code.compiled.sections import Strings, pack_strings, read_sections, write_sections
 from sage_code.lexemes import Lexicon
 from sage_code.store.rows import FileRows
-from sage_code.values import Symbol
+from sage_code.values import Chunk, Symbol
 
-# History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file.
-FORMAT = 2
-# Searched fields: the chunk's own text; and what it is called (path and qualified name).
-FIELDS = ("body", "head")
-_KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
-_KIND_NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
+# History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
+# 3: fields `body`, `name`, `doc` and, of files, `path`.
+FORMAT = 3
+# Searched fields of a chunk: its text, what is called in it, what its documentation says.
+CHUNK_FIELDS = ("body", "name", "doc")
+# And of a file.
+FILE_FIELDS = ("path",)
+FIELDS = CHUNK_FIELDS + FILE_FIELDS
+KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
+_KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 _MAX_TF = 255
 
 
@@ -36,6 +40,15 @@ def _outline(symbol: Symbol) -> tuple[object, ...]:
     return (
         symbol.kind, symbol.name, symbol.qualname, symbol.line, symbol.start_line, symbol.end_line, symbol.signature
     )  # fmt: skip
+
+
+def _names(chunk: Chunk) -> str:
+    """What is called in a chunk: itself, and what is defined in it."""
+    return " ".join(dict.fromkeys((chunk.qualname, *(symbol.name for symbol in chunk.symbols))))
+
+
+def _docs(chunk: Chunk) -> str:
+    return "\n".join(dict.fromkeys((chunk.docstring, *(symbol.docstring for symbol in chunk.symbols))))
 
 
 class SegmentBuilder:
@@ -65,7 +78,9 @@ class SegmentBuilder:
             self._names.append(chunk.qualname.encode())
             self._signatures.append(chunk.signature.encode())
         self._fields["body"].add([chunk.text for chunk in file.chunks])
-        self._fields["head"].add([f"{file.path} {chunk.qualname}" for chunk in file.chunks])
+        self._fields["name"].add([_names(chunk) for chunk in file.chunks])
+        self._fields["doc"].add([_docs(chunk) for chunk in file.chunks])
+        self._fields["path"].add([file.path])
         quantised, scales = quantise(file.vectors)
         self._vectors.append(quantised)
         self._scales.append(scales)
@@ -209,7 +224,7 @@ class Segment:
 
     def kind(self, chunk: int) -> str:
         """The kind of a chunk."""
-        return _KINDS[int(self.arrays["chunk_kind"][chunk])]
+        return KINDS[int(self.arrays["chunk_kind"][chunk])]
 
     def language(self, chunk: int) -> str:
         """The language of a chunk's file."""

@@ -32,7 +32,14 @@ def _files(draw: st.DrawFn) -> list[FileRows]:
     for number in range(draw(st.integers(0, 4))):
         chunks = tuple(
             Chunk(
-                draw(st.sampled_from(KINDS)), "n", draw(words), 2 * line + 1, 2 * line + 2, draw(words), "", draw(words)
+                draw(st.sampled_from(KINDS)),
+                "n",
+                draw(words),
+                2 * line + 1,
+                2 * line + 2,
+                draw(words),
+                draw(words),
+                draw(words),
             )
             for line in range(draw(st.integers(1, 4)))
         )
@@ -78,7 +85,9 @@ def test_postings_equal_a_naive_count(files: list[FileRows]) -> None:
     chunks = [(file, chunk) for file in files for chunk in file.chunks]
     counted = {
         "body": [Counter(lexemes(chunk.text)) for _, chunk in chunks],
-        "head": [Counter(lexemes(f"{file.path} {chunk.qualname}")) for file, chunk in chunks],
+        "name": [Counter(lexemes(chunk.qualname)) for _, chunk in chunks],
+        "doc": [Counter(lexemes(chunk.docstring)) for _, chunk in chunks],
+        "path": [Counter(lexemes(file.path)) for file in files],
     }
     assert tuple(counted) == FIELDS
     with tempfile.TemporaryDirectory() as folder:

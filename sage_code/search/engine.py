@@ -1,0 +1,129 @@
+"""The query, step by step: understand → score words and meaning → choose candidates → measure → rank → best of a file.
+
+A `SearchEngine` holds one snapshot and its model, and may be asked many times; it never changes what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.compiled.lookup import SymbolFiles
+from sage_code.kinds import TEXT_KINDS
+from sage_code.search.dense import DenseIndex
+from sage_code.search.features import Candidates, measure
+from sage_code.search.filters import allowed_files
+from sage_code.search.lexical import Lexical, lexical
+from sage_code.search.query import Query
+from sage_code.search.ranking import Ranking, learned
+from sage_code.search.snapshot import SearchSnapshot
+
+if TYPE_CHECKING:
+    from sage_code.embed.protocol import Embedder
+
+# Chunks and files that each signal may propose.
+_BY_SIGNAL = 200
+_BY_PATH = 60
+# Chunks of one file that are measured: the best by any of the signals.
+_PER_FILE = 3
+# A name that is defined more often than this says little about any of its definitions.
+_MAX_DEFINITIONS = 40
+# A word that is also somebody's name, against what can only be a name.
+_LOOSE_SURETY = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A chunk with its score and what the score is made of."""
+
+    chunk: int
+    file: int
+    score: float
+    row: NDArray[np.float32]
+    also: tuple[int, ...]  # other good chunks of the same file
+
+
+class SearchEngine:
+    """Ranks the chunks of one project for questions."""
+
+    def __init__(self, snapshot: SearchSnapshot, embedder: Embedder, ranking: Ranking | None = None) -> None:
+        self.snapshot, self._embedder = snapshot, embedder
+        self.ranking = ranking or learned()
+        self._dense = DenseIndex(snapshot)
+        self._symbols = SymbolFiles(snapshot.root)
+
+    def rank(self, query: Query, limit: int) -> list[Ranked]:
+        """The best chunk of each of the best files, best first."""
+        found = self.candidates(query)
+        scores = self.ranking.scores(found.matrix, query.kind)
+        by_file: dict[int, list[int]] = {}
+        for place in np.lexsort((found.chunks, -scores)).tolist():
+            by_file.setdefault(int(found.files[place]), []).append(place)
+        best = []
+        for file, (first, *others) in list(by_file.items())[:limit]:
+            also = tuple(int(found.chunks[place]) for place in others)
+            best.append(Ranked(int(found.chunks[first]), file, float(scores[first]), found.matrix[first], also))
+        return best
+
+    def candidates(self, query: Query) -> Candidates:
+        """Everything that may be the answer, measured."""
+        snapshot = self.snapshot
+        words = lexical(snapshot, query.terms)
+        dense = self._dense.scores(self._embedder.embed_query([query.text])[0])
+        allowed = allowed_files(snapshot, query.filters)
+        defined = dict(self._defined(query))
+        chunks = self._choose(words, dense, defined, allowed)
+        return measure(snapshot, query, chunks, words, dense, defined)
+
+    def _choose(
+        self, words: Lexical, dense: NDArray[np.float32], defined: dict[int, float], allowed: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """The chunks worth measuring: the best few of every file that any signal proposes."""
+        snapshot = self.snapshot
+        fields = words.fields
+        signals = (fields["body"], fields["name"], fields["doc"], dense)
+        chunk_allowed = allowed[snapshot.chunk_file]
+        wanted = np.zeros(snapshot.files, dtype=bool)
+        for signal in signals:
+            wanted[snapshot.chunk_file[_top(signal * chunk_allowed, _BY_SIGNAL)]] = True
+        wanted[_top(fields["path"] * allowed, _BY_PATH)] = True
+        wanted[snapshot.chunk_file[list(defined)]] = True
+        wanted &= allowed
+        members = np.flatnonzero(wanted[snapshot.chunk_file])
+        if not len(members):
+            return members
+        worth = sum(signal[members] / max(float(signal.max()), 1e-6) for signal in signals)
+        assert isinstance(worth, np.ndarray)
+        worth[np.isin(members, list(defined))] += len(signals)
+        files = snapshot.chunk_file[members]
+        order = np.lexsort((-worth, files))
+        # The place of each chunk within its file, best first.
+        starts = np.flatnonzero(np.diff(files[order], prepend=-1))
+        place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+        return np.sort(members[order[place < _PER_FILE]])
+
+    def _defined(self, query: Query) -> Iterator[tuple[int, float]]:
+        """Chunks that define what the question names, and how surely that is meant."""
+        sure: dict[int, float] = {}
+        for names, surety in ((query.names, 1.0), (query.loose_names, _LOOSE_SURETY)):
+            for name in names:
+                found = [match for match in self._symbols.find(name) if match["kind"] not in TEXT_KINDS]
+                if len(found) > _MAX_DEFINITIONS:
+                    continue
+                for match in found:
+                    file = self.snapshot.file_numbers.get(match["file"])
+                    if file is not None:
+                        chunk = self.snapshot.chunk_at_line(file, match["line"])
+                        sure[chunk] = max(sure.get(chunk, 0.0), surety)
+        yield from sure.items()
+
+
+def _top(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """The places of the largest values above zero."""
+    places = np.argpartition(values, len(values) - count)[-count:] if len(values) > count else np.arange(len(values))
+    chosen: NDArray[np.int64] = places[values[places] > 0]
+    return chosen

@@ -1,0 +1,165 @@
+"""What speaks for a chunk as the answer: named numbers, mostly between 0 and 1, that the ranking weighs.
+
+Every number has a meaning that can be said in a few words (`FEATURES`); `sage search --explain` says them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.search.lexical import Lexical
+from sage_code.search.places import PLACES, path_words, places
+from sage_code.search.query import Query
+from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.words import stem
+
+Floats = NDArray[np.float32]
+
+FEATURES: dict[str, str] = {
+    "body": "words of the question in the text",
+    "body_relative": "the same, against the best text of the project",
+    "name": "words of the question in the names",
+    "name_relative": "the same, against the best names of the project",
+    "doc": "words of the question in the documentation",
+    "cover": "share of the question found in the chunk",
+    "file_cover": "share of the question found anywhere in the file",
+    "file_body": "how many chunks of the file speak of it",
+    "path": "words of the question in the path",
+    "path_cover": "share of the question found in the path",
+    "stem_cover": "share of the question found in the file's name",
+    "stem_share": "share of the file's name found in the question",
+    "folder_cover": "share of the question found in the folder's names",
+    "own_name_cover": "share of the question found in the chunk's own name",
+    "own_name_share": "share of the chunk's own name found in the question",
+    "dense": "nearness of meaning",
+    "dense_relative": "nearness of meaning, against the rest of the project",
+    "file_dense": "nearness of meaning of the file's best chunk",
+    "defines": "defines a name that is asked for",
+    "file_defines": "the file defines a name that is asked for",
+    "path_match": "the path that is asked for",
+    "loose": "not a definition: imports, statements, prose",
+    "large_file": "length of the file",
+    **{f"is_{place}": f"lies among {place} code" for place in PLACES},
+}
+NAMES = tuple(FEATURES)
+# Those that know the path; the path-blind measurement hides them.
+PATH_FEATURES = frozenset(
+    {
+        "path",
+        "path_cover",
+        "stem_cover",
+        "stem_share",
+        "folder_cover",
+        "path_match",
+        *(f"is_{place}" for place in PLACES),
+    }
+)
+_LOOSE = ("module", "fallback")
+# What asks for a place by name lifts its demotion; these are asked for by the words of another.
+_ASKED_WITH = {"declarations": "doc", "data": "build"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The chunks that may be the answer, with their features."""
+
+    chunks: NDArray[np.int64]
+    files: NDArray[np.int64]
+    matrix: Floats  # a row a chunk, columns as `NAMES`
+
+
+def per_file(values: Floats, snapshot: SearchSnapshot, how: Any) -> Floats:
+    """Chunks' values brought together by file; `how` is `np.maximum` or `np.add`. Every file has a chunk."""
+    if not snapshot.chunks:
+        return np.zeros(snapshot.files, np.float32)
+    gathered: Floats = how.reduceat(values, snapshot.first_chunk)
+    return gathered
+
+
+def measure(
+    snapshot: SearchSnapshot,
+    query: Query,
+    chunks: NDArray[np.int64],
+    words: Lexical,
+    dense: Floats,
+    defined: Mapping[int, float],
+) -> Candidates:
+    """The features of `chunks`; `defined` says how surely a chunk defines what is asked for."""
+    files = snapshot.chunk_file[chunks]
+    columns = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
+    body, name = words.fields["body"], words.fields["name"]
+    columns["body"], columns["name"], columns["doc"] = body[chunks], name[chunks], words.fields["doc"][chunks]
+    columns["body_relative"] = columns["body"] / max(float(body.max(initial=0)), 1e-6)
+    columns["name_relative"] = columns["name"] / max(float(name.max(initial=0)), 1e-6)
+    columns["cover"], columns["file_cover"] = words.chunk_cover[chunks], words.file_cover[files]
+    columns["file_body"] = 1 - np.exp(-per_file(body, snapshot, np.add))[files]
+    columns["path"], columns["path_cover"] = words.fields["path"][files], words.path_cover[files]
+    columns["dense"] = dense[chunks]
+    spread = float(dense.std()) or 1.0
+    columns["dense_relative"] = np.clip((dense[chunks] - float(dense.mean())) / spread / 5, -1, 1)
+    columns["file_dense"] = per_file(dense, snapshot, np.maximum)[files]
+    columns["loose"] = np.isin(snapshot.chunk_kind[chunks], [_kind_number(kind) for kind in _LOOSE]).astype(np.float32)
+    sizes = np.diff(snapshot.first_chunk, append=snapshot.chunks)
+    columns["large_file"] = (np.log1p(sizes[files]) / 8).astype(np.float32)
+    wanted = _Wanted(query, words)
+    for file in np.unique(files).tolist():
+        rows = files == file
+        for feature, value in _of_path(snapshot.path(file), query, wanted).items():
+            columns[feature][rows] = value
+    for row, chunk in enumerate(chunks.tolist()):
+        own = _own_words(snapshot.qualname(chunk))
+        columns["own_name_cover"][row], columns["own_name_share"][row] = wanted.cover(own), wanted.share(own)
+        columns["defines"][row] = defined.get(chunk, 0.0)
+    by_file: dict[int, float] = {}
+    for chunk, surety in defined.items():
+        file = int(snapshot.chunk_file[chunk])
+        by_file[file] = max(by_file.get(file, 0.0), surety)
+    columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
+    return Candidates(chunks, files, np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32))
+
+
+def _kind_number(kind: str) -> int:
+    from sage_code.compiled.segment import KINDS
+
+    return KINDS.index(kind)
+
+
+class _Wanted:
+    """The words of a question by their stems, each with its share of the question."""
+
+    def __init__(self, query: Query, words: Lexical) -> None:
+        self._weights: dict[str, float] = {}
+        for term in query.terms:
+            self._weights[stem(term)] = self._weights.get(stem(term), 0.0) + words.weights.get(term, 0.0)
+
+    def cover(self, words: Sequence[str]) -> float:
+        """How much of the question these words are."""
+        return sum(self._weights.get(stemmed, 0.0) for stemmed in {stem(word) for word in words})
+
+    def share(self, words: Sequence[str]) -> float:
+        """How many of these words are in the question."""
+        return sum(stem(word) in self._weights for word in words) / len(words) if words else 0.0
+
+
+def _own_words(qualname: str) -> tuple[str, ...]:
+    """The words of the last part of a qualified name."""
+    return path_words(qualname.rpartition(".")[2])[0]
+
+
+def _of_path(path: str, query: Query, wanted: _Wanted) -> dict[str, float]:
+    stem_words, folder_words = path_words(path)
+    found = {
+        "stem_cover": wanted.cover(stem_words),
+        "stem_share": wanted.share(stem_words),
+        "folder_cover": wanted.cover(folder_words),
+        "path_match": float(any(path.endswith(asked.lstrip("./")) or asked.endswith(path) for asked in query.paths)),
+    }
+    for place in places(path):
+        if _ASKED_WITH.get(place, place) not in query.asks_for:
+            found[f"is_{place}"] = 1.0
+    return found

@@ -1,0 +1,74 @@
+"""What a path says about a file: tests, examples, vendored, generated and other code that is rarely the answer."""
+
+from __future__ import annotations
+
+import re
+
+from sage_code.lexemes import split_word
+
+_WORD = re.compile(r"[A-Za-z0-9]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TEST_FOLDERS = _words(
+    "test tests spec specs testing __tests__ testdata fixtures fixture t e2e mocks __mocks__ testutil testutils "
+    "unittests integration_tests androidtest commontest jvmtest"
+)
+_TEST_FILE = re.compile(
+    r"(?:^|[._-])(?:tests?|specs?|mocks?)(?=[._-]|$)|^test|(?<=[a-z0-9])(?:Tests?|Specs?|TestCase|IT)(?=\.)|^conftest\.",
+)
+_EXAMPLE_FOLDERS = _words("example examples sample samples demo demos tutorial tutorials playground sandbox")
+_DOC_FOLDERS = _words("doc docs documentation site website guide guides man")
+_VENDOR_FOLDERS = _words(
+    "vendor vendors vendored third_party thirdparty 3rdparty node_modules external externals deps extern"
+)
+_BENCH_FOLDERS = _words("bench benches benchmark benchmarks perf")
+_COMPAT = _words("compat compatibility legacy deprecated polyfill polyfills shim shims backport backports")
+_BUILD_FOLDERS = _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab")
+_DOC_ENDINGS = (".md", ".mdx", ".rst", ".txt", ".adoc", ".html")
+_DATA_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".lock", ".xml", ".cfg", ".ini", ".csv", ".svg", ".properties")
+_ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
+
+# Named after the features that they feed.
+PLACES = ("test", "example", "doc", "vendored", "benchmark", "compat", "build", "data", "declarations", "entry")
+
+
+def places(path: str) -> frozenset[str]:
+    """Which of `PLACES` a path belongs to."""
+    folders, _, name = path.rpartition("/")
+    parts = {part.lower() for part in folders.split("/")}
+    words = {lexeme for part in _WORD.findall(path) for lexeme in split_word(part)}
+    stem = name.rpartition(".")[0] or name
+    lower = name.lower()
+    found = {
+        "test": not _TEST_FOLDERS.isdisjoint(parts) or _TEST_FILE.search(name) is not None,
+        "example": not _EXAMPLE_FOLDERS.isdisjoint(parts),
+        "doc": not _DOC_FOLDERS.isdisjoint(parts) or lower.endswith(_DOC_ENDINGS),
+        "vendored": not _VENDOR_FOLDERS.isdisjoint(parts),
+        "benchmark": not _BENCH_FOLDERS.isdisjoint(parts),
+        "compat": not _COMPAT.isdisjoint(words),
+        "build": not _BUILD_FOLDERS.isdisjoint(parts),
+        "data": lower.endswith(_DATA_ENDINGS),
+        "declarations": lower.endswith((".d.ts", ".pyi")),
+        "entry": stem.lower() in _ENTRY_STEMS,
+    }
+    return frozenset(place for place, holds in found.items() if holds)
+
+
+def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the file's stem, and those of its folders."""
+    folders, _, name = path.rpartition("/")
+    stem = name.partition(".")[0] or name
+    return _split(stem), _split(folders)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """The parts of the identifiers in `text`, without the whole ones."""
+    parts: list[str] = []
+    for word in _WORD.findall(text):
+        lexemes = split_word(word)
+        parts += lexemes[1:] or lexemes
+    return tuple(parts)

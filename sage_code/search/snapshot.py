@@ -1,0 +1,153 @@
+"""A project's search snapshot with all its segments as one: chunks and files are numbered through.
+
+Arrays are views of mapped files where one segment is enough, and copies of small columns otherwise. Dead files keep
+their numbers and are masked; a snapshot never changes, whatever is published meanwhile.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.compiled.generation import open_snapshot
+from sage_code.compiled.published import Generation
+from sage_code.compiled.sections import Strings
+from sage_code.compiled.segment import FILE_FIELDS, KINDS, Segment
+from sage_code.errors import NotIndexed
+
+
+class SearchSnapshot:
+    """One published generation, ready to be asked."""
+
+    def __init__(self, root: str) -> None:
+        found = open_snapshot(root)
+        if found is None:
+            raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
+        self.root = root
+        self.generation: Generation = found[0]
+        self.segments: list[Segment] = found[1]
+        self._dead = [ref.dead for ref in self.generation.segments]
+        self.chunk_at = _starts([segment.meta["chunks"] for segment in self.segments])
+        self.file_at = _starts([segment.meta["files"] for segment in self.segments])
+        self.chunks, self.files = self.chunk_at[-1], self.file_at[-1]
+
+    def _column(self, name: str) -> NDArray[Any]:
+        parts = [segment.arrays[name] for segment in self.segments]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+    @cached_property
+    def chunk_file(self) -> NDArray[np.int64]:
+        """The file of every chunk."""
+        parts = [
+            segment.arrays["chunk_file"].astype(np.int64) + start
+            for segment, start in zip(self.segments, self.file_at, strict=False)
+        ]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+    @cached_property
+    def first_chunk(self) -> NDArray[np.int64]:
+        """The first chunk of every file; a file's chunks stand together."""
+        counts = np.bincount(self.chunk_file, minlength=self.files)
+        return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64) if self.files else counts
+
+    @cached_property
+    def chunk_start(self) -> NDArray[np.uint32]:
+        """The first line of every chunk."""
+        return self._column("chunk_start")
+
+    @cached_property
+    def chunk_end(self) -> NDArray[np.uint32]:
+        """The last line of every chunk."""
+        return self._column("chunk_end")
+
+    @cached_property
+    def chunk_kind(self) -> NDArray[np.uint8]:
+        """The kind of every chunk, as a number of `KINDS`."""
+        return self._column("chunk_kind")
+
+    @cached_property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which files are alive."""
+        alive = np.ones(self.files, dtype=bool)
+        for start, dead in zip(self.file_at, self._dead, strict=False):
+            alive[[start + number for number in dead]] = False
+        return alive
+
+    @cached_property
+    def file_numbers(self) -> dict[str, int]:
+        """The files that are alive, by path."""
+        alive = self.alive
+        return {
+            path: start + number
+            for segment, start in zip(self.segments, self.file_at, strict=False)
+            for number, path in enumerate(segment.paths)
+            if alive[start + number]
+        }
+
+    def path(self, file: int) -> str:
+        """The path of a file."""
+        segment, number = self._file(file)
+        return segment.string("paths", number)
+
+    def language(self, file: int) -> str:
+        """The language of a file."""
+        segment, number = self._file(file)
+        return segment.file_language(number)
+
+    def languages(self) -> list[str]:
+        """The language of every file, by number."""
+        return [
+            segment.meta["languages"][number]
+            for segment in self.segments
+            for number in segment.arrays["file_language"].tolist()
+        ]
+
+    def qualname(self, chunk: int) -> str:
+        """The qualified name of a chunk."""
+        segment, number = self._chunk(chunk)
+        return segment.string("names", number)
+
+    def signature(self, chunk: int) -> str:
+        """The signature of a chunk."""
+        segment, number = self._chunk(chunk)
+        return segment.string("signatures", number)
+
+    def kind(self, chunk: int) -> str:
+        """The kind of a chunk."""
+        return KINDS[int(self.chunk_kind[chunk])]
+
+    def chunk_at_line(self, file: int, line: int) -> int:
+        """The chunk of a file that holds a line."""
+        first = int(self.first_chunk[file])
+        last = int(self.first_chunk[file + 1]) if file + 1 < self.files else self.chunks
+        return first + max(int(np.searchsorted(self.chunk_start[first:last], line, side="right")) - 1, 0)
+
+    def parts(self, field: str) -> Iterator[tuple[Segment, Strings, int]]:
+        """The segments with the sorted terms of a field, and the number of their first document."""
+        starts = self.file_at if field in FILE_FIELDS else self.chunk_at
+        for segment, start in zip(self.segments, starts, strict=False):
+            yield segment, Strings(segment.arrays, f"{field}_terms"), start
+
+    def lengths(self, field: str) -> NDArray[np.uint32]:
+        """How many lexemes each document has in a field."""
+        return self._column(f"{field}_lengths")
+
+    def _file(self, file: int) -> tuple[Segment, int]:
+        place = bisect_right(self.file_at, file) - 1
+        return self.segments[place], file - self.file_at[place]
+
+    def _chunk(self, chunk: int) -> tuple[Segment, int]:
+        place = bisect_right(self.chunk_at, chunk) - 1
+        return self.segments[place], chunk - self.chunk_at[place]
+
+
+def _starts(counts: list[int]) -> list[int]:
+    starts = [0]
+    for count in counts:
+        starts.append(starts[-1] + count)
+    return starts
