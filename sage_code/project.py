@@ -12,7 +12,7 @@ from sage_code.paths import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from sage_code.indexer import IndexStats
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sage_code.outline import Outline
     from sage_code.progress import Progress
     from sage_code.project_map import ProjectMap
+    from sage_code.search.everywhere import Searchers
+    from sage_code.search.results import SearchResponse
     from sage_code.settings import Scope, Settings
     from sage_code.similar import Duplicate, Similar
     from sage_code.status import Preview, Status
@@ -33,12 +35,14 @@ class Project:
     >>> project = Project.open(".")
     >>> project.index()
     >>> project.grep("parse_config")
+    >>> project.search("where are retries backed off").results[0].file
     """
 
     def __init__(self, root: str, overrides: Mapping[str, object] | None = None) -> None:
         self.root = root
         self._overrides = overrides
         self._settings: Settings | None = None
+        self._searchers: Searchers | None = None  # what a search opens stays open for the next
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] = ".", *, overrides: Mapping[str, object] | None = None) -> Project:
@@ -47,6 +51,17 @@ class Project:
         if not os.path.exists(path):
             raise UsageError(f"there is no {path}", "give the path of a project's folder")
         return cls(find_root(path), overrides)
+
+    @classmethod
+    def named(cls, name: str) -> Project:
+        """The project with this registered name, or the one that this path lies in."""
+        if os.sep not in name and not name.startswith(".") and name:
+            from sage_code import registry
+            from sage_code.search.everywhere import find_project
+
+            if any(entry.name == name for entry in registry.projects()) or not os.path.exists(name):
+                return cls(find_project(name).root)
+        return cls.open(os.path.expanduser(name))
 
     @property
     def settings(self) -> Settings:
@@ -74,6 +89,47 @@ class Project:
         from sage_code.status import status
 
         return status(self.root, self.settings)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        language: str | Sequence[str] | None = None,
+        paths: str | Sequence[str] | None = None,
+        kinds: str | Sequence[str] | None = None,
+        explain: bool = False,
+        *,
+        everywhere: bool = False,
+        refresh: bool = True,
+        lines: int | None = None,
+        context: int = 0,
+        max_tokens: int | None = None,
+    ) -> SearchResponse:
+        """The best places for a question in words, a name, a path, an error message or a piece of code.
+
+        `paths` are folders, parts of paths or globs; `in:NAME` in the query asks another project, `everywhere` all.
+        A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
+        """
+        from sage_code.search.query import Filters
+        from sage_code.search.results import SNIPPET_LINES, within
+        from sage_code.search.service import Wish
+
+        if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
+            raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")
+        filters = Filters(_several(language), _several(paths), _several(kinds))
+        shown = SNIPPET_LINES if lines is None else max(lines, 0)
+        response = self._searching.search(
+            query, Wish(limit, filters, explain, refresh, shown, context), everywhere=everywhere
+        )
+        return within(response, max_tokens) if max_tokens is not None else response
+
+    @property
+    def _searching(self) -> Searchers:
+        if self._searchers is None:
+            from sage_code.search.everywhere import Searchers
+
+            self._searchers = Searchers(self.root, self.settings)
+        return self._searchers
 
     def grep(
         self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
@@ -174,7 +230,7 @@ class Project:
         from sage_code.models import use_model
 
         stats = use_model(self.root, name, scope, index=index, progress=progress)
-        self._settings = None  # read again: one of them has changed
+        self._settings = self._searchers = None  # read again: one of them has changed
         return stats
 
     @property
@@ -188,6 +244,10 @@ class Project:
         from sage_code.analyze import analyze
 
         return analyze(self.root, self.settings, self.grep(name))
+
+
+def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
 def _or_default(confidence: float | None) -> float:

@@ -23,7 +23,7 @@ STAGES = (
     ("store",),
     ("embedding", "compiled"),
     ("indexer", "xref"),
-    ("status", "analyze", "outline", "project_map", "similar"),
+    ("status", "analyze", "outline", "project_map", "similar", "search"),
     ("admin", "models"),
     ("project",),
     ("sage_code",),

@@ -16,7 +16,7 @@ from sage_code.compiled.lookup import SymbolFiles
 from sage_code.kinds import TEXT_KINDS
 from sage_code.search.dense import DenseIndex
 from sage_code.search.features import Candidates, measure
-from sage_code.search.filters import allowed_files
+from sage_code.search.filters import Allowed, allowed
 from sage_code.search.lexical import Lexical, lexical
 from sage_code.search.query import Query
 from sage_code.search.ranking import Ranking, learned
@@ -34,6 +34,8 @@ _PER_FILE = 3
 _MAX_DEFINITIONS = 40
 # A word that is also somebody's name, against what can only be a name.
 _LOOSE_SURETY = 0.6
+# Who asks for a name mostly means the type or the function, not a member of the same name.
+_SURETY = {"method": 0.8, "constant": 0.7, "variable": 0.6, "field": 0.5, "property": 0.5, "module": 0.6}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +76,23 @@ class SearchEngine:
         snapshot = self.snapshot
         words = lexical(snapshot, query.terms)
         dense = self._dense.scores(self._embedder.embed_query([query.text])[0])
-        allowed = allowed_files(snapshot, query.filters)
         defined = dict(self._defined(query))
-        chunks = self._choose(words, dense, defined, allowed)
+        chunks = self._choose(words, dense, defined, allowed(snapshot, query.filters))
         return measure(snapshot, query, chunks, words, dense, defined)
 
     def _choose(
-        self, words: Lexical, dense: NDArray[np.float32], defined: dict[int, float], allowed: NDArray[np.bool_]
+        self, words: Lexical, dense: NDArray[np.float32], defined: dict[int, float], may: Allowed
     ) -> NDArray[np.int64]:
         """The chunks worth measuring: the best few of every file that any signal proposes."""
         snapshot = self.snapshot
         fields = words.fields
         signals = (fields["body"], fields["name"], fields["doc"], dense)
-        chunk_allowed = allowed[snapshot.chunk_file]
         wanted = np.zeros(snapshot.files, dtype=bool)
         for signal in signals:
-            wanted[snapshot.chunk_file[_top(signal * chunk_allowed, _BY_SIGNAL)]] = True
-        wanted[_top(fields["path"] * allowed, _BY_PATH)] = True
+            wanted[snapshot.chunk_file[_top(signal * may.chunks, _BY_SIGNAL)]] = True
+        wanted[_top(fields["path"] * may.files, _BY_PATH)] = True
         wanted[snapshot.chunk_file[list(defined)]] = True
-        wanted &= allowed
-        members = np.flatnonzero(wanted[snapshot.chunk_file])
+        members = np.flatnonzero(wanted[snapshot.chunk_file] & may.chunks)
         if not len(members):
             return members
         worth = sum(signal[members] / max(float(signal.max()), 1e-6) for signal in signals)
@@ -118,7 +117,7 @@ class SearchEngine:
                     file = self.snapshot.file_numbers.get(match["file"])
                     if file is not None:
                         chunk = self.snapshot.chunk_at_line(file, match["line"])
-                        sure[chunk] = max(sure.get(chunk, 0.0), surety)
+                        sure[chunk] = max(sure.get(chunk, 0.0), surety * _SURETY.get(match["kind"], 1.0))
         yield from sure.items()
 
 

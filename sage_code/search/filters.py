@@ -1,21 +1,48 @@
-"""Which files may answer: languages, kinds and paths are compared with what the index holds, never evaluated."""
+"""What may answer: languages, kinds and paths are compared with what the index holds, never evaluated."""
 
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sage_code.compiled.segment import KINDS
+from sage_code.errors import UsageError
+from sage_code.kinds import CHUNK_KIND
 from sage_code.search.query import Filters
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.values import Symbol
+
+# Which chunks define something of a kind, once asked for; gone with the snapshot.
+_DEFINING: WeakKeyDictionary[SearchSnapshot, dict[frozenset[str], NDArray[np.bool_]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What passes the filters."""
+
+    files: NDArray[np.bool_]
+    chunks: NDArray[np.bool_]
+
+
+def allowed(snapshot: SearchSnapshot, filters: Filters) -> Allowed:
+    """What is alive and passes the filters; a language or a kind that nobody knows is a usage error."""
+    files = allowed_files(snapshot, filters)
+    chunks = files[snapshot.chunk_file]
+    if filters.kinds:
+        chunks &= _of_kind(snapshot, wanted_kinds(filters.kinds))
+    return Allowed(files, chunks)
 
 
 def allowed_files(snapshot: SearchSnapshot, filters: Filters) -> NDArray[np.bool_]:
     """The files that are alive and pass the filters."""
     allowed = snapshot.alive.copy()
     if filters.languages:
-        wanted = {language.lower() for language in filters.languages}
+        wanted = {_language(name.lower(), snapshot) for name in filters.languages}
         allowed &= np.array([language in wanted for language in snapshot.languages()], dtype=bool)
     if filters.paths:
         for file in np.flatnonzero(allowed).tolist():
@@ -23,9 +50,57 @@ def allowed_files(snapshot: SearchSnapshot, filters: Filters) -> NDArray[np.bool
     return allowed
 
 
+def _language(name: str, snapshot: SearchSnapshot) -> str:
+    """A language by its name, or by an extension of its files: `py`, `.rs`."""
+    if any(name in segment.meta["languages"] for segment in snapshot.segments):
+        return name
+    from sage_code.languages import all_languages, by_name  # lazy: reads the table of languages
+
+    if by_name(name):
+        return name
+    extension = name.lstrip(".")
+    for language in all_languages():
+        if extension in language.extensions:
+            return language.name
+    raise UsageError(
+        f"there is no language {name[:40]!r}", "`sage status` lists those of the project, docs/LANGUAGES.md all"
+    )
+
+
+def wanted_kinds(kinds: Iterable[str]) -> frozenset[str]:
+    """Kinds as they were asked for, once they are known to be kinds: of a chunk, or of a symbol."""
+    wanted = frozenset(kind.lower() for kind in kinds)
+    for kind in wanted:
+        if kind not in KINDS and kind not in CHUNK_KIND:
+            known = ", ".join((*KINDS, *(symbol for symbol in CHUNK_KIND if symbol not in KINDS)))
+            raise UsageError(f"there is no kind {kind[:40]!r}", f"a kind is one of {known}")
+    return wanted
+
+
+def is_wanted(symbol: Symbol, wanted: frozenset[str]) -> bool:
+    """Whether a definition is of a wanted kind: a `struct` is one, and among the classes too."""
+    return symbol.kind in wanted or CHUNK_KIND.get(symbol.kind) in wanted
+
+
+def _of_kind(snapshot: SearchSnapshot, wanted: frozenset[str]) -> NDArray[np.bool_]:
+    """The chunks that are of a kind, or define something that is: a small class is one chunk with its methods."""
+    known = _DEFINING.setdefault(snapshot, {})
+    if wanted not in known:
+        numbers = [number for number, kind in enumerate(KINDS) if kind in wanted]
+        # `class` and `type` are kinds of symbols too; what is only a kind of symbols is decided by the symbols.
+        mask = np.isin(snapshot.chunk_kind, numbers)
+        for file in range(snapshot.files):
+            lines = [symbol.line for symbol in snapshot.symbols(file) if is_wanted(symbol, wanted)]
+            if lines:
+                mask[snapshot.chunks_at_lines(file, lines)] = True
+        known[wanted] = mask
+    return known[wanted]
+
+
 def _matches(path: str, pattern: str) -> bool:
     """A folder or file by its beginning, any run of parts, or a glob."""
     plain = pattern.strip("/").removeprefix("./")
     if any(mark in plain for mark in "*?["):
-        return fnmatch.fnmatchcase(path, plain) or fnmatch.fnmatchcase(path, f"*/{plain}")
+        # `**/` may also stand for no folder at all.
+        return any(fnmatch.fnmatchcase(path, glob) for glob in (plain, f"*/{plain}", plain.replace("**/", "")))
     return path.startswith(plain) or f"/{plain}/" in f"/{path}/"

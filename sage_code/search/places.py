@@ -59,9 +59,14 @@ def places(path: str) -> frozenset[str]:
 
 
 def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of the file's stem, and those of its folders."""
+    """The words of the file's stem, and those of its folders.
+
+    A file that stands for its folder (`routing/mod.rs`, `router/index.ts`) is called as the folder is.
+    """
     folders, _, name = path.rpartition("/")
     stem = name.partition(".")[0] or name
+    if stem.lower() in _ENTRY_STEMS and folders:
+        folders, _, stem = folders.rpartition("/")
     return _split(stem), _split(folders)
 
 

@@ -44,10 +44,13 @@ class Hit:
     signature: str
     snippet: str
     snippet_line: int  # the line of the file at which the snippet starts
-    project: str = ""
+    project: str = ""  # its name
+    root: str = ""  # and its folder
     also: tuple[Span, ...] = ()
     memory: tuple[str, ...] = ()
     explain: Mapping[str, float] = field(default_factory=dict)  # what each signal brought
+    callers: int | None = None  # counted only with `explain`; None also for what cannot be called
+    callees: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class SearchResponse:
     """The answers, best first. Without a good one, the nearest few."""
 
     query: str
-    project: str
+    project: str  # its name; empty when several were searched
+    root: str  # and its folder
     results: tuple[Hit, ...]
     good: bool  # whether the first is likely enough to be called an answer
     truncated: bool
@@ -64,16 +68,24 @@ class SearchResponse:
 
 
 def snippet(
-    root: str, rules: DiscoverRules, path: str, first: int, last: int, query: Query, lines: int
+    root: str, rules: DiscoverRules, path: str, span: tuple[int, int], query: Query, lines: int, context: int = 0
 ) -> tuple[str, int]:
-    """The lines of a chunk that match best, and the line they start at; empty when the file cannot be read."""
+    """The `lines` lines of a chunk that match best, `context` more of the file on both sides, and where they start.
+
+    Empty when the file cannot be read, or nothing is to be shown.
+    """
+    first, last = span
+    if not lines:
+        return "", first
     source = _lines(root, rules, path)
     part = source[first - 1 : last]
     if not part:
         return "", first
-    start = _window(part, query, lines)
-    shown = [line[:_MAX_LINE] for line in part[start : start + lines]]
-    return "\n".join(shown).rstrip(), first + start
+    start = first - 1 + _window(part, query, lines)
+    end = min(start + lines, last) + context
+    start = max(start - context, 0)
+    shown = [line[:_MAX_LINE] for line in source[start:end]]
+    return "\n".join(shown).rstrip(), start + 1
 
 
 def _lines(root: str, rules: DiscoverRules, path: str) -> Sequence[str]:

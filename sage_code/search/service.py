@@ -6,30 +6,41 @@ opened anew when another index has been published meanwhile.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sage_code import manifest
+from sage_code import registry
 from sage_code.compiled.published import current
-from sage_code.discover import list_files
 from sage_code.errors import NotIndexed
-from sage_code.indexer import discover_rules, index_project, look_for_changes, model_changed
-from sage_code.search.query import Query, parse_query
-from sage_code.search.results import SNIPPET_LINES, Hit, SearchResponse, Span, snippet
+from sage_code.indexer import discover_rules
+from sage_code.search.freshness import Freshness
+from sage_code.search.query import Filters, parse_query
+from sage_code.search.results import SNIPPET_LINES, SearchResponse
 
 if TYPE_CHECKING:
+    from sage_code.compiled.published import Generation
     from sage_code.embed.protocol import Embedder
-    from sage_code.search.engine import Ranked, SearchEngine
+    from sage_code.search.engine import SearchEngine
     from sage_code.settings import Settings
 
-# Seconds for which a project that was found fresh is taken to be so: a loop of questions pays for one look.
-_FRESH_FOR_S = 2.0
-# Up to this many changed files are brought in before answering.
-_FEW_CHANGES = 20
 # Offered when nothing is good enough.
-_NEAREST = 3
+NEAREST = 3
+_OTHER_MODEL = "the index was made with another model: until `sage index` only words count"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How a question is to be answered."""
+
+    limit: int = 10
+    filters: Filters = field(default_factory=Filters)
+    explain: bool = False
+    refresh: bool = True
+    lines: int = SNIPPET_LINES  # of a snippet; 0: none is wanted
+    context: int = 0  # lines of the file around it
 
 
 class Searcher:
@@ -39,94 +50,61 @@ class Searcher:
         self.root, self._settings = root, settings
         self._engine: SearchEngine | None = None
         self._embedder: Embedder | None = None
-        self._looked_at = float("-inf")
+        self._freshness = Freshness(root, settings)
 
-    def search(
-        self,
-        text: str,
-        *,
-        limit: int = 10,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        explain: bool = False,
-        refresh: bool = True,
-        lines: int = SNIPPET_LINES,
-    ) -> SearchResponse:
-        """The best places for a question."""
+    def search(self, text: str, wish: Wish | None = None) -> SearchResponse:
+        """The best places for a question; without a good one the nearest few."""
+        wish = wish or Wish()
         started = time.perf_counter()
         query = parse_query(text)
-        query = replace(query, filters=query.filters.and_also(tuple(languages), tuple(paths), tuple(kinds)))
-        note = self._freshen() if refresh else ""
+        given = wish.filters
+        query = replace(query, filters=query.filters.and_also(given.languages, given.paths, given.kinds))
+        note = self._freshness.ensure() if wish.refresh else ""
         engine = self._open()
-        ranked = engine.rank(query, limit + 1)
-        hits = [self._hit(place, query, lines, explain) for place in enumerate(ranked[:limit], 1)]
+        if self._embedder is not None and self._embedder.name != engine.snapshot.generation.model:
+            note = note or _OTHER_MODEL
+        from sage_code.search.hits import HitMaker  # lazy: NumPy
+
+        ranked = engine.rank(query, wish.limit + 1)
+        make = HitMaker(engine, query, discover_rules(self._settings), wish.lines, wish.context)
+        hits = [make.hit(rank, found, explain=wish.explain) for rank, found in enumerate(ranked[: wish.limit], 1)]
+        if wish.explain:
+            from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
+
+            hits = with_calls(self.root, hits)
         good = bool(hits) and hits[0].score >= engine.ranking.line
         if not good:
-            hits = hits[:_NEAREST]
-        took = (time.perf_counter() - started) * 1000
-        more = good and len(ranked) > limit
-        return SearchResponse(text, engine.snapshot.root, tuple(hits), good, more, round(took, 2), note)
+            hits = hits[:NEAREST]
+        if wish.lines and not all(hit.snippet for hit in hits):
+            note = note or "some of these files cannot be read any more: run `sage index`"
+        more = good and len(ranked) > wish.limit
+        took = round((time.perf_counter() - started) * 1000, 2)
+        return SearchResponse(text, self._name, self.root, tuple(hits), good, more, took, note)
+
+    @cached_property
+    def _name(self) -> str:
+        known = (entry.name for entry in registry.projects() if entry.root == self.root)
+        return next(known, os.path.basename(self.root) or self.root)
 
     def _open(self) -> SearchEngine:
         generation = current(self.root)
         if generation is None:
             raise NotIndexed(f"{self.root} is not indexed yet", f"run `sage index {self.root}` first")
         if self._engine is None or self._engine.snapshot.generation.name != generation.name:
-            from sage_code.embed.registry import load_embedder
             from sage_code.search.engine import SearchEngine  # lazy: NumPy
             from sage_code.search.snapshot import SearchSnapshot
 
-            if self._embedder is None or self._embedder.name != generation.model:
-                self._embedder = load_embedder(self._settings.code_embedding_model, "code", self._settings)
-            self._engine = SearchEngine(SearchSnapshot(self.root), self._embedder)
+            self._engine = SearchEngine(SearchSnapshot(self.root), self._model_of(generation))
         return self._engine
 
-    def _freshen(self) -> str:
-        """Bring in the few files that have changed; otherwise what to say about them."""
-        if time.monotonic() - self._looked_at < _FRESH_FOR_S:
-            return ""
-        self._looked_at = time.monotonic()
-        old = manifest.load(self.root)
-        if old is None:
-            return ""
-        if model_changed(old, self._settings):
-            return "the embedding model has changed: run `sage index`"
-        rules = discover_rules(self._settings)
-        changes = look_for_changes(self.root, rules, list_files(self.root, rules), old, time.time_ns())
-        changed = len(changes.suspects) + len(changes.removed)
-        if not changed:
-            return ""
-        if changed > _FEW_CHANGES:
-            return f"{changed} files have changed since the index was made: run `sage index`"
-        index_project(self.root, self._settings)
-        self._looked_at = time.monotonic()
-        return ""
+    def _model_of(self, generation: Generation) -> Embedder:
+        """The model in use, when the index was made with it; otherwise one that knows no meaning."""
+        if self._embedder is None or self._embedder.name != generation.model:
+            from sage_code.embed.registry import load_embedder  # lazy: NumPy
 
-    def _hit(self, place: tuple[int, Ranked], query: Query, lines: int, explain: bool) -> Hit:
-        rank, found = place
-        assert self._engine is not None
-        snapshot, ranking = self._engine.snapshot, self._engine.ranking
-        path, qualname = snapshot.path(found.file), snapshot.qualname(found.chunk)
-        first, last = int(snapshot.chunk_start[found.chunk]), int(snapshot.chunk_end[found.chunk])
-        rules = discover_rules(self._settings)
-        text, line = snippet(self.root, rules, path, first, last, query, lines)
-        return Hit(
-            rank=rank,
-            score=round(ranking.probability(found.score), 4),
-            file=path,
-            start_line=first,
-            end_line=last,
-            kind=snapshot.kind(found.chunk),
-            name=qualname.rpartition(".")[2],
-            qualname=qualname,
-            language=snapshot.language(found.file),
-            signature=snapshot.signature(found.chunk),
-            snippet=text,
-            snippet_line=line,
-            also=tuple(
-                Span(int(snapshot.chunk_start[chunk]), int(snapshot.chunk_end[chunk]), snapshot.qualname(chunk))
-                for chunk in found.also
-            ),
-            explain=ranking.shares(found.row, query.kind) if explain else {},
-        )
+            self._embedder = load_embedder(self._settings.code_embedding_model, "code", self._settings)
+        if self._embedder.name == generation.model:
+            return self._embedder
+        from sage_code.search.words_only import WordsOnly
+
+        return WordsOnly(generation.dim)

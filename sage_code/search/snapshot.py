@@ -7,7 +7,7 @@ their numbers and are masked; a snapshot never changes, whatever is published me
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from sage_code.compiled.published import Generation
 from sage_code.compiled.sections import Strings
 from sage_code.compiled.segment import FILE_FIELDS, KINDS, Segment
 from sage_code.errors import NotIndexed
+from sage_code.values import Symbol
 
 
 class SearchSnapshot:
@@ -121,11 +122,21 @@ class SearchSnapshot:
         """The kind of a chunk."""
         return KINDS[int(self.chunk_kind[chunk])]
 
+    def symbols(self, file: int) -> list[Symbol]:
+        """The definitions of a file, without their docstrings."""
+        segment, number = self._file(file)
+        return segment.symbols(number)
+
     def chunk_at_line(self, file: int, line: int) -> int:
         """The chunk of a file that holds a line."""
+        return int(self.chunks_at_lines(file, [line])[0])
+
+    def chunks_at_lines(self, file: int, lines: Sequence[int]) -> NDArray[np.int64]:
+        """The chunks of a file that hold these lines."""
         first = int(self.first_chunk[file])
         last = int(self.first_chunk[file + 1]) if file + 1 < self.files else self.chunks
-        return first + max(int(np.searchsorted(self.chunk_start[first:last], line, side="right")) - 1, 0)
+        places: NDArray[np.int64] = np.searchsorted(self.chunk_start[first:last], lines, side="right")
+        return first + np.maximum(places - 1, 0)
 
     def parts(self, field: str) -> Iterator[tuple[Segment, Strings, int]]:
         """The segments with the sorted terms of a field, and the number of their first document."""

@@ -1,0 +1,36 @@
+"""How many call an answer, and how many it calls: counted only for an explanation, since it takes a while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sage_code.search.results import Hit
+from sage_code.xref import answers
+from sage_code.xref.disk import DiskGraph
+from sage_code.xref.graph import Definition
+from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
+from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
+
+
+def with_calls(root: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits with the number of their callers and callees, where they are something that can be called."""
+    graph = DiskGraph(root)
+    resolver = Resolver(graph)
+    counted = []
+    for hit in hits:
+        definition = _definition(graph, hit)
+        if definition is not None:
+            callers = answers.callers(graph, definition, 1, DEFAULT_CONFIDENCE, resolver=resolver)
+            callees = answers.callees(graph, definition, 1, DEFAULT_CONFIDENCE, resolver=resolver)
+            hit = replace(hit, callers=len(callers), callees=len(callees))
+        counted.append(hit)
+    return counted
+
+
+def _definition(graph: DiskGraph, hit: Hit) -> Definition | None:
+    for symbol in graph.file_symbols(hit.file):
+        here = hit.start_line <= symbol.line <= hit.end_line
+        if here and symbol.qualname == hit.qualname and symbol.kind in FUNCTION_LIKE | CLASS_LIKE:
+            return Definition(hit.file, hit.language, symbol)
+    return None

@@ -1,0 +1,75 @@
+"""Before an answer: has anything changed since the index was made? A few files are brought in, many are only spoken of.
+
+A search never fails because its index could not be brought up to date: it answers from the last one and says so.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sage_code import manifest
+from sage_code.discover import list_files
+from sage_code.errors import Busy, IndexCorrupt, SageError
+from sage_code.indexer import discover_rules, index_lock, index_project, look_for_changes, model_changed
+from sage_code.locks import locked
+from sage_code.settings import Settings
+
+# Seconds for which a project that was found fresh is taken to be so: a loop of questions pays for one look.
+_FRESH_FOR_S = 2.0
+# Up to this many changed files are brought in before answering.
+_FEW_CHANGES = 20
+# Up to this many files whose size or time has moved are read to see whether their content has: half a second.
+_FEW_SUSPECTS = 1_000
+
+
+class Freshness:
+    """Keeps the index of one project fresh while it is being asked."""
+
+    def __init__(self, root: str, settings: Settings) -> None:
+        self._root, self._settings = root, settings
+        self._looked_at = float("-inf")
+
+    def ensure(self) -> str:
+        """Bring in the few files that have changed; otherwise what to say about them, in a line."""
+        if time.monotonic() - self._looked_at < _FRESH_FOR_S:
+            return ""
+        self._looked_at = time.monotonic()
+        try:
+            return self._look()
+        except IndexCorrupt as error:
+            return f"{error.message}; {error.hint}"
+        finally:
+            self._looked_at = time.monotonic()
+
+    def _look(self) -> str:
+        old = manifest.load(self._root)
+        if old is None:
+            return ""
+        if model_changed(old, self._settings):
+            return "the embedding model has changed since: run `sage index`"
+        rules = discover_rules(self._settings)
+        changes = manifest.diff(list_files(self._root, rules), old)
+        moved = len(changes.suspects) + len(changes.removed)
+        if not moved:
+            return ""
+        if moved > _FEW_SUSPECTS:
+            return f"{moved:,} files may have changed since the index was made: run `sage index`"
+        if moved > _FEW_CHANGES:
+            listing = list_files(self._root, rules)
+            changes = look_for_changes(self._root, rules, listing, old, time.time_ns())
+            changed = len(changes.suspects) + len(changes.removed)
+            if changed > _FEW_CHANGES:
+                return f"{changed:,} files have changed since the index was made: run `sage index`"
+        return self._bring_in()
+
+    def _bring_in(self) -> str:
+        """Index what has changed, unless somebody is at it: an answer does not wait for a whole run."""
+        try:
+            with locked(index_lock(self._root), timeout_s=0):
+                pass
+            index_project(self._root, self._settings)
+        except Busy:
+            return "the project is being indexed right now: this is from the last index"
+        except SageError as error:
+            return f"what has changed could not be brought in: {error.message}"
+        return ""

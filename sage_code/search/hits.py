@@ -1,0 +1,77 @@
+"""From a ranked chunk to an answer: its place, its name, and the lines of it that matched."""
+
+from __future__ import annotations
+
+from sage_code.discover import DiscoverRules
+from sage_code.kinds import CHUNK_KIND
+from sage_code.lexemes import lexemes
+from sage_code.search.engine import Ranked, SearchEngine
+from sage_code.search.filters import is_wanted, wanted_kinds
+from sage_code.search.query import Query
+from sage_code.search.results import Hit, Span, snippet
+from sage_code.search.words import stem
+from sage_code.values import Symbol
+
+
+class HitMaker:
+    """Makes the answers to one question."""
+
+    def __init__(self, engine: SearchEngine, query: Query, rules: DiscoverRules, lines: int, context: int) -> None:
+        self._snapshot, self._ranking, self._query = engine.snapshot, engine.ranking, query
+        self._rules, self._lines, self._context = rules, lines, context
+        self._kinds = wanted_kinds(query.filters.kinds)
+        # One word may be a name without looking like one.
+        self._names = query.names + (query.loose_names if query.kind == "symbol" else ())
+
+    def hit(self, rank: int, found: Ranked, *, explain: bool) -> Hit:
+        """The answer that a ranked chunk is."""
+        snapshot = self._snapshot
+        path, kind = snapshot.path(found.file), snapshot.kind(found.chunk)
+        qualname, signature = snapshot.qualname(found.chunk), snapshot.signature(found.chunk)
+        first, last = self._lines_of(found.chunk)
+        if symbol := self._asked_for(found, kind, qualname):
+            kind, qualname, signature = CHUNK_KIND.get(symbol.kind, kind), symbol.qualname, symbol.signature
+            first, last = max(first, symbol.start_line), min(last, symbol.end_line)
+        text, line = snippet(snapshot.root, self._rules, path, (first, last), self._query, self._lines, self._context)
+        return Hit(
+            rank=rank,
+            score=round(self._ranking.probability(found.score), 4),
+            file=path,
+            start_line=first,
+            end_line=last,
+            kind=kind,
+            name=qualname.rpartition(".")[2],
+            qualname=qualname,
+            language=snapshot.language(found.file),
+            signature=signature,
+            snippet=text,
+            snippet_line=line,
+            also=tuple(Span(*self._lines_of(chunk), snapshot.qualname(chunk)) for chunk in found.also),
+            explain=self._ranking.shares(found.row, self._query.kind) if explain else {},
+        )
+
+    def _lines_of(self, chunk: int) -> tuple[int, int]:
+        return int(self._snapshot.chunk_start[chunk]), int(self._snapshot.chunk_end[chunk])
+
+    def _asked_for(self, found: Ranked, kind: str, qualname: str) -> Symbol | None:
+        """The definition inside a chunk that is meant, when that is not the one that the chunk is called after.
+
+        A small class is one chunk with its methods, and tiny functions share one: whoever asks for methods is shown
+        the method, and whoever asks by name what has that name.
+        """
+        names = {name.rpartition(".")[2] for name in self._names}
+        by_kind = bool(self._kinds) and kind not in self._kinds
+        if not by_kind and (not names or qualname.rpartition(".")[2] in names):
+            return None
+        first, last = self._lines_of(found.chunk)
+        inside = [symbol for symbol in self._snapshot.symbols(found.file) if first <= symbol.line <= last]
+        if self._kinds:
+            inside = [symbol for symbol in inside if is_wanted(symbol, self._kinds)]
+        if not by_kind:
+            inside = [symbol for symbol in inside if symbol.name in names]
+        wanted = {stem(term) for term in self._query.terms}
+
+        def spoken_of(symbol: Symbol) -> int:
+            return len({stem(word) for word in lexemes(symbol.name)} & wanted)
+
+        return max(inside, key=spoken_of, default=None)
