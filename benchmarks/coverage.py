@@ -257,7 +257,7 @@ def is_utf8(path: str) -> bool:
 def run_ctags(language: str, files: list[str]) -> Iterator[Tag]:
     name, categories = CTAGS[language]
     command = ["ctags", "--options=NONE", "--links=no", f"--language-force={name}", "--output-format=json"]
-    command += ["--fields=+nKsZ", "--extras=-F", "-f", "-", "-L", "-"]
+    command += ["--fields=+nKsZ", "-f", "-", "-L", "-"]
     output = subprocess.run(command, input="\n".join(files), capture_output=True, text=True, check=True).stdout
     for line in filter(None, output.split("\n")):  # splitlines() also cuts at U+2028 inside a tag
         entry = json.loads(line)

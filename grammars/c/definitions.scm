@@ -1,8 +1,9 @@
 ; C, and what C++ shares with it. A declarator hides its name under pointers, arrays and parentheses:
 ; @declarator leaves the descent to the code, which also tells prototypes from variables.
 
-(preproc_def name: (identifier) @name) @definition.constant
-(preproc_function_def name: (identifier) @name) @definition.macro
+; The preprocessor knows no scopes: a macro that is defined inside a function is a macro of the file.
+(preproc_def name: (identifier) @name @absolute) @definition.constant
+(preproc_function_def name: (identifier) @name @absolute) @definition.macro
 
 (function_definition declarator: (_) @declarator) @definition.function
 
@@ -10,6 +11,10 @@
 (union_specifier name: (_) @name body: (_)) @definition.union
 (enum_specifier name: (_) @name body: (_)) @definition.enum
 (enumerator name: (identifier) @name) @definition.constant
+; What has an unnamed struct or union for its type owns the fields of it.
+(field_declaration
+  type: [(struct_specifier !name body: (_)) (union_specifier !name body: (_))] @owner
+  declarator: (_) @declarator) @definition.field
 (field_declaration declarator: (_) @declarator) @definition.field
 
 (type_definition
@@ -25,6 +30,9 @@
   (storage_class_specifier "extern")
   declarator: [(identifier) (pointer_declarator) (array_declarator)] @declarator) @ignore
 
+(declaration
+  type: [(struct_specifier !name body: (_)) (union_specifier !name body: (_))] @owner
+  declarator: (_) @declarator) @definition.variable
 ; Globals stand at the top, under a conditional, or in `extern "C" {` and `namespace {`.
 (translation_unit (declaration declarator: (_) @declarator) @definition.variable)
 (preproc_if (declaration declarator: (_) @declarator) @definition.variable)

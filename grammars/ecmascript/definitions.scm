@@ -2,8 +2,8 @@
 
 (function_declaration name: (identifier) @name) @definition.function
 (generator_function_declaration name: (identifier) @name) @definition.function
-(function_expression name: (identifier) @name) @definition.function
-(generator_function name: (identifier) @name) @definition.function
+(function_expression name: (identifier) @name @inner) @definition.function
+(generator_function name: (identifier) @name @inner) @definition.function
 
 (class_declaration name: (_) @name) @definition.class
 (class name: (_) @name) @definition.class
@@ -42,12 +42,27 @@
   name: (identifier) @name
   value: (class body: (_) @body)) @definition.class
 
+; for (let i = 0; ...) { ... }
+(for_statement initializer: (lexical_declaration (variable_declarator name: (identifier) @name))) @ignore
+; const action = register({ run() {} }), var Server = (function () { ... })(): what a module's variable is made of is its
+; own; what a local one is made of is not, since a callback is more likely there.
+(lexical_declaration
+  kind: "const"
+  (variable_declarator
+    name: (identifier) @name
+    value: [
+      (call_expression) (new_expression) (array) (parenthesized_expression)
+    ] @owner) @definition.constant)
 (lexical_declaration
   kind: "const"
   (variable_declarator name: (identifier) @name) @definition.constant)
 (lexical_declaration
   kind: "let"
   (variable_declarator name: (identifier) @name) @definition.variable)
+(variable_declaration
+  (variable_declarator
+    name: (identifier) @name
+    value: [(call_expression) (new_expression) (array) (parenthesized_expression)] @owner) @definition.variable)
 (variable_declaration
   (variable_declarator name: (identifier) @name) @definition.variable)
 
@@ -74,8 +89,20 @@
     (array_pattern (identifier) @name)
   ]) @definition.variable
 
-; const table = { run() {}, stop: () => {} }
+; const table = { run() {}, stop: () => {}, inner: { more() {} } }; Foo.table = { run() {} }; module.exports = { run() {} }
 (variable_declarator name: (identifier) @name value: (object)) @container
+(assignment_expression left: [(identifier) (member_expression)] @name right: (object)) @container
+(assignment_expression
+  left: (member_expression) @name right: (call_expression arguments: (arguments (object)))) @container
+; Object.assign(Foo.prototype, { run() {} }), _.extend(Foo, { run() {} })
+(call_expression
+  function: (member_expression property: (property_identifier) @_into)
+  arguments: (arguments . [(identifier) (member_expression)] @name (object))
+  (#match? @_into "^(assign|extend)$")) @container
+(variable_declarator
+  name: (identifier) @name value: (call_expression arguments: (arguments (object)))
+  (#match? @name "^[A-Z]")) @container
+(pair key: [(property_identifier) (string)] @name value: (object)) @container
 (pair
   key: [(property_identifier) (string)] @name
   value: [
@@ -106,7 +133,7 @@
   left: (member_expression
     object: (member_expression property: (property_identifier) @_prototype) @scope
     property: (property_identifier) @name)
-  right: [(identifier) (member_expression) (call_expression) (assignment_expression)]
+  right: [(identifier) (member_expression) (call_expression) (assignment_expression)] @leaf
   (#eq? @_prototype "prototype")) @definition.method
 
 ; (function () { ... })() and (function () { ... }.call(this)) around a whole file

@@ -20,5 +20,6 @@
 (assignment_expression left: (member_expression) right: (new_expression)) @bind
 (variable_declarator value: [(member_expression) (identifier)]) @bind
 (assignment_expression left: (member_expression) right: [(identifier) (member_expression) (call_expression)]) @bind
+(return_statement [(call_expression) (new_expression) (await_expression) (identifier) (member_expression) (this)]) @bind
 (for_in_statement right: [(identifier) (member_expression)]) @bind
 (call_expression function: (member_expression) arguments: (arguments . (arrow_function))) @bind

@@ -9,6 +9,26 @@
 (type_alias (type_identifier) @name) @definition.type
 (enum_entry (simple_identifier) @name) @definition.constant
 
+; A constructor on a line of its own: the grammar reads `constructor(...) : Base { ... }` as a call, or, after a modifier,
+; as variables.
+((class_declaration (type_identifier) @name) . [(annotation) (line_comment) (multiline_comment)]* . [
+    (infix_expression (call_expression . (simple_identifier) @keyword))
+    (call_expression . (simple_identifier) @keyword (call_suffix (annotated_lambda)))
+    (prefix_expression (annotation) [
+      (infix_expression (call_expression . (simple_identifier) @keyword))
+      (call_expression . (simple_identifier) @keyword (call_suffix (annotated_lambda)))
+    ])
+  ] @container
+  (#eq? @keyword "constructor"))
+(infix_expression (call_expression . (simple_identifier) @keyword) (lambda_literal) @toplevel (#eq? @keyword "constructor"))
+(call_expression
+  . (simple_identifier) @keyword (call_suffix (annotated_lambda (lambda_literal) @toplevel))
+  (#eq? @keyword "constructor"))
+(property_declaration
+  receiver: (receiver_type (user_type (type_identifier) @keyword))
+  (multi_variable_declaration (variable_declaration (simple_identifier) @name))
+  (#eq? @keyword "constructor")) @ignore
+
 ; fun List<T>.second(), fun Outer.Inner?.name()
 (function_declaration
   receiver: (receiver_type [
@@ -79,7 +99,7 @@
 (property_declaration
   (multi_variable_declaration (variable_declaration (simple_identifier) @name))) @definition.variable
 ; class Point(val x: Int)
-(class_parameter (binding_pattern_kind) (simple_identifier) @name) @definition.field
+(class_parameter (binding_pattern_kind) . (simple_identifier) @name) @definition.field
 
 ; object : Runnable { ... } has no name; what a companion holds is said with the name of its class.
 (object_literal) @container

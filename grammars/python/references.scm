@@ -19,5 +19,6 @@
 (assignment right: [(call) (await (call))]) @bind
 (assignment type: (type)) @bind
 [(typed_parameter) (typed_default_parameter)] @bind
+(return_statement [(call) (await (call)) (identifier) (attribute)]) @bind
 (for_statement left: (identifier) right: [(identifier) (attribute)]) @bind
 (as_pattern (call)) @bind

@@ -2,7 +2,7 @@
 
 (abstract_class_declaration name: (type_identifier) @name) @definition.class
 (interface_declaration name: (type_identifier) @name) @definition.interface
-(type_alias_declaration name: (type_identifier) @name) @definition.type
+(type_alias_declaration name: (type_identifier) @name value: (_) @owner) @definition.type
 (enum_declaration name: (identifier) @name) @definition.enum
 (enum_body name: [(property_identifier) (string)] @name @definition.constant)
 (enum_assignment name: [(property_identifier) (string)] @name) @definition.constant
@@ -23,9 +23,16 @@
     (function_expression body: (_) @body)
   ]) @definition.method
 (public_field_definition
+  name: [(property_identifier) (private_property_identifier) (string)] @name
+  value: [(object) (call_expression) (new_expression)] @owner) @definition.property
+(public_field_definition
   name: [(property_identifier) (private_property_identifier) (string)] @name) @definition.property
 ; constructor(private readonly port: number)
 (required_parameter (accessibility_modifier) pattern: (identifier) @name) @definition.property
 (required_parameter "readonly" pattern: (identifier) @name) @definition.property
+(interface_body
+  (property_signature
+    name: [(property_identifier) (string)] @name
+    type: (type_annotation (object_type) @owner)) @definition.property)
 (interface_body
   (property_signature name: [(property_identifier) (string)] @name) @definition.property)

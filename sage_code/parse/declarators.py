@@ -19,6 +19,8 @@ _NAMES = frozenset(
         "template_function",
     }
 )
+# Where a file does not parse, the grammar takes a statement for the definition of a function.
+_STATEMENTS = frozenset({b"if", b"for", b"while", b"switch", b"return", b"sizeof"})
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _OPERATOR = re.compile(r"\boperator\b")
 
@@ -36,6 +38,8 @@ def declared_name(declarator: Node, role: str) -> Node | None:
             is_function = inner is not None and inner.type != "parenthesized_declarator"
         node = inner
     if is_function and role in ("definition.variable", "definition.field"):
+        return None
+    if node is not None and node.text in _STATEMENTS:
         return None
     return node
 

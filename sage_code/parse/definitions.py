@@ -7,8 +7,13 @@ all languages happens here, in one pass over the matches in source order:
     @ignore + @name              no symbol, although a later pattern says so (`extern int x;`)
     @scope                       the owner's name where the owner does not enclose it (Go receivers, C++ A::b)
     @container + @name           gives its name to what it encloses, but is no symbol (Rust `impl`)
+    @owner                       beside a definition whose kind opens no scope: what it encloses belongs to it all the
+                                 same (a Go or C field of an unnamed struct type)
+    @leaf                        beside a definition whose kind opens a scope: this one encloses nothing of its own
+    @inner                       a name that only its own body knows: said once where its owner is called the same
     @local                       an anonymous function: what is assigned inside is local
-    @attribute                   decorators, annotations, `template <...>`: in the span, not in the signature
+    @attribute                   decorators, annotations, `template <...>`: in the span, not in the signature; nothing
+                                 inside is a definition
     @declarator                  C's and C++'s declarators, instead of @name: see `parse.declarators`
     @prefix                      leads the name: the `operator` of `operator +`
     @toplevel                    an anonymous function that wraps a whole file: what is assigned inside is global
@@ -40,7 +45,7 @@ from sage_code.languages import Language, by_name
 from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
-from sage_code.parse.grammar import Match, matches, parse_tree
+from sage_code.parse.grammar import Match, matches, parse_tree, query
 from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import preprocessed
 from sage_code.parse.readers import READERS
@@ -56,8 +61,9 @@ _FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
 _SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"section", "rule", "message", "service", "module"}
 _VARIABLES = frozenset({"variable", "field"})
 _LOCAL_KINDS = _VARIABLES | {"constant"}
-# `const int x` is a constant, `const char *x` is not.
-_CONST = re.compile(r"\b(?:const|constexpr)\b[^*=]*(?:=|$)")
+# `const int x` is a constant, `const char *x` is not; nor is a field that each object sets once for itself.
+_CONST = re.compile(r"\b(?:const|constexpr)\b[^*={};]*(?:=|$)")
+_OF_THE_CLASS = re.compile(r"\b(?:static|constexpr)\b")
 _KIND_IN_CLASS = {"function": "method", "variable": "field"}
 
 # Lower-case words before a definition on its line lead its signature: `export default`, `const`, `typedef`.
@@ -78,6 +84,7 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
         return None
     if language.reader:
         return READERS[language.reader](source, partial(_parse_inside, budget_s=budget_s))
+    query(language)  # compiled before the clock starts, or the first file of a language could miss its time
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
     in_time = time.monotonic() < deadline - budget_s / 2
@@ -148,17 +155,25 @@ class _Extraction:
             is_neighbour = scopes[-1].start == start and scopes[-1].end == end
             outer = scopes[-2] if is_neighbour else scopes[-1]
             if record.name is None:
-                scopes.append(_Scope(start, end, outer.prefix, kind))
+                if not (
+                    is_neighbour and scopes[-1].kind in _FUNCTION_LIKE
+                ):  # a function with a name needs no second scope
+                    scopes.append(_Scope(start, end, outer.prefix, kind))
                 continue
             if outer.kind == "constructor" and kind == "property":
                 outer = scopes[-2]  # a parameter that declares a property of the class
-            if outer.kind in _FUNCTION_LIKE and kind in _LOCAL_KINDS:
+            is_absolute = "absolute" in record.captures
+            if outer.kind in _FUNCTION_LIKE and kind in _LOCAL_KINDS and not is_absolute:
                 continue
             owner, name = self._name(record)
-            qualname = f"{'' if 'absolute' in record.captures else outer.prefix}{owner}{name}"
-            if kind in _SCOPES and not is_neighbour:
+            qualname = f"{'' if is_absolute else outer.prefix}{owner}{name}"
+            if "inner" in record.captures and f".{outer.prefix}".endswith(f".{name}."):
+                qualname = outer.prefix.removesuffix(".")
+            is_owner = "owner" in record.captures
+            if (is_owner or kind in _SCOPES) and not (is_neighbour or "leaf" in record.captures):
                 prefix = f"{qualname}." if name else outer.prefix
-                scopes.append(_Scope(start, outer.end if is_rest else end, prefix, kind, is_rest))
+                scope_kind = "owner" if is_owner and kind not in _SCOPES else kind
+                scopes.append(_Scope(start, outer.end if is_rest else end, prefix, scope_kind, is_rest))
             if kind == "container" or not name:
                 continue
             clause = record.captures.get("clause")
@@ -189,6 +204,7 @@ class _Extraction:
         records: list[_Record] = []
         winner: dict[int, tuple[int, int]] = {}  # where a name starts: its pattern and its record
         wrappers: set[int] = set()
+        attributes: list[tuple[int, int]] = []
         roles: dict[int, str] = {}  # each pattern has one capture that says what it is
         for sequence, (pattern, captures) in enumerate(found):
             role = roles.get(pattern)
@@ -197,6 +213,7 @@ class _Extraction:
             node = captures[role][0]
             if role == "attribute":
                 self.leading.note_attribute(node, self._doc(captures))
+                attributes.append((node.start_byte, node.end_byte))
                 continue
             if role == "toplevel":
                 wrappers.add(node.start_byte)
@@ -228,7 +245,7 @@ class _Extraction:
             if record.kind != "ignore" and (record.kind != "local" or record.start not in wrappers)
         ]
         records.sort()
-        return records
+        return _outside(records, sorted(attributes))
 
     def _symbol(self, kind: str, name: str, qualname: str, record: _Record) -> Symbol:
         node = record.node
@@ -241,7 +258,7 @@ class _Extraction:
             doc = body_docstring(self.source, body.start_byte) or doc
         signature = self._signature(kind, record.start, -record.minus_end, body, row, column)
         if self.language.const_is_constant and kind in _VARIABLES and _CONST.search(signature):
-            kind = "constant"
+            kind = "constant" if kind == "variable" or _OF_THE_CLASS.search(signature) else kind
         return Symbol(
             kind=kind,
             name=name,
@@ -277,8 +294,10 @@ class _Extraction:
         name, owner, plain = self._text(record.name), "", self.language.plain_names
         name = name.strip("`") if plain else name.removeprefix('@"').strip("\"'`:#")
         if record.kind == "container":
+            if self._text(record.name)[:1] in "\"'":
+                return "", name if _OWNER.fullmatch(name) else ""
             found = _TYPE_NAME.search(name)
-            return "", found[0] if found else ""
+            return "", _SCOPE_NOISE.sub("", found[0]).strip(".") if found else ""
         if "prefix" in record.captures:
             prefix = self._text(record.captures["prefix"][0])
             name = f"{prefix} {name}" if prefix.isalpha() and name[:1].isalpha() else f"{prefix}{name}"
@@ -302,6 +321,19 @@ class _Extraction:
 
     def _text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _outside(records: list[_Record], attributes: list[tuple[int, int]]) -> list[_Record]:
+    """The records that do not stand inside an attribute, both in the order of the source."""
+    kept: list[_Record] = []
+    index, inside = 0, -1  # the next attribute, and where those that began before the record end
+    for record in records:
+        while index < len(attributes) and attributes[index][0] <= record.start:
+            inside = max(inside, attributes[index][1])
+            index += 1
+        if -record.minus_end > inside:
+            kept.append(record)
+    return kept
 
 
 def _last_row(node: Node) -> int:

@@ -35,7 +35,7 @@ def parse_tree(source: bytes, language: Language, limit_s: float) -> Tree | None
 
 def matches(tree: Tree, language: Language, limit_s: float) -> list[Match]:
     """What the language's definitions query finds, as (pattern, captures); cut short at the time limit."""
-    cursor = QueryCursor(_query(language), timeout_micros=max(1, int(limit_s * 1e6)))
+    cursor = QueryCursor(query(language), timeout_micros=max(1, int(limit_s * 1e6)))
     return cursor.matches(tree.root_node)
 
 
@@ -59,7 +59,8 @@ def grammar(language: Language) -> Grammar:
 
 
 @cache
-def _query(language: Language) -> Query:
+def query(language: Language) -> Query:
+    """The compiled definitions query of a language; the largest take a second to compile."""
     folder = Path(assets_dir("grammars"))
     parts = [(folder / name / "definitions.scm").read_text("utf-8") for name in language.queries]
     return Query(grammar(language), "\n".join(parts))

@@ -43,9 +43,13 @@ _PASSED_ON = re.compile(r"(?:\w+\.)?(?:closing|aclosing)\(\s*([\w.]+)\(.*\sas\s+
 _CAST = re.compile(r"([\w.]+)\s*=\s*(?:\w+\.)?cast\(\s*([^,]{1,60}),")
 _EACH = re.compile(r"for\s*(?:await\s*)?\(?\s*(?:(?:const|let|var)\s+)?([\w$]+)\s+(?:in|of)\s+([\w.$]+)\s*[:)]")
 _CALLBACK = re.compile(r"([\w.$]+)\s*\.\s*\w+\(\s*(?:async\s*)?\(?\s*([\w$]+)\s*[,):=]")
+_RETURN = re.compile(r"return\s+(?:await\s+|new\s+)*([\w.$]+(?:\([^()]*\)\.[\w$]+)*)\s*(?:<[^()]{0,60}>)?(\()?")
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 _PARENTHESIS = re.compile(rb"[()]")
 _CONSTANTS = frozenset({"None", "True", "False", "null", "undefined", "true", "false", "self", "this", "lambda", "not"})
+_ITSELF = frozenset({"self", "this", "cls"})
+# The name that what a function returns is bound to, in the scope of the function: no variable can be called so.
+_RETURNED = "return"
 _PROPERTY = re.compile(r"(?:public|private|protected|readonly)\b")
 # What a binding says stands at its beginning; the rest of a long call is not worth decoding.
 _BIND_BYTES = 240
@@ -96,7 +100,10 @@ def references(
 def bound(text: str) -> tuple[str, str] | None:
     """The variable and the type of a declaration or an assignment: `x: Foo`, `self.y = pkg.Bar(...)`, `new Foo()`.
 
-    A type is a name, `[Foo]` for a container, `=y` for another name of y and `*ys` for an element of ys."""
+    A type is a name, `[Foo]` for a container, `=y` for another name of y and `*ys` for an element of ys. What a
+    function returns is bound to `return`."""
+    if text.startswith(_RETURNED) and text[len(_RETURNED) :][:1].isspace():
+        return _returned(text)
     if text.startswith("for") and (match := _EACH.match(text)):
         return match[1], f"*{match[2]}"
     if "=>" in text and (match := _CALLBACK.match(text)):
@@ -116,6 +123,16 @@ def bound(text: str) -> tuple[str, str] | None:
     if not value or value[0].isdigit() or value in _CONSTANTS:
         return None
     return variable, _ARGUMENTS.sub("()", value) if is_call else f"={value}"
+
+
+def _returned(text: str) -> tuple[str, str] | None:
+    match = _RETURN.match(text)
+    if match is None:
+        return None
+    value, is_call = match.groups()
+    if value[0].isdigit() or (value in _CONSTANTS and value not in _ITSELF):
+        return None
+    return _RETURNED, _ARGUMENTS.sub("()", value) if is_call else f"={value}"
 
 
 def receiver(source: bytes, start: int) -> str:

@@ -14,7 +14,7 @@ from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, FileView, owner
 
 # What a single candidate is worth, on an object of unknown type and without one.
 ON_RECEIVER, BARE = 0.7, 0.6
-# A name that lists, strings, files or promises have too.
+# A name that lists, strings, files or promises have too, or (`__init__`) every object of the language.
 COMMON = 0.35
 # Votes of a candidate: one, times these.
 _NAMED_AFTER, _SAME_FILE, _IMPORTED, _IN_TESTS = 6.0, 3.0, 3.0, 0.25
@@ -23,7 +23,8 @@ _MAX_CANDIDATES = 40
 _COMMON_WORDS = """
     append extend insert remove pop clear index count sort reverse copy get items keys values update setdefault add
     discard union join split strip replace format encode decode lower upper startswith endswith find read write close
-    open flush seek readline send recv start stop run wait set next iter push shift unshift slice splice concat map
+    open flush seek tell readline readlines writelines isatty fileno send recv start stop run wait set next iter push
+    shift unshift slice splice concat map
     filter reduce forEach some every includes indexOf has delete then catch finally toString valueOf apply call bind
     on emit once off log error warn info debug put create execute connect commit rollback cancel done result match
     search group sub test assert_called_with isEmpty size length contains equals hashCode iterator Error String len
@@ -58,7 +59,7 @@ def guess(
     votes = [_votes(candidate, view, receiver, imports) for candidate in plausible]
     worth = ON_RECEIVER if receiver else BARE
     total = sum({(c.file, c.symbol.qualname): vote for c, vote in zip(plausible, votes, strict=True)}.values())
-    common = name in _COMMON_NAMES
+    common = name in _COMMON_NAMES or (name.startswith("__") and name.endswith("__"))
     return [
         (candidate, (COMMON if common and vote < _NAMED_AFTER else 1.0) * worth * vote / total)
         for candidate, vote in zip(plausible, votes, strict=True)

@@ -17,7 +17,7 @@ from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.guess import family, is_test
 from sage_code.xref.modules import ECMASCRIPT, ModulePaths
-from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, FileView, owner, scopes
+from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, FileView, is_super, owner, scopes
 
 # What the rules are worth: the share of their answers that the referees of `benchmarks/references.py` confirm, roughly.
 IN_SCOPE, IMPORTED, MEMBER, INHERITED, SAME_PACKAGE = 1.0, 0.95, 0.95, 0.9, 0.85
@@ -30,9 +30,9 @@ _LEAST_CLASS_NAME = 4
 MAX_STEPS = 8
 MAX_CLASSES = 60
 _MAX_BINDINGS = 4
+_RETURNED = "return"  # what `parse.references` binds the values to that a function returns
 
 _SELF = frozenset({"self", "this", "cls", "Self", "$this", "static", "@"})
-_SUPER = frozenset({"super", "base", "parent"})
 _GLOBALS = frozenset(
     {"console", "process", "Math", "JSON", "Object", "Promise", "document", "window", "Date", "Buffer", "expect"}
 )
@@ -167,11 +167,12 @@ class Meanings:
         first = first.removesuffix("()")
         if view.language != "ruby":
             first = first.removeprefix("@")  # of a decorator
-        if first in _SELF or first in _SUPER:
+        goes_up = is_super(first, view.language)
+        if first in _SELF or goes_up:
             around = view.class_around(scope)
             if around is None:
                 return []
-            meanings = [Meaning(around, 1.0, "self", True)] if first in _SELF else self.bases(around)
+            meanings = self.bases(around) if goes_up else [Meaning(around, 1.0, "self", True)]
         else:
             whole = next((cut for cut in range(len(rest), 0, -1) if ".".join([first, *rest[:cut]]) in view.imports), 0)
             if whole:  # `import a.b` and then `a.b.c`
@@ -298,6 +299,10 @@ class Meanings:
             if written in ("Self", "this"):
                 around = view.class_around(symbol.qualname)
                 return [Meaning(around, meaning.confidence, "returns", True)] if around else []
+            if not written:
+                returned = [found for found in view.bindings.get(_RETURNED, ()) if found.scope == symbol.qualname]
+                values = self._bound(view, returned, steps - 1)
+                return _values(kind for value in values for kind in self._all_types(value, steps - 1))
             return _values(self.evaluate(view, owner(symbol.qualname), written, steps - 1, is_type=True))
         scope = owner(symbol.qualname)
         bound = [reference for reference in view.bindings.get(symbol.name, ()) if reference.scope == scope]

@@ -14,7 +14,7 @@ from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.guess import family, guess
 from sage_code.xref.meanings import MAX_CLASSES, MAX_STEPS, STRICT, Entity, Meaning, Meanings, Module, Outside
 from sage_code.xref.modules import ECMASCRIPT
-from sage_code.xref.views import FileView, owner
+from sage_code.xref.views import FileView, is_super, owner
 
 # Below this, an answer is only shown when asked for: of the callers that this leaves out, most are wrong.
 DEFAULT_CONFIDENCE = 0.4
@@ -95,21 +95,22 @@ class Resolver:
         if not owners:
             return self._guessed(view, reference, 1.0)
         found: list[Target] = []
+        goes_up = is_super(reference.receiver, view.language)
         for meaning in owners:
-            found += self._member_of(meaning, reference.name)
+            found += self._member_of(meaning, reference.name, goes_up)
         if found or any(isinstance(meaning.entity, Outside) for meaning in owners):
             return found
         if any(self._meanings.has_outside_base(meaning.entity) for meaning in owners):
             return []
         return self._guessed(view, reference, NOT_A_MEMBER)
 
-    def _member_of(self, meaning: Meaning, name: str) -> list[Target]:
+    def _member_of(self, meaning: Meaning, name: str, goes_up: bool) -> list[Target]:
         if isinstance(meaning.entity, Module):
             return _as_targets(self._meanings.exported(meaning.entity, name, MAX_STEPS), meaning.confidence)
         if not isinstance(meaning.entity, Definition):
             return []
         found = self._meanings.inherited(meaning.entity, name)
-        below = self._overrides(meaning.entity, name)
+        below = [] if goes_up else self._overrides(meaning.entity, name)
         if found:
             worth = OVERRIDE_DECLARED if meaning.entity.language in _DECLARED else OVERRIDE
             return [

@@ -11,6 +11,8 @@ from sage_code.xref.graph import CodeGraph, Definition
 
 CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "type", "protocol", "object"})
 FUNCTION_LIKE = frozenset({"function", "method", "constructor", "macro"})
+# What calls the class above, where it is not `super`; in another language the word is a name like any other.
+_SUPER_WORDS = {"csharp": "base", "fsharp": "base", "php": "parent"}
 
 
 class FileView:
@@ -65,6 +67,11 @@ def scopes(scope: str) -> Iterator[str]:
         yield scope
         scope = scope.rpartition(".")[0]
     yield ""
+
+
+def is_super(word: str, language: str) -> bool:
+    """Whether a word stands for the class above: what is called on it is never a method of a class below."""
+    return word == _SUPER_WORDS.get(language, "super")
 
 
 def owner(qualname: str) -> str:

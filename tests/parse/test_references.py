@@ -52,6 +52,14 @@ def test_receiver(source: str, expected: str) -> None:
         ("private readonly foo: Foo", ("this.foo", "Foo")),
         ("const x = new Foo(1)", ("x", "Foo")),
         ("x = None", None),
+        ("return self.Entry(a, b)", ("return", "self.Entry")),
+        ("return new Foo<T>(1)", ("return", "Foo")),
+        ("return await make(1).built()", ("return", "make().built")),
+        ("return self", ("return", "=self")),
+        ("returned = Foo()", ("returned", "Foo")),
+        ("return None", None),
+        ("return 3", None),
+        ("return [1]", None),
     ],
 )
 def test_bound(text: str, expected: tuple[str, str] | None) -> None:

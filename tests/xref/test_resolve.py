@@ -31,6 +31,35 @@ PYTHON = {
         "f",
         "a.py:A.f",
     ),
+    "a module called base": (
+        {
+            "p/__init__.py": "",
+            "p/base.py": "class A:\n    def f(self): pass\n",
+            "b.py": "from p import base\nclass T:\n    def g(self):\n        base.A().f()\n",
+        },
+        "b.py",
+        "f",
+        "p/base.py:A.f",
+    ),
+    "what a function returns": (
+        {
+            "a.py": "class A:\n    def f(self): pass\n",
+            "b.py": "import a\nclass T:\n    made = a.A\n    def make(self):\n        return a.A(1)\n"
+            "    def g(self):\n        x = self.make()\n        x.f()\nclass Other:\n    def f(self): pass\n",
+        },
+        "b.py",
+        "f",
+        "a.py:A.f",
+    ),
+    "a chain of methods that return self": (
+        {
+            "a.py": "class A:\n    def with_x(self):\n        return self\n    def f(self): pass\n",
+            "b.py": "from a import A\nA().with_x().f()\nclass Other:\n    def f(self): pass\n",
+        },
+        "b.py",
+        "f",
+        "a.py:A.f",
+    ),
     "relative import": (
         {"p/__init__.py": "", "p/a.py": "def f(): pass\n", "p/q/b.py": "from ..a import f as g\ng()\n"},
         "p/q/b.py",
@@ -228,3 +257,16 @@ def test_names_of_built_in_types_are_worth_little() -> None:
 
 def test_a_binding_that_depends_on_itself_ends() -> None:
     assert meant({"a.py": "def g():\n    x = x.y()\n    x.f()\n"}, "a.py", "f") == []
+
+
+def test_super_never_means_a_class_below() -> None:
+    files = {
+        "a.py": "class A:\n    def g(self): pass\nclass B(A):\n    def f(self):\n        super().f()\n"
+        "class C(A):\n    def f(self): pass\n"
+    }
+    assert meant(files, "a.py", "f") == []
+
+
+def test_methods_that_every_object_has_are_no_match_by_name() -> None:
+    files = {"a.py": "class A:\n    def __new__(cls): pass\n", "b.py": "def f(x):\n    x.__new__(x)\n"}
+    assert meant(files, "b.py", "__new__") == []
