@@ -27,6 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.coverage_rules import RULES, FileView, Tag, excuse
+from sage_code.discover.decoding import decode
 from sage_code.languages import HEAD_BYTES, by_name, detect
 from sage_code.parse import parse
 
@@ -205,7 +206,7 @@ def measure(language_name: str, folder: str) -> Score:
         tags[tag.file].append(tag)
     score = Score(files=len(files))
     for file in files:
-        source = Path(file).read_bytes()
+        source = read(file)
         started = time.process_time()
         parsed = parse(source, language)
         score.seconds += time.process_time() - started
@@ -224,6 +225,12 @@ def measure(language_name: str, folder: str) -> Score:
             else:
                 score.missing.append((tag, view.line(tag.line)))
     return score
+
+
+def read(file: str) -> bytes:
+    """A file as Sage reads it: without a byte order mark, with the line ends of an editor."""
+    decoded = decode(Path(file).read_bytes())
+    return decoded.text.encode() if decoded is not None else b""
 
 
 def plain(name: str) -> str:

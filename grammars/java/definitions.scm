@@ -26,5 +26,12 @@
 ; new Runnable() { ... } and a constant with a body are classes without a name of their own.
 (object_creation_expression (class_body)) @container
 (enum_constant name: (identifier) @name body: (class_body)) @container
+; Runnable task = new Runnable() { ... } in a class: its methods are the field's.
+(field_declaration
+  declarator: (variable_declarator
+    name: (identifier) @name value: [(object_creation_expression) (method_invocation)]) @container)
+(constant_declaration
+  declarator: (variable_declarator
+    name: (identifier) @name value: [(object_creation_expression) (method_invocation)]) @container)
 
 (modifiers [(annotation) (marker_annotation)] @attribute)

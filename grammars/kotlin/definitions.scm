@@ -103,6 +103,7 @@
 
 ; object : Runnable { ... } has no name; what a companion holds is said with the name of its class.
 (object_literal) @container
+(property_declaration (variable_declaration (simple_identifier) @name) (object_literal)) @container
 (companion_object . "companion" . "object" . (class_body)) @container
 (enum_entry (simple_identifier) @name (class_body)) @container
 

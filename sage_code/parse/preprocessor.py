@@ -1,4 +1,4 @@
-"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, more for F# and zsh.
+"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, more for F#, Groovy and zsh.
 
 tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
 statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
@@ -65,6 +65,14 @@ _OBJC_EXTERN = re.compile(rb"\b(?:FOUNDATION_EXPORT|[A-Z]+_EXTERN)\b(?=[ \t]+\w)
 # F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
 _FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
 _FSHARP_DIRECTIVE = re.compile(rb"^[ \t]*#(if|else|endif)\b[^\n]*", re.MULTILINE)
+# Groovy: comments, what stands inside strings, the arguments of annotations and the stars of imports.
+_GROOVY = re.compile(
+    rb"(//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|('{3}|\"{3})(?s:((?:\\.|[^\\])*?))(?:\2|\Z)|(['\"])((?:\\.|(?!\4)[^\\\n])*+)(\4?)"
+)
+_GROOVY_IN_THE_WAY = (
+    re.compile(rb"@[A-Za-z_][\w.]*\s*(\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))"),
+    re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+(\.\*)", re.MULTILINE),
+)
 # zsh's conditions, parameter flags, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
 _ZSH = (
     re.compile(rb"(?<=\$)\{[^{}\n]*\}"),
@@ -79,6 +87,8 @@ def preprocessed(source: bytes, how: str) -> bytes:
     """The same number of bytes and lines in a form that more of parses; `how` is what the language's row says."""
     if how == "fsharp":
         return _fsharp(source)
+    if how == "groovy":
+        return _groovy(source)
     return _zsh(source) if how == "zsh" else simplified(source, how == "macros")
 
 
@@ -163,6 +173,23 @@ def _fsharp(source: bytes) -> bytes:
             _blank(out, start, found.start())
         _blank(out, *found.span())
     return bytes(out)
+
+
+def _groovy(source: bytes) -> bytes:
+    out = bytearray(_GROOVY.sub(_without_text, source))
+    for pattern in _GROOVY_IN_THE_WAY:
+        for found in pattern.finditer(bytes(out)):
+            _blank(out, *found.span(1))
+    return bytes(out)
+
+
+def _without_text(found: re.Match[bytes]) -> bytes:
+    """A comment as blanks; a string with its quotes, since it may be a name, but without what they hold."""
+    if found[1] is not None:
+        return found[0].translate(_BLANK)
+    if found[2] is not None:
+        return found[2] + found[3].translate(_BLANK) + found[2][: len(found[0]) - len(found[2]) - len(found[3])]
+    return found[4] + found[5].translate(_WORD) + found[6]
 
 
 def _zsh(source: bytes) -> bytes:
