@@ -18,7 +18,7 @@ import numpy as np
 
 from sage_code import manifest
 from sage_code.chunk.files import ChunkedFile, chunk_file
-from sage_code.compiled.generation import open_snapshot
+from sage_code.compiled.published import open_snapshot
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.discover import DEFAULT_RULES, list_files
 from sage_code.kinds import TABLES

@@ -15,6 +15,7 @@ from referencing import Registry, Resource
 
 from sage_cli.app import app
 from sage_code import Project
+from sage_code.compiled.segment import KINDS
 from sage_code.errors import SageError
 from sage_code.kinds import CHUNK_KIND, TABLES
 from sage_code.paths import assets_dir, compiled_dir, manifest_path
@@ -32,6 +33,7 @@ RESOURCES: Registry[Any] = Registry().with_resources(
 COMMANDS = {
     "index": "index.json",
     "status": "status.json",
+    "search": "search.json",
     "grep": "grep.json",
     "analyze": "analyze.json",
     "refs": "refs.json",
@@ -147,6 +149,18 @@ def test_grep_and_analyze(project: Path, printed: Run) -> None:
     assert printed("grep", "conect", code=1)["nearest"] == ["connect"]
     assert printed("analyze", "Server")["matches"][0]["source"].startswith("class Server:")
     assert printed("analyze", "conect", code=1)["nearest"] == ["connect"]
+
+
+def test_search(project: Path, printed: Run) -> None:
+    found = printed("search", "connect", "--explain")
+    assert found["good"]
+    assert found["root"] == str(project)
+    assert {hit["file"] for hit in found["results"]} == {"server.py", "web/client.ts"}
+    everywhere = printed("search", "connect", "--all")
+    assert {hit["project"] for hit in everywhere["results"]} == {"sample"}
+    assert not printed("search", "kubernetes ingress quota", code=1)["good"]
+    kinds = SCHEMAS["search.json"]["properties"]["results"]["items"]["properties"]["kind"]["enum"]
+    assert tuple(kinds) == KINDS
 
 
 def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:

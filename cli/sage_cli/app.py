@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 import sage_cli.grep as grep_command
-from sage_cli import admin_commands, config_commands, graph_commands, index_commands, model_commands, project_commands
+from sage_cli import (
+    admin_commands,
+    config_commands,
+    graph_commands,
+    index_commands,
+    model_commands,
+    project_commands,
+    search_commands,
+)
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
@@ -15,7 +23,7 @@ _TYPERS_INTERRUPT = 130
 
 app = typer.Typer(
     name="sage",
-    help="A local code-intelligence engine: index a project, then find any symbol in it at once.",
+    help="A local code-intelligence engine: index a project, then find anything in it at once.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -26,6 +34,7 @@ app.add_typer(project_commands.app)
 app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
 app.command("index")(index_commands.index)
+app.command("search")(search_commands.search)
 app.command("status")(index_commands.status)
 app.command("analyze")(index_commands.analyze)
 app.command("refs")(graph_commands.refs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from sage_cli import hot
 from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_missing
 
 TYPE_CHECKING = False
@@ -30,26 +31,10 @@ DEFAULT_LIMIT = 50
 
 def parse(arguments: list[str]) -> dict[str, Any] | None:
     """The parameters of `run`, or None when the arguments want the full parser."""
-    given: dict[str, Any] = {}
-    words = iter(arguments)
-    for word in words:
-        if not word.startswith("-"):
-            if "name" in given:
-                return None
-            given["name"] = word
-            continue
-        flag = FLAGS.get(word)
-        if flag is None:
-            return None
-        parameter, kind = flag
-        if kind is bool:
-            given[parameter] = True
-            continue
-        value = next(words, None)
-        if value is None or (kind is int and not value.isdecimal()):
-            return None
-        given[parameter] = kind(value)
-    return given if "name" in given else None
+    read = hot.parse(arguments, FLAGS)
+    if read is None or len(read[0]) != 1:
+        return None
+    return {"name": read[0][0], **read[1]}
 
 
 def run(

@@ -16,7 +16,7 @@ import orjson
 import xxhash
 
 from sage_code.atomic import publish, remove, resolve
-from sage_code.compiled.published import FORMAT, INDEX_FILE, Generation, Mark, SegmentRef, current
+from sage_code.compiled.published import FORMAT, INDEX_FILE, Generation, Mark, SegmentRef
 from sage_code.compiled.segment import Segment, SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.kinds import TABLES
@@ -172,13 +172,3 @@ def check(generation: Generation | None) -> list[str]:
         if not good:
             findings.append(f"{os.path.join(generation.folder, name)} is damaged")
     return findings
-
-
-def open_snapshot(root: str) -> tuple[Generation, list[Segment]] | None:
-    """The published generation with all its segments mapped: whole, whatever is published meanwhile."""
-    while (generation := current(root)) is not None:
-        try:
-            return generation, [generation.open_segment(ref) for ref in generation.segments]
-        except FileNotFoundError:  # two were published since; `current` says None when it is really gone
-            continue
-    return None

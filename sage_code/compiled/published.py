@@ -71,6 +71,16 @@ def current(root: str) -> Generation | None:
     return generation if folder is not None else None
 
 
+def open_snapshot(root: str) -> tuple[Generation, list[Segment]] | None:
+    """The published generation with all its segments mapped: whole, whatever is published meanwhile."""
+    while (generation := current(root)) is not None:
+        try:
+            return generation, [generation.open_segment(ref) for ref in generation.segments]
+        except FileNotFoundError:  # two were published since; `current` says None when it is really gone
+            continue
+    return None
+
+
 def _read(folder: str) -> Generation | None:
     try:
         with open(os.path.join(folder, INDEX_FILE), "rb") as file:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.search.lexical import Lexical
+from sage_code.search.lexical import Lexical, distinct
 from sage_code.search.places import PLACES, path_words, places
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
@@ -107,7 +107,7 @@ def measure(
     sizes = np.diff(snapshot.first_chunk, append=snapshot.chunks)
     columns["large_file"] = (np.log1p(sizes[files]) / 8).astype(np.float32)
     wanted = _Wanted(query, words)
-    for file in np.unique(files).tolist():
+    for file in distinct(files).tolist():
         rows = files == file
         for feature, value in _of_path(snapshot.path(file), query, wanted).items():
             columns[feature][rows] = value

@@ -29,7 +29,7 @@ class HitMaker:
         path, kind = snapshot.path(found.file), snapshot.kind(found.chunk)
         qualname, signature = snapshot.qualname(found.chunk), snapshot.signature(found.chunk)
         first, last = self._lines_of(found.chunk)
-        if symbol := self._asked_for(found, kind, qualname):
+        if symbol := self._asked_for(found, kind):
             kind, qualname, signature = CHUNK_KIND.get(symbol.kind, kind), symbol.qualname, symbol.signature
             first, last = max(first, symbol.start_line), min(last, symbol.end_line)
         text, line = snippet(snapshot.root, self._rules, path, (first, last), self._query, self._lines, self._context)
@@ -53,15 +53,15 @@ class HitMaker:
     def _lines_of(self, chunk: int) -> tuple[int, int]:
         return int(self._snapshot.chunk_start[chunk]), int(self._snapshot.chunk_end[chunk])
 
-    def _asked_for(self, found: Ranked, kind: str, qualname: str) -> Symbol | None:
-        """The definition inside a chunk that is meant, when that is not the one that the chunk is called after.
+    def _asked_for(self, found: Ranked, kind: str) -> Symbol | None:
+        """The definition inside a chunk that is meant, when the question says so.
 
         A small class is one chunk with its methods, and tiny functions share one: whoever asks for methods is shown
         the method, and whoever asks by name what has that name.
         """
         names = {name.rpartition(".")[2] for name in self._names}
         by_kind = bool(self._kinds) and kind not in self._kinds
-        if not by_kind and (not names or qualname.rpartition(".")[2] in names):
+        if not by_kind and not names:
             return None
         first, last = self._lines_of(found.chunk)
         inside = [symbol for symbol in self._snapshot.symbols(found.file) if first <= symbol.line <= last]

@@ -72,6 +72,12 @@ def lexical(snapshot: SearchSnapshot, terms: Sequence[str]) -> Lexical:
     return result
 
 
+def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each number once, in order. `np.unique` does the same, and loads `numpy.ma`, which takes 20 ms."""
+    ordered = np.sort(numbers)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+
+
 def _idf(documents_with: int, documents: int) -> float:
     return math.log(1 + (documents - documents_with + 0.5) / (documents_with + 0.5))
 
@@ -95,7 +101,7 @@ class _Postings:
 
     def chunks(self) -> NDArray[np.int64]:
         """The chunks that have the word in any field."""
-        return np.unique(np.concatenate([self.of(name)[0] for name in CHUNK_FIELDS]))
+        return distinct(np.concatenate([self.of(name)[0] for name in CHUNK_FIELDS]))
 
     def chunks_with(self) -> int:
         """How many chunks have the word in their text or name."""

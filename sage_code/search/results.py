@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from sage_code.discover import DiscoverRules, SourceText, read_source
-from sage_code.search.query import Query
+from sage_code.lexemes import lexemes, split_word
+from sage_code.search.query import Query, parse_query
 from sage_code.search.words import stem
 from sage_code.tokens import count_tokens
 from sage_code.values import SourceFile
@@ -102,7 +104,7 @@ def _window(part: Sequence[str], query: Query, lines: int) -> int:
     if len(part) <= lines:
         return 0
     wanted = {stem(term) for term in query.terms}
-    found = [{stem(word.lower()) for word in _pieces(line)} & wanted for line in part]
+    found = [{stem(lexeme) for lexeme in lexemes(line)} & wanted for line in part]
     best, best_start = (-1, -1), 0
     for start in range(len(part) - lines + 1):
         window = found[start : start + lines]
@@ -111,12 +113,6 @@ def _window(part: Sequence[str], query: Query, lines: int) -> int:
             best, best_start = worth, start
     # The head of a definition says what it is: keep it when the best part is near.
     return 0 if best_start <= lines // 3 else best_start
-
-
-def _pieces(line: str) -> list[str]:
-    from sage_code.lexemes import lexemes
-
-    return lexemes(line)
 
 
 def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
@@ -141,3 +137,38 @@ def _cut(text: str, max_tokens: int) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def document(response: SearchResponse) -> dict[str, Any]:
+    """What `sage search --json` and the MCP tool answer: `compiled_schema/search.json`."""
+    return {
+        "query": response.query,
+        "project": response.project,
+        "root": response.root,
+        "results": [_row(hit) for hit in response.results],
+        "good": response.good,
+        "truncated": response.truncated,
+        "took_ms": response.took_ms,
+        "note": response.note,
+    }
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    row = asdict(hit)
+    if not hit.root:  # the answer says once which project it is about
+        del row["project"], row["root"]
+    if hit.explain:
+        row["explain"] = {name: round(share, 4) for name, share in hit.explain.items()}
+    else:
+        del row["explain"], row["callers"], row["callees"]
+    return row
+
+
+def matches(text: str, query: str) -> list[tuple[int, int]]:
+    """Where in `text` words of the question stand, as starts and ends; identifiers count as a whole."""
+    wanted = {stem(term) for term in parse_query(query).terms}
+    return [
+        word.span()
+        for word in _WORD.finditer(text)
+        if not wanted.isdisjoint(stem(lexeme) for lexeme in split_word(word.group()))
+    ]

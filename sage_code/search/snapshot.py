@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.compiled.generation import open_snapshot
-from sage_code.compiled.published import Generation
+from sage_code.compiled.published import Generation, open_snapshot
 from sage_code.compiled.sections import Strings
 from sage_code.compiled.segment import FILE_FIELDS, KINDS, Segment
 from sage_code.errors import NotIndexed

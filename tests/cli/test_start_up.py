@@ -60,6 +60,14 @@ def test_grep_loads_nothing_heavy(project: Path, words: list[str]) -> None:
     assert not loaded & {"typing", "dataclasses", "inspect", "pathlib", "subprocess", "difflib", "secrets", "tomllib"}
 
 
+@pytest.mark.parametrize("words", [["reach a host"], ["connect", "--json"], ["quux", "--explain"]], ids=" ".join)
+def test_search_loads_no_store_no_parser_and_no_typer(project: Path, words: list[str]) -> None:
+    loaded = _loaded("search", *words, "--project", str(project))
+    assert "sage_code.search.engine" in loaded
+    assert not loaded & (HEAVY - {"numpy", "orjson", "xxhash"})
+    assert not loaded & {"sage_cli.app", "sage_code.store.lance", "sage_code.compiled.generation", "numpy.ma"}
+
+
 def test_an_index_run_with_nothing_to_do_loads_no_vectors(project: Path) -> None:
     loaded = _loaded("index", str(project), "--json")
     assert "sage_code.indexer" in loaded

@@ -1,0 +1,44 @@
+"""Reads the arguments of the hottest commands before Typer is loaded; what it does not understand is left to Typer."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    # Flag -> (parameter, type); a flag of type `list` may be given several times.
+    Flags = Mapping[str, tuple[str, type]]
+
+
+def parse(
+    arguments: list[str], flags: Flags, minimum: Mapping[str, int] | None = None
+) -> tuple[list[str], dict[str, Any]] | None:
+    """The plain words and the parameters, or None when the arguments want the full parser."""
+    plain: list[str] = []
+    given: dict[str, Any] = {}
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-"):
+            plain.append(word)
+            continue
+        flag = flags.get(word)
+        if flag is None:
+            return None
+        parameter, kind = flag
+        if kind is bool:
+            given[parameter] = True
+            continue
+        value = next(words, None)
+        if value is None:
+            return None
+        if kind is list:
+            given.setdefault(parameter, []).append(value)
+        elif kind is int:
+            # Typer also knows other spellings of a number, and what to say about one that is too small.
+            if not (value.isascii() and value.isdecimal()) or int(value) < (minimum or {}).get(parameter, 0):
+                return None
+            given[parameter] = int(value)
+        else:
+            given[parameter] = value
+    return plain, given

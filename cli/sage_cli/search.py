@@ -1,0 +1,139 @@
+"""`sage search`: a question, and the code that answers it. Answered before Typer is loaded, as `sage grep` is."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sage_cli import hot
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json
+from sage_code.errors import NotIndexed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sage_code.project import Project
+    from sage_code.search.results import SearchResponse
+
+# What the hot path understands by itself; anything else, `--help` included, goes to Typer. Flag -> (parameter, type).
+# A test holds this against the Typer command.
+FLAGS: dict[str, tuple[str, type]] = {
+    "--limit": ("limit", int),
+    "-n": ("limit", int),
+    "--lang": ("lang", list),
+    "-l": ("lang", list),
+    "--under": ("under", list),
+    "-u": ("under", list),
+    "--kind": ("kind", list),
+    "-k": ("kind", list),
+    "--project": ("project", str),
+    "--all": ("everywhere", bool),
+    "--context": ("context", int),
+    "-C": ("context", int),
+    "--max-tokens": ("max_tokens", int),
+    "-t": ("max_tokens", int),
+    "--files": ("files", bool),
+    "--open": ("open_editor", bool),
+    "--explain": ("explain", bool),
+    "--no-refresh": ("no_refresh", bool),
+    "--json": ("as_json", bool),
+}
+MINIMUM = {"limit": 1, "max_tokens": 16, "context": 0}
+DEFAULT_LIMIT = 10
+
+
+def parse(arguments: list[str]) -> dict[str, Any] | None:
+    """The parameters of `run`, or None when the arguments want the full parser."""
+    read = hot.parse(arguments, FLAGS, MINIMUM)
+    if read is None or not read[0]:
+        return None
+    return {"words": read[0], **read[1]}
+
+
+def run(
+    words: list[str],
+    limit: int = DEFAULT_LIMIT,
+    lang: list[str] | None = None,
+    under: list[str] | None = None,
+    kind: list[str] | None = None,
+    project: str = ".",
+    everywhere: bool = False,
+    context: int = 0,
+    max_tokens: int | None = None,
+    files: bool = False,
+    open_editor: bool = False,
+    explain: bool = False,
+    no_refresh: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Print the best places for a question; without a good one the nearest, and 1."""
+    from sage_code.project import Project
+
+    opened = Project.named(project)
+    for warning in opened.settings.warnings:
+        print(f"warning: {one_line(warning)}", file=sys.stderr)
+
+    def ask() -> SearchResponse:
+        return opened.search(
+            " ".join(words),
+            limit=limit,
+            language=lang,
+            paths=under,
+            kinds=kind,
+            explain=explain,
+            everywhere=everywhere,
+            refresh=not no_refresh,
+            lines=0 if files or open_editor else None,
+            context=context,
+            max_tokens=max_tokens,
+        )
+
+    try:
+        response = ask()
+    except NotIndexed:
+        if as_json or everywhere or not _index_first(opened):
+            raise
+        response = ask()
+    if as_json:
+        from sage_code.search.results import document
+
+        print_json(document(response))
+    else:
+        _show(response, files, open_editor)
+        if max_tokens is not None and response.truncated:
+            print("... and more; a larger --max-tokens or --limit shows it", file=sys.stderr)
+    return EXIT_FOUND if response.good else EXIT_NOTHING
+
+
+def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
+    from sage_cli import search_view
+
+    if response.note:
+        print(f"sage: {one_line(response.note)}", file=sys.stderr)
+    if not response.good:
+        print("no good match" + ("; nearest:" if response.results else ""), file=sys.stderr)
+    elif open_editor:
+        from sage_cli.editor import open_at
+
+        first = response.results[0]
+        open_at(os.path.join(first.root or response.root, first.file), first.start_line)
+        return
+    if files:
+        search_view.print_files(response)
+    else:
+        search_view.print_hits(response)
+
+
+def _index_first(project: Project) -> bool:
+    """Whether the user wanted the project indexed now, and it is."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{one_line(project.root)} is not indexed yet. Index it now? [Y/n] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("", "y", "yes"):
+        return False
+    from sage_cli.terminal import TerminalProgress
+
+    with TerminalProgress() as progress:
+        project.index(progress=progress)
+    return True

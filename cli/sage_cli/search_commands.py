@@ -1,0 +1,71 @@
+"""`sage search` as Typer knows it: its flags and its help. What it does is in `search.py`, which needs no Typer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import sage_cli.search as search_command
+
+
+def search(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY", help="A question, a name, a path, an error message or a bit of code."),
+    ],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = search_command.DEFAULT_LIMIT,
+    lang: Annotated[
+        list[str] | None, typer.Option("--lang", "-l", metavar="LANGUAGE", help="Only this language: go, py ...")
+    ] = None,
+    under: Annotated[
+        list[str] | None, typer.Option("--under", "-u", metavar="PATH", help="Only below a folder, or like a glob.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", "-k", metavar="KIND", help="Only this: function, class, struct ...")
+    ] = None,
+    project: Annotated[
+        str, typer.Option("--project", metavar="NAME|ROOT", help="The project, by its name or any folder in it.")
+    ] = ".",
+    everywhere: Annotated[bool, typer.Option("--all", help="In every project that was indexed.")] = False,
+    context: Annotated[int, typer.Option("--context", "-C", min=0, help="Lines around what matched.")] = 0,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", "-t", min=16, help="What the answer may cost an agent.")
+    ] = None,
+    files: Annotated[bool, typer.Option("--files", help="Print paths only.")] = False,
+    open_editor: Annotated[bool, typer.Option("--open", help="Open the best match in $VISUAL or $EDITOR.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why, signal by signal; count callers.")] = False,
+    no_refresh: Annotated[bool, typer.Option("--no-refresh", help="Do not look for changed files first.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Find the code that answers a question.
+
+    Filters may also stand in the question: lang:go path:src/ kind:class in:project. Each flag may be repeated.
+    Without a good match the nearest are shown, and the exit code is 1.
+
+    Example:  sage search "how are retries backed off"
+
+    Example:  sage search parseConfig --kind function --lang ts
+
+    Example:  sage search "session timeout path:src/" --max-tokens 800 --json
+
+    Example:  sage search "open the database" --open
+    """
+    raise typer.Exit(
+        search_command.run(
+            words,
+            limit,
+            lang,
+            under,
+            kind,
+            project,
+            everywhere,
+            context,
+            max_tokens,
+            files,
+            open_editor,
+            explain,
+            no_refresh,
+            as_json,
+        )
+    )

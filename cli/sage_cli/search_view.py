@@ -1,0 +1,69 @@
+"""What a person sees of an answer: `path:line`, what stands there, its lines with the words of the question marked."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sage_cli.output import one_line, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sage_code.search.results import Hit, SearchResponse
+
+# Other good places of a file that are named, and signals of an explanation that are worth a line.
+_MAX_ALSO = 3
+_MAX_SIGNALS = 8
+
+
+def print_files(response: SearchResponse) -> None:
+    """The paths alone, one a line, as they can be opened from here."""
+    for path in dict.fromkeys(_path(response, hit) for hit in response.results):
+        print(one_line(path))
+
+
+def print_hits(response: SearchResponse) -> None:
+    """The answers, best first."""
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    place, dim, mark, end = ("\x1b[36m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m") if colour else ("", "", "", "")
+    for hit in response.results:
+        where = f"{place}{one_line(_path(response, hit))}:{hit.start_line}{end}"
+        name = f"  {one_line(hit.qualname)}" if hit.qualname else ""
+        print(f"{where}  {dim}{hit.kind}{end}{name}  {dim}{hit.score:.2f}{end}")
+        if hit.signature and hit.snippet_line > hit.start_line:  # the part that matched does not show the head
+            print(f"{dim}{hit.start_line:>6}  {one_line(hit.signature)} ...{end}")
+        for number, line in enumerate(plain(hit.snippet).split("\n") if hit.snippet else (), hit.snippet_line):
+            print(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}")
+        for line in _more(hit):
+            print(f"{dim}        {line}{end}")
+        print()
+
+
+def _path(response: SearchResponse, hit: Hit) -> str:
+    return os.path.relpath(os.path.join(hit.root or response.root, hit.file))
+
+
+def _marked(line: str, query: str, mark: str, end: str) -> str:
+    from sage_code.search.results import matches
+
+    parts, cursor = [], 0
+    for start, stop in matches(line, query):
+        parts += [line[cursor:start], mark, line[start:stop], end]
+        cursor = stop
+    return "".join([*parts, line[cursor:]])
+
+
+def _more(hit: Hit) -> list[str]:
+    """What else is to be said: other places in the file, and with `--explain` why this one."""
+    lines = []
+    if hit.also:
+        places = (f"{span.start_line}-{span.end_line} {one_line(span.name)}".rstrip() for span in hit.also[:_MAX_ALSO])
+        lines.append(f"also {', '.join(places)}")
+    if hit.callers is not None:
+        lines.append(f"called from {hit.callers} places, calls {hit.callees}")
+    if hit.explain:
+        from sage_code.search.features import FEATURES
+
+        for name, share in list(hit.explain.items())[:_MAX_SIGNALS]:
+            lines.append(f"{share:+6.2f}  {name}: {FEATURES[name]}")
+    return lines
