@@ -349,7 +349,6 @@ def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator
     projects = excluded_projects(exclude)
     done = {line.folder for line in read_manifest(data)}
     todo = [item for item in wanted(table, index) if item.folder not in done and (not only or item.language in only)]
-    todo.sort(key=lambda item: not item.heldout)
     batches: list[list[Wanted]] = []
     by_group: dict[tuple[str, str, bool], list[Wanted]] = {}
     for item in todo:
@@ -359,6 +358,7 @@ def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator
         batches += [items[start : start + size] for start in range(0, len(items), size)]
     # The languages take turns, so that a run that is stopped early has something of each.
     random.Random(4).shuffle(batches)
+    batches.sort(key=lambda batch: not batch[0].heldout)
     lock = threading.Lock()
     (data / "downloads").mkdir(parents=True, exist_ok=True)
 
