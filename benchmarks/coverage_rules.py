@@ -119,6 +119,10 @@ def _anonymous(tag: Tag, _view: FileView) -> bool:
     return bool(_ANONYMOUS.match(tag.name))
 
 
+def _blank(tag: Tag, view: FileView) -> bool:
+    return tag.name == "_" and view.language.name == "go"
+
+
 def _line(tag: Tag, view: FileView) -> bool:
     if tag.name in view.line(tag.line):
         return False
@@ -227,6 +231,7 @@ def _field(parent: Node, child: Node) -> str | None:
 
 RULES: tuple[Rule, ...] = (
     Rule("anonymous", "ctags makes up names (`__anon…`, `AnonymousFunction…`) for what has none", by_tag=_anonymous),
+    Rule("blank", "`_` names nothing (Go)", by_tag=_blank),
     Rule(
         "line",
         "ctags names the line of the token after the name (`extends` on the next line); Sage has the right one",

@@ -24,7 +24,7 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.coverage import CTAGS, PROJECTS, plain, read, scan_solidity, source_files
+from benchmarks.coverage import BUDGET_S, CTAGS, PROJECTS, plain, read, scan_solidity, source_files
 from sage_code.languages import by_name
 from sage_code.parse import parse
 from sage_code.values import Symbol
@@ -93,7 +93,7 @@ def measure(language_name: str, folder: str, seed: int) -> tuple[int, list[Extra
         known[file].add((plain(name), line))
     total, extras = 0, []
     for file in files:
-        parsed = parse(read(file), language)
+        parsed = parse(read(file), language, BUDGET_S)
         symbols = parsed.symbols if parsed is not None else ()
         total += len(symbols)
         extras += [Extra(file, symbol) for symbol in symbols if (plain(symbol.name), symbol.line) not in known[file]]

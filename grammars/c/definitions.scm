@@ -11,6 +11,7 @@
 (union_specifier name: (_) @name body: (_)) @definition.union
 (enum_specifier name: (_) @name body: (_)) @definition.enum
 (enumerator name: (identifier) @name) @definition.constant
+(enum_specifier !name body: (_)) @container
 ; What has an unnamed struct or union for its type owns the fields of it.
 (field_declaration
   type: [(struct_specifier !name body: (_)) (union_specifier !name body: (_))] @owner
@@ -40,3 +41,5 @@
 (preproc_elif (declaration declarator: (_) @declarator) @definition.variable)
 (preproc_else (declaration declarator: (_) @declarator) @definition.variable)
 (declaration_list (declaration declarator: (_) @declarator) @definition.variable)
+; Where a file cannot be read to its end, a local of a function that was cut up looks the same, but for this word.
+(ERROR (declaration (storage_class_specifier "static") declarator: (_) @declarator) @definition.variable)

@@ -2,6 +2,8 @@
 
 (named_module name: (long_identifier) @name) @definition.module
 (module_defn (identifier) @name) @definition.module
+; A file that cannot be read to its end is one error, and the module's name its first word.
+(ERROR "module" . (access_modifier)? . (long_identifier) @name) @definition.module
 
 (function_or_value_defn
   (function_declaration_left

@@ -1,4 +1,4 @@
-"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, more for F#, Groovy and zsh.
+"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, more for F#, Groovy, Swift and zsh.
 
 tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
 statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
@@ -10,6 +10,7 @@ branches define something.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 # Everything but line breaks becomes a blank.
@@ -73,6 +74,12 @@ _GROOVY_IN_THE_WAY = (
     re.compile(rb"@[A-Za-z_][\w.]*\s*(\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))"),
     re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+(\.\*)", re.MULTILINE),
 )
+# Swift: conditionals, whose branches are whole statements, so that both may stay; and newer words of ownership.
+_SWIFT = (
+    re.compile(rb"^[ \t]*(#(?:if|elseif|else|endif)\b[^\n]*)", re.MULTILINE),
+    re.compile(rb"\b(nonisolated\(unsafe\))"),
+    re.compile(rb"[:(,=][ \t]*(sending|consuming|borrowing|consume|copy)[ \t]+(?=[@\w\[(])"),
+)
 # zsh's conditions, parameter flags, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
 _ZSH = (
     re.compile(rb"(?<=\$)\{[^{}\n]*\}"),
@@ -88,7 +95,9 @@ def preprocessed(source: bytes, how: str) -> bytes:
     if how == "fsharp":
         return _fsharp(source)
     if how == "groovy":
-        return _groovy(source)
+        return _blanked(_GROOVY.sub(_without_text, source), _GROOVY_IN_THE_WAY)
+    if how == "swift":
+        return _blanked(source, _SWIFT)
     return _zsh(source) if how == "zsh" else simplified(source, how == "macros")
 
 
@@ -175,9 +184,10 @@ def _fsharp(source: bytes) -> bytes:
     return bytes(out)
 
 
-def _groovy(source: bytes) -> bytes:
-    out = bytearray(_GROOVY.sub(_without_text, source))
-    for pattern in _GROOVY_IN_THE_WAY:
+def _blanked(source: bytes, patterns: Iterable[re.Pattern[bytes]]) -> bytes:
+    """Without what the first group of each pattern holds."""
+    out = bytearray(source)
+    for pattern in patterns:
         for found in pattern.finditer(bytes(out)):
             _blank(out, *found.span(1))
     return bytes(out)
