@@ -16,7 +16,8 @@ from sage_code.values import Chunk, Symbol
 
 # Raised whenever the same file would give other chunks or symbols; it is part of every row's key.
 # 1: first version. 2: sections of prose, keys of data files, embedded scripts, more languages.
-# 3: owners of unnamed types and of object literals, macros inside functions, what a function returns.
+# 3: owners of unnamed types and of object literals, macros inside functions, what a function returns;
+# references by columns.
 CHUNKER_VERSION = 3
 
 # A class up to this size is one chunk with its methods, a section with its subsections; above, each stands for itself.

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Strings, pack_strings
-from sage_code.reference_codec import KINDS, TEXTS
+from sage_code.reference_codec import KINDS, TEXTS, decode
 from sage_code.values import Reference
 
 _RECEIVER_WEIGHT = 0.1
@@ -33,12 +32,13 @@ class ReferenceBuilder:
 
     def add(self, encoded: str) -> None:
         """Take the references of the next file."""
+        texts, kinds, lines, columns = decode(encoded)
         number = self._strings
-        for kind, line, *texts in orjson.loads(encoded) if encoded else ():
-            self._kinds.append(kind)
-            self._lines.append(line)
-            for column, text in zip(self._texts.values(), texts, strict=True):
-                column.append(number.setdefault(text, len(number)))
+        places = [number.setdefault(text, len(number)) for text in texts]
+        self._kinds.extend(kinds)
+        self._lines.extend(lines)
+        for column, uses in zip(self._texts.values(), columns, strict=True):
+            column.extend([places[use] for use in uses])
         self._ends.append(len(self._kinds))
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -57,7 +57,7 @@ def unsound_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return start([sys.executable, str(script)], **options)
 
     monkeypatch.setattr(subprocess, "Popen", replaced)
-    monkeypatch.setattr(workers, "_GRACE_S", 0.5)
+    monkeypatch.setattr(workers, "_GRACE_S", 3.0)
 
 
 def _children() -> list[int]:
