@@ -9,8 +9,9 @@ child process that can be ended, and what comes out goes through the pipe's enco
 
     exception   anything raised, also what a worker would have met with plain lines
     crash       the process died: native code, or more memory than a worker should need
-    hang        no answer within budget and grace, when a worker is killed
-    late        the answer took more processor time than the budget and a little
+    hang        no answer after budget and grace, when a worker is killed; counted in processor time, since the
+                machine may be busy
+    late        the answer took more processor time than the budget and half of the grace
     lines       a line in no chunk or in two, or a chunk whose text is not that of its lines
     symbols     a symbol that is not inside the file, or not in the chunk that holds its line
     references  one that cannot be read back, or points outside the file
@@ -21,6 +22,7 @@ Inputs that fail are kept in `--findings`, and the exit code is then 1.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import queue
@@ -44,6 +46,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orjson
+import psutil
 
 from benchmarks.measure import machine, table
 from benchmarks.mutations import mutant
@@ -54,7 +57,7 @@ from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.languages import HEAD_BYTES, all_languages, detect
 from sage_code.parse.definitions import BUDGET_S
-from sage_code.reference_codec import KINDS
+from sage_code.reference_codec import KINDS, decode
 from sage_code.values import SkippedFile, SourceFile
 
 SAMPLES = Path(__file__).resolve().parents[1] / "fixtures" / "languages"
@@ -62,8 +65,10 @@ SAMPLES = Path(__file__).resolve().parents[1] / "fixtures" / "languages"
 RULES = DiscoverRules(include_generated=True)
 # As in sage_code/chunk/workers.py, which ends a worker then.
 GRACE_S = workers._GRACE_S
-# Beyond the budget: reading, cutting by lines, encoding, and the granularity of the checks.
-LATE_S = 1.5
+# Beyond the budget. tree-sitter looks at its clock after a hundred steps, each of which may read a token of 60 KB.
+LATE_S = GRACE_S / 2
+# A child that does nothing at all is not busy: it waits for something that never comes.
+STUCK_S = 20 * GRACE_S
 # A worker of a real run stays below 150 MB; this is room for the largest file.
 MEMORY_BYTES = 3 << 30
 # Real files for each language, and how large they may be: small ones leave time for more mutants.
@@ -222,12 +227,12 @@ def _check_references(encoded: str, lines: int) -> None:
     builder = ReferenceBuilder()
     builder.add(encoded)
     read_back = list(islice(ReferenceTable(builder.arrays()).of_file(0), _READ_BACK))
-    rows = orjson.loads(encoded) if encoded else []
-    for reference, (kind, line, *texts) in zip(read_back, rows, strict=False):
-        same = [reference.name, reference.receiver, reference.alias, reference.scope] == texts
-        if not same or (reference.kind, reference.line) != (KINDS[kind], line):
+    texts, kinds, at, columns = decode(encoded)
+    for number, reference in enumerate(read_back):
+        told = [reference.name, reference.receiver, reference.alias, reference.scope]
+        if told != [texts[column[number]] for column in columns] or reference.line != at[number]:
             raise WrongError("references", "one that is not read back as it was")
-    for kind, line, *_ in rows:
+    for kind, line in zip(kinds, at, strict=True):
         if not 1 <= line <= lines:
             raise WrongError("references", f"a {KINDS[kind]} outside the file")
 
@@ -287,9 +292,13 @@ class Child:
         try:
             self.process.stdin.write(json.dumps([language, number]) + "\n")
             self.process.stdin.flush()
-            # Making a mutant is not measured; but for the first, it takes milliseconds.
-            steps = self._answer(60.0)
-            return steps, self._answer(BUDGET_S + GRACE_S)
+            # Making a mutant is not measured, nor is loading a grammar.
+            steps = self._answer(STUCK_S)
+            asked, before = time.monotonic(), self._used()
+            while time.monotonic() - asked < STUCK_S and self._used() - before < BUDGET_S + GRACE_S:
+                with contextlib.suppress(queue.Empty):
+                    return steps, self._answer(1.0)
+            raise queue.Empty
         except queue.Empty:
             self.end()
             return steps, {
@@ -306,6 +315,13 @@ class Child:
         """Kill it, whatever it does."""
         self.process.kill()
         self.process.wait()
+
+    def _used(self) -> float:
+        """Seconds of processor time so far; none for one that has died, whose last words are still to be heard."""
+        try:
+            return sum(psutil.Process(self.process.pid).cpu_times()[:2])
+        except psutil.NoSuchProcess:
+            return 0.0
 
     def _answer(self, seconds: float) -> Any:
         line = self._said.get(timeout=seconds)

@@ -14,7 +14,7 @@ from random import Random
 MAX_BYTES = 999_000
 _HEAVY_BYTES = 400_000
 # How many mutants in a thousand grow as far as Sage reads: the cost that is not linear shows only there.
-_HEAVY_PER_MILLE = 25
+_HEAVY_PER_MILLE = 10
 _MOST_STEPS = 4
 
 _TOKEN = re.compile(rb"\w+|[^\w\s]|\s+")
@@ -137,7 +137,7 @@ def _unbalanced(dice: Random, source: bytes, _pool: Pool) -> bytes:
 
 def _nested(dice: Random, source: bytes, _pool: Pool) -> bytes:
     opening, closing = dice.choice(_NESTS)
-    depth = dice.choice((5, 40, 300, 2000, dice.randint(2000, 12_000)))
+    depth = dice.choice((5, 20, 100, 300, 1000, dice.randint(1000, 12_000)))
     at, end = _stretch(dice, source, 2000)
     if dice.random() < 0.5:  # where a line begins, which is where definitions stand
         at = source.rfind(b"\n", 0, at) + 1
