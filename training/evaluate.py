@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def load_packages(folder: Path, max_texts: int = 0, max_queries: int = 0) -> lis
     """The held-out packages. Larger ones are thinned, for all systems alike: the answers stay in."""
     found = []
     for path in sorted(folder.glob("*/*.jsonl")):
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = _rows(path)
         asked = [number for number, row in enumerate(rows) if row["query"]]
         rng = np.random.default_rng(len(rows))
         if max_queries and len(asked) > max_queries:
@@ -89,17 +89,21 @@ def load_packages(folder: Path, max_texts: int = 0, max_queries: int = 0) -> lis
 
 def load_cosqa(folder: Path) -> Haystack:
     """CoSQA's 500 dev questions over its 6,267 functions. The test file is never opened."""
-    numbers = json.loads((folder / "code_idx_map.txt").read_text(encoding="utf-8"))
-    codes = {number: text for text, number in numbers.items()}
-    questions = json.loads((folder / "cosqa-retrieval-dev-500.json").read_text(encoding="utf-8"))
+    codes = {row["id"]: row["code"] for row in _rows(folder / "code.jsonl")}
+    questions = _rows(folder / "dev.jsonl")
     place = {number: position for position, number in enumerate(sorted(codes))}
     return Haystack(
         "cosqa",
         "dev-500",
         tuple(_with_lead(codes[number]) for number in sorted(codes)),
-        tuple(row["doc"] for row in questions),
-        np.array([place[row["retrieval_idx"]] for row in questions]),
+        tuple(row["query"] for row in questions),
+        np.array([place[row["relevant"]] for row in questions]),
     )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        return [json.loads(line) for line in file]
 
 
 def _with_lead(code: str) -> str:
@@ -240,7 +244,7 @@ def main() -> None:
     embedder = BundledEmbedder(chosen.model)
     stacks = load_packages(chosen.heldout) + ([load_cosqa(chosen.cosqa)] if chosen.cosqa else [])
     for line in _table(stacks, lambda stack: embedder.embed_query(stack.queries) @ embedder.embed_code(stack.texts).T):
-        print(line)  # noqa: T201 - a command's answer
+        print(line)
 
 
 def _table(stacks: Sequence[Haystack], dense: Callable[[Haystack], Floats]) -> Iterator[str]:

@@ -100,7 +100,7 @@ def main() -> None:
     name = pack(chosen.run, chosen.tokens, chosen.out)
     if chosen.card:
         write_card(chosen.out, chosen.run, chosen.tokens, chosen.card)
-    print(f"{name} written to {chosen.out}")  # noqa: T201 - a command's answer
+    print(f"{name} written to {chosen.out}")
 
 
 if __name__ == "__main__":

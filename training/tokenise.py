@@ -208,7 +208,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     chosen = parser.parse_args()
     count = tokenise(chosen.pairs, chosen.out, chosen.words, chosen.buckets, chosen.workers)
-    print(f"{count:,} pairs written to {chosen.out}")  # noqa: T201 - a command's answer
+    print(f"{count:,} pairs written to {chosen.out}")
 
 
 if __name__ == "__main__":

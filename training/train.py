@@ -48,7 +48,7 @@ class Recipe:
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.3  # of pairs whose code loses the words of its name
-    documented: float = 0.15  # of pairs whose name asks, and whose question goes into the code as documentation
+    documented: float = 0.0  # of pairs whose name asks, and whose question goes into the code as documentation
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
     seed: int = 1
@@ -351,7 +351,7 @@ def main() -> None:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - the log of a run
+    print(line, flush=True)
 
 
 if __name__ == "__main__":
