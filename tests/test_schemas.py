@@ -34,6 +34,7 @@ COMMANDS = {
     "index": "index.json",
     "status": "status.json",
     "search": "search.json",
+    "eval": "eval.json",
     "grep": "grep.json",
     "analyze": "analyze.json",
     "refs": "refs.json",
@@ -161,6 +162,14 @@ def test_search(project: Path, printed: Run) -> None:
     assert not printed("search", "kubernetes ingress quota", code=1)["good"]
     kinds = SCHEMAS["search.json"]["properties"]["results"]["items"]["properties"]["kind"]["enum"]
     assert tuple(kinds) == KINDS
+
+
+def test_eval(project: Path, printed: Run, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text('{"query": "reach a host", "relevant": ["server.py"]}\n')
+    for flags in ([], ["--path-blind"], ["--whole"]):
+        found = printed("eval", str(labels), *flags)
+        assert (found["queries"], found["ndcg"], found["missed"]) == (1, 1.0, [])
 
 
 def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:

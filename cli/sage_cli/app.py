@@ -10,6 +10,7 @@ import sage_cli.grep as grep_command
 from sage_cli import (
     admin_commands,
     config_commands,
+    eval_commands,
     graph_commands,
     index_commands,
     model_commands,
@@ -35,6 +36,7 @@ app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
 app.command("index")(index_commands.index)
 app.command("search")(search_commands.search)
+app.command("eval")(eval_commands.evaluate)
 app.command("status")(index_commands.status)
 app.command("analyze")(index_commands.analyze)
 app.command("refs")(graph_commands.refs)

@@ -1,4 +1,4 @@
-"""`sage-mcp`: indexing and symbol lookup as tools of the Model Context Protocol, over standard input and output.
+"""`sage-mcp`: indexing, search and symbol lookup as tools of the Model Context Protocol, over standard streams.
 
 The answers have the shapes of `compiled_schema/`, the same that the command line prints. A failure is a tool error
 that says what to do next, so that an agent can mend it. Tools are plain functions: the SDK runs each in a thread, and
@@ -11,6 +11,7 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from threading import Lock
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from anyio import from_thread
@@ -22,16 +23,22 @@ from pydantic import Field
 from sage_code import Project, __version__, registry
 from sage_code.errors import SageError
 from sage_code.paths import sage_home
+from sage_code.search.results import document
 
 # An agent reads every word: more definitions of one name than this help nobody.
 _MAX_MATCHES = 50
 _MAX_SOURCES = 10
 _SECONDS_BETWEEN_REPORTS = 0.5
+# What an answer may cost unless the agent says otherwise, and how many open projects are kept warm.
+_MAX_TOKENS = 2_000
+_KEPT_OPEN = 8
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES_INDEX = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
+_open_projects: dict[str, Project] = {}  # by root, the one that was asked last at the end
+_opening = Lock()
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 
@@ -42,8 +49,8 @@ server = MCPServer(
     "sage",
     title="Sage",
     version=__version__,
-    instructions="Index a project once with sage_index_code, then find definitions by name with sage_grep_symbol "
-    "and read them with sage_analyze_function.",
+    instructions="Index a project once with sage_index_code, then ask sage_search_code where something is done, find "
+    "definitions by exact name with sage_grep_symbol and read them with sage_analyze_function.",
     log_level="WARNING",
 )
 
@@ -71,6 +78,43 @@ def sage_index_code(
 ) -> dict[str, Any]:
     """Index a project, or bring its index up to date. Returns what was done."""
     return asdict(Project.open(path).index(full=not incremental, name=project, progress=_Reports(context)))
+
+
+@server.tool(annotations=_READ_ONLY)
+@_explained
+def sage_search_code(
+    query: Annotated[
+        str,
+        Field(
+            description="A question in words, a name, a path, an error message or a bit of code. May hold filters: "
+            "lang:go path:src/ kind:class in:project."
+        ),
+    ],
+    project: Annotated[str, Field(description="The project, by its name or any folder in it.")] = ".",
+    limit: Annotated[int, Field(ge=1, le=100, description="At most so many results.")] = 10,
+    language: Annotated[str | None, Field(description="Only this language.")] = None,
+    path: Annotated[str | None, Field(description="Only below this folder, or like this glob.")] = None,
+    kind: Annotated[str | None, Field(description="Only this kind: function, method, class, struct ...")] = None,
+    all_projects: Annotated[bool, Field(description="Search every project that was indexed.")] = False,
+    explain: Annotated[bool, Field(description="Say why each result was chosen, and count its callers.")] = False,
+    max_tokens: Annotated[int, Field(ge=16, description="What the snippets may cost.")] = _MAX_TOKENS,
+) -> dict[str, Any]:
+    """Find the code that answers a question: file, lines, what is defined there, and the lines that matched.
+
+    `score` says how likely a result is an answer. Unless `good`, nothing is, and these are only the nearest.
+    """
+    return document(
+        _opened(project).search(
+            query,
+            limit=limit,
+            language=language,
+            paths=path,
+            kinds=kind,
+            explain=explain,
+            everywhere=all_projects,
+            max_tokens=max_tokens,
+        )
+    )
 
 
 @server.tool(annotations=_READ_ONLY)
@@ -107,6 +151,17 @@ def sage_health() -> dict[str, Any]:
 def sage_version() -> dict[str, Any]:
     """The version of Sage."""
     return {"version": __version__}
+
+
+def _opened(name: str) -> Project:
+    """The project, and the same one as last time: what its searches have opened is open."""
+    project = Project.named(name)
+    with _opening:
+        known = _open_projects.pop(project.root, project)
+        _open_projects[project.root] = known
+        if len(_open_projects) > _KEPT_OPEN:
+            del _open_projects[next(iter(_open_projects))]
+    return known
 
 
 def _answer(project: Project, name: str, matches: list[dict[str, Any]], limit: int) -> dict[str, Any]:

@@ -21,7 +21,8 @@ import sage_mcp.server
 from sage_code import __version__
 from sage_code.paths import assets_dir
 
-TOOLS = {"sage_index_code", "sage_grep_symbol", "sage_analyze_function", "sage_health", "sage_version"}
+TOOLS = {"sage_index_code", "sage_search_code", "sage_grep_symbol", "sage_analyze_function", "sage_health"}
+TOOLS |= {"sage_version"}
 
 
 def _talk(conversation: Callable[[Client], Awaitable[None]]) -> None:
@@ -32,7 +33,7 @@ def _talk(conversation: Callable[[Client], Awaitable[None]]) -> None:
     )
 
     async def run() -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(240):
             async with Client(stdio_client(command)) as client:
                 await conversation(client)
 
@@ -107,6 +108,39 @@ def test_index_grep_and_analyze_in_one_conversation(sample: Path) -> None:
     figures = [done for done, _ in reports]
     assert figures == sorted(set(figures))
     assert {"looking for changes", "publishing"} <= {message for _, message in reports}
+
+
+def test_search_within_a_budget_and_with_its_errors(sample: Path) -> None:
+    async def conversation(client: Client) -> None:
+        path = str(sample)
+
+        async def ask(**arguments: object) -> CallToolResult:
+            return await client.call_tool("sage_search_code", arguments)
+
+        assert f"run `sage index {path}` first" in _complaint(await ask(query="connect", project=path))
+        _content(await client.call_tool("sage_index_code", {"path": path, "project": "demo"}))
+        for project in (path, "demo"):
+            found = _content(await ask(query="reach a host", project=project, explain=True))
+            _validate("search.json", found)
+            assert found["project"] == "demo"
+            assert found["results"][0]["file"] == "server.py"
+            assert found["results"][0]["explain"]
+        narrow = _content(await ask(query="connect", project=path, language="typescript", limit=1, kind="function"))
+        assert [hit["file"] for hit in narrow["results"]] == ["web/client.ts"]
+        cut = _content(await ask(query="connect", project=path, max_tokens=30))
+        _validate("search.json", cut)
+        assert cut["truncated"]
+        everywhere = _content(await ask(query="connect", all_projects=True))
+        assert {hit["project"] for hit in everywhere["results"]} == {"demo"}
+        assert "the question has no words" in _complaint(await ask(query="?!", project=path))
+        assert "no indexed project is called" in _complaint(await ask(query="x", project="nosuch"))
+        # A file that has changed since is brought in before the answer.
+        (sample / "retry.py").write_text("def backoff_jitter(attempt):\n    return attempt * 2\n")
+        await anyio.sleep(2.1)  # a project that was found fresh is taken to be so for two seconds
+        fresh = _content(await ask(query="backoff_jitter", project=path))
+        assert fresh["results"][0]["file"] == "retry.py"
+
+    _talk(conversation)
 
 
 def test_the_server_answers_while_a_project_is_indexed(sample: Path) -> None:

@@ -1,0 +1,117 @@
+"""Labelled questions put to indexed projects: as users ask them, or with a ranking of one's own, or blind to paths."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from sage_code.compiled.sections import Strings
+from sage_code.compiled.segment import Segment
+from sage_code.embed.registry import load_embedder
+from sage_code.errors import NotIndexed, UsageError
+from sage_code.paths import find_root
+from sage_code.search.engine import SearchEngine
+from sage_code.search.evaluation import K, Label, PathRule, Place, Score, ask_all, places
+from sage_code.search.query import parse_query
+from sage_code.search.ranking import Ranking
+from sage_code.search.service import Searcher, Wish
+from sage_code.search.snapshot import SearchSnapshot
+from sage_code.settings import load_settings
+
+Ask = Callable[[str], Sequence[Place]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Where the repositories of the labels lie, and how the questions are to be asked."""
+
+    roots: str  # a folder with a checkout a repository; or, without `repo` in the labels, the project itself
+    below: Mapping[str, str]  # by repository, the folder of it that is indexed; empty for all of it
+    strict: bool = False
+    path_blind: bool = False
+    ranking: Ranking | None = None  # None: the shipped one
+
+    def root(self, repo: str) -> str:
+        """The indexed folder of a repository."""
+        if not repo:
+            return find_root(self.roots)
+        return os.path.realpath(os.path.join(self.roots, repo, self.below.get(repo, "")))
+
+
+class PathBlindSnapshot(SearchSnapshot):
+    """A snapshot in which no file has a name."""
+
+    def path(self, file: int) -> str:  # noqa: ARG002
+        """Nothing."""
+        return ""
+
+    def parts(self, field: str) -> Iterator[tuple[Segment, Strings, int]]:
+        """The segments with the terms of a field, unless it is that of paths."""
+        return iter(()) if field == "path" else super().parts(field)
+
+
+def run(labels: Sequence[Label], setup: Setup, done: Callable[[str], None] | None = None) -> list[Score]:
+    """The scores of all questions, repository by repository; `done` hears of each that is finished."""
+    by_repo: dict[str, list[Label]] = defaultdict(list)
+    for label in labels:
+        by_repo[label.repo].append(label)
+    scores: list[Score] = []
+    for repo, asked in by_repo.items():
+        rule = PathRule(setup.strict, setup.below.get(repo, ""))
+        scores += ask_all(asked, _asker(setup, repo), rule)
+        if done is not None:
+            done(repo)
+    return scores
+
+
+def read_folders(path: str) -> dict[str, str]:
+    """By the names of the repositories, the folder of each that the labels speak of."""
+    try:
+        with open(path, "rb") as file:
+            return {repo["name"]: repo.get("benchmark_root", "") for repo in orjson.loads(file.read())}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is no list of repositories: {error}", 'it holds [{"name": "...", "benchmark_root": "src"}]'
+        ) from error
+
+
+def _asker(setup: Setup, repo: str) -> Ask:
+    root = setup.root(repo)
+    if not os.path.isdir(root):
+        raise UsageError(f"there is no {root}", "check out the repositories below --roots, by their names")
+    settings = load_settings(root)
+    if not setup.path_blind and setup.ranking is None:
+        searcher = Searcher(root, settings)
+        wish = Wish(limit=K, refresh=False)
+
+        def search(text: str) -> Sequence[Place]:
+            return places(searcher.search(text, wish).results)
+
+        return search
+    return ranked(root, PathBlindSnapshot if setup.path_blind else SearchSnapshot, setup.ranking)
+
+
+def ranked(root: str, kind: type[SearchSnapshot] = SearchSnapshot, ranking: Ranking | None = None) -> Ask:
+    """Asks the ranking alone; results carry their true paths, whatever the snapshot lets the ranking see."""
+    snapshot = kind(root)
+    settings = load_settings(root)
+    embedder = load_embedder(settings.code_embedding_model, "code", settings)
+    if embedder.name != snapshot.generation.model:
+        raise NotIndexed(f"{root} was indexed with another model", f"run `sage index {root}` first")
+    engine = SearchEngine(snapshot, embedder, ranking)
+
+    def ask(text: str) -> Sequence[Place]:
+        return [
+            Place(
+                SearchSnapshot.path(snapshot, found.file),
+                int(snapshot.chunk_start[found.chunk]),
+                int(snapshot.chunk_end[found.chunk]),
+            )
+            for found in engine.rank(parse_query(text), K)
+        ]
+
+    return ask
