@@ -44,6 +44,7 @@ class Language:
     name_noise: str = ""
     max_symbols: int = 0
     preprocessor: str = ""
+    offside: bool = False
 
     @property
     def has_definitions(self) -> bool:

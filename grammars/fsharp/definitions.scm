@@ -2,8 +2,11 @@
 
 (named_module name: (long_identifier) @name) @definition.module
 (module_defn (identifier) @name) @definition.module
-; A file that cannot be read to its end is one error, and the module's name its first word.
+; A file that cannot be read to its end is one error, and the module's name its first word. Indentation says how far a
+; module or type inside of it reaches.
 (ERROR "module" . (access_modifier)? . (long_identifier) @name) @definition.module
+(ERROR "module" @definition.module . (access_modifier)? . (identifier) @name . "=")
+(ERROR "type" @container . (access_modifier)? . (type_name type_name: (_) @name))
 
 (function_or_value_defn
   (function_declaration_left

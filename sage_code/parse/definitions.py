@@ -46,6 +46,7 @@ from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree, query
+from sage_code.parse.offside import Offside
 from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import preprocessed
 from sage_code.parse.readers import READERS
@@ -96,7 +97,8 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     if time.monotonic() > deadline:
         return None
     lines = source.split(b"\n")
-    symbols = _Extraction(source, lines, language).run(found)[: language.max_symbols or None]
+    offside = Offside(lines) if language.offside and tree.root_node.has_error else None
+    symbols = _Extraction(source, lines, language, offside).run(found)[: language.max_symbols or None]
     left_s = deadline - time.monotonic()  # a file whose time is up keeps its symbols and goes without references
     return ParsedFile(symbols, partial(borders, tree, lines), references(tree, source, language, symbols, left_s))
 
@@ -136,10 +138,11 @@ class _Clause(NamedTuple):
 class _Extraction:
     """One pass over the matches of one file."""
 
-    def __init__(self, source: bytes, lines: list[bytes], language: Language) -> None:
+    def __init__(self, source: bytes, lines: list[bytes], language: Language, offside: Offside | None) -> None:
         self.source = source
         self.language = language
         self.lines = lines
+        self.offside = offside
         self.leading = Leading(lines, language)
 
     def run(self, found: list[Match]) -> tuple[Symbol, ...]:
@@ -173,7 +176,13 @@ class _Extraction:
             if (is_owner or kind in _SCOPES) and not (is_neighbour or "leaf" in record.captures):
                 prefix = f"{qualname}." if name else outer.prefix
                 scope_kind = "owner" if is_owner and kind not in _SCOPES else kind
-                scopes.append(_Scope(start, outer.end if is_rest else end, prefix, scope_kind, is_rest))
+                if is_rest:
+                    end = outer.end
+                elif self.offside is not None:
+                    end = min(
+                        outer.end, max(end, self.offside.end(record.name.start_point[0], record.node.start_point[1]))
+                    )
+                scopes.append(_Scope(start, end, prefix, scope_kind, is_rest))
             if kind == "container" or not name:
                 continue
             clause = record.captures.get("clause")

@@ -1,4 +1,4 @@
-"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, more for F#, Groovy, Swift and zsh.
+"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, and more for a few others.
 
 tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
 statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
@@ -66,12 +66,13 @@ _OBJC_EXTERN = re.compile(rb"\b(?:FOUNDATION_EXPORT|[A-Z]+_EXTERN)\b(?=[ \t]+\w)
 # F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
 _FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
 _FSHARP_DIRECTIVE = re.compile(rb"^[ \t]*#(if|else|endif)\b[^\n]*", re.MULTILINE)
-# Groovy: comments, what stands inside strings, the arguments of annotations and the stars of imports.
+# Groovy: comments, what stands inside strings, arguments of annotations, annotated parameters, the stars of imports.
 _GROOVY = re.compile(
     rb"(//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|('{3}|\"{3})(?s:((?:\\.|[^\\])*?))(?:\2|\Z)|(['\"])((?:\\.|(?!\4)[^\\\n])*+)(\4?)"
 )
 _GROOVY_IN_THE_WAY = (
     re.compile(rb"@[A-Za-z_][\w.]*\s*(\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))"),
+    re.compile(rb"[(,]\s*(@[A-Za-z_][\w.]*)(?=\s)"),
     re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+(\.\*)", re.MULTILINE),
 )
 # Swift: conditionals, whose branches are whole statements, so that both may stay; and newer words of ownership.
@@ -80,6 +81,8 @@ _SWIFT = (
     re.compile(rb"\b(nonisolated\(unsafe\))"),
     re.compile(rb"[:(,=][ \t]*(sending|consuming|borrowing|consume|copy)[ \t]+(?=[@\w\[(])"),
 )
+# SQL: [name] in brackets, which the grammar only knows in backticks; `a[1]` and `int[]` are something else.
+_SQL = re.compile(rb"(?<![\w\])\"])\[([A-Za-z_][\w $]*)\]")
 # zsh's conditions, parameter flags, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
 _ZSH = (
     re.compile(rb"(?<=\$)\{[^{}\n]*\}"),
@@ -96,6 +99,8 @@ def preprocessed(source: bytes, how: str) -> bytes:
         return _fsharp(source)
     if how == "groovy":
         return _blanked(_GROOVY.sub(_without_text, source), _GROOVY_IN_THE_WAY)
+    if how == "sql":
+        return _SQL.sub(rb"`\1`", source)
     if how == "swift":
         return _blanked(source, _SWIFT)
     return _zsh(source) if how == "zsh" else simplified(source, how == "macros")
