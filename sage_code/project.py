@@ -111,8 +111,9 @@ class Project:
         A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
         """
         from sage_code.search.query import Filters
-        from sage_code.search.results import SNIPPET_LINES, within
+        from sage_code.search.results import within
         from sage_code.search.service import Wish
+        from sage_code.search.snippets import SNIPPET_LINES
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")

@@ -44,7 +44,7 @@ def _path(response: SearchResponse, hit: Hit) -> str:
 
 
 def _marked(line: str, query: str, mark: str, end: str) -> str:
-    from sage_code.search.results import matches
+    from sage_code.search.snippets import matches
 
     parts, cursor = [], 0
     for start, stop in matches(line, query):

@@ -8,7 +8,8 @@ from sage_code.lexemes import lexemes
 from sage_code.search.engine import Ranked, SearchEngine
 from sage_code.search.filters import is_wanted, wanted_kinds
 from sage_code.search.query import Query
-from sage_code.search.results import Hit, Span, snippet
+from sage_code.search.results import Hit, Span
+from sage_code.search.snippets import snippet
 from sage_code.search.words import stem
 from sage_code.values import Symbol
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from sage_code.lexemes import split_word
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
+# Paths and names whose words are kept: the candidates of the next question are often the same.
+_KEPT = 65_536
 
 
 def _words(text: str) -> frozenset[str]:
@@ -36,6 +39,7 @@ _ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 PLACES = ("test", "example", "doc", "vendored", "benchmark", "compat", "build", "data", "declarations", "entry")
 
 
+@lru_cache(maxsize=_KEPT)
 def places(path: str) -> frozenset[str]:
     """Which of `PLACES` a path belongs to."""
     folders, _, name = path.rpartition("/")
@@ -58,6 +62,7 @@ def places(path: str) -> frozenset[str]:
     return frozenset(place for place, holds in found.items() if holds)
 
 
+@lru_cache(maxsize=_KEPT)
 def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of the file's stem, and those of its folders.
 

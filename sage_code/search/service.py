@@ -18,7 +18,8 @@ from sage_code.errors import NotIndexed
 from sage_code.indexer import discover_rules
 from sage_code.search.freshness import Freshness
 from sage_code.search.query import Filters, parse_query
-from sage_code.search.results import SNIPPET_LINES, SearchResponse
+from sage_code.search.results import SearchResponse
+from sage_code.search.snippets import SNIPPET_LINES
 
 if TYPE_CHECKING:
     from sage_code.compiled.published import Generation
