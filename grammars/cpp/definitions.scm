@@ -7,6 +7,12 @@
 ; A macro that the grammar cannot place: EXPORT static const Type name; void run() REQUIRES(mutex) { ... }
 (field_declaration declarator: (field_identifier) @name . (ERROR (identifier))) @ignore
 (field_declaration declarator: (field_identifier) . (ERROR . (identifier) @name .)) @definition.field
+((field_declaration declarator: (field_identifier) @name) @ignore
+  . (field_declaration type: (type_identifier) !declarator)
+  (#not-match? @ignore ";"))
+((field_declaration declarator: (field_identifier)) @_head
+  . (field_declaration type: (type_identifier) @name !declarator) @definition.field
+  (#not-match? @_head ";"))
 ((field_declaration declarator: (function_declarator declarator: (_) @name)) @definition.function
   . (function_definition !type declarator: (function_declarator) body: (_) @body)
   (#not-match? @definition.function ";"))

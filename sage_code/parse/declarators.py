@@ -19,8 +19,11 @@ _NAMES = frozenset(
         "template_function",
     }
 )
-# Where a file does not parse, the grammar takes a statement for the definition of a function.
-_STATEMENTS = frozenset({b"if", b"for", b"while", b"switch", b"return", b"sizeof"})
+# Where a file does not parse, the grammar takes a statement for a function and a type for a name.
+_KEYWORDS = frozenset(
+    b"if else for do while switch return sizeof struct union enum static const void char short int long float double "
+    b"signed unsigned".split()
+)
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _OPERATOR = re.compile(r"\boperator\b")
 
@@ -28,7 +31,7 @@ _OPERATOR = re.compile(r"\boperator\b")
 def declared_name(declarator: Node, role: str) -> Node | None:
     """The name inside a declarator; None for what is not defined here: a prototype, an unnamed thing."""
     node: Node | None = declarator
-    is_function = False
+    is_function = has_parameters = False
     while node is not None and node.type not in _NAMES:
         inner = node.child_by_field_name("declarator")
         if inner is None and node.named_child_count:
@@ -36,12 +39,21 @@ def declared_name(declarator: Node, role: str) -> Node | None:
         if node.type == "function_declarator":
             # `int (*callback)(int)` is a variable, `int f(int)` a prototype.
             is_function = inner is not None and inner.type != "parenthesized_declarator"
+            has_parameters = True
         node = inner
     if is_function and role in ("definition.variable", "definition.field"):
         return None
-    if node is not None and node.text in _STATEMENTS:
+    if role == "definition.function" and not has_parameters and node is not None and node.type != "operator_cast":
+        return None  # `static void MACRO` on a line of its own, before the name
+    if node is not None and (node.text in _KEYWORDS or _is_prototype(node)):
         return None
     return node
+
+
+def _is_prototype(name: Node) -> bool:
+    """`EXPORT const Type* make(int);` is read as a name `Type` that is qualified by a pointer."""
+    last = name.child_by_field_name("name") if name.type == "qualified_identifier" else None
+    return last is not None and last.type == "pointer_type_declarator"
 
 
 def split_qualified(name: str) -> tuple[str, str]:

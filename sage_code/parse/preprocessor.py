@@ -66,13 +66,14 @@ _OBJC_EXTERN = re.compile(rb"\b(?:FOUNDATION_EXPORT|[A-Z]+_EXTERN)\b(?=[ \t]+\w)
 # F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
 _FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
 _FSHARP_DIRECTIVE = re.compile(rb"^[ \t]*#(if|else|endif)\b[^\n]*", re.MULTILINE)
-# Groovy: comments, what stands inside strings, arguments of annotations, annotated parameters, the stars of imports.
+# Groovy: comments, what stands inside strings, arguments of annotations, annotated parameters, `<?>`, stars of imports.
 _GROOVY = re.compile(
     rb"(//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|('{3}|\"{3})(?s:((?:\\.|[^\\])*?))(?:\2|\Z)|(['\"])((?:\\.|(?!\4)[^\\\n])*+)(\4?)"
 )
 _GROOVY_IN_THE_WAY = (
     re.compile(rb"@[A-Za-z_][\w.]*\s*(\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))"),
     re.compile(rb"[(,]\s*(@[A-Za-z_][\w.]*)(?=\s)"),
+    re.compile(rb"\w(<\?>)"),
     re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+(\.\*)", re.MULTILINE),
 )
 # Swift: conditionals, whose branches are whole statements, so that both may stay; and newer words of ownership.
