@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,12 @@ class Strings:
         """The bytes at `place`."""
         start, end = self._at[place : place + 2].tolist()
         return self._heap[start:end].tobytes()
+
+    def run(self, start: int, end: int) -> Iterator[bytes]:
+        """The bytes at `start` and on, up to `end` or the last: one by one from a single copy."""
+        at = self._at[start : end + 1].tolist()
+        heap = self._heap[at[0] : at[-1]].tobytes() if at else b""
+        return (heap[first - at[0] : last - at[0]] for first, last in pairwise(at))
 
     def find(self, text: str) -> int | None:
         """The place of `text` in a sorted column."""

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
 _BY_PATH = 60
-# Chunks of one file that are measured: the best by any of the signals.
+# Files that are measured, and chunks of each: what the cheap signals together put first.
+_FILES = 96
 _PER_FILE = 3
 # A name that is defined more often than this says little about any of its definitions.
 _MAX_DEFINITIONS = 40
@@ -102,8 +103,13 @@ class SearchEngine:
         order = np.lexsort((-worth, files))
         # The place of each chunk within its file, best first.
         starts = np.flatnonzero(np.diff(files[order], prepend=-1))
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-        return np.sort(members[order[place < _PER_FILE]])
+        sizes = np.diff(starts, append=len(order))
+        place = np.arange(len(order)) - np.repeat(starts, sizes)
+        proposed = files[order[starts]]
+        together = worth[order[starts]] + words.file_cover[proposed] + 2 * words.path_cover[proposed]
+        good = np.zeros(len(proposed), dtype=bool)
+        good[np.argsort(-together, kind="stable")[:_FILES]] = True
+        return np.sort(members[order[(place < _PER_FILE) & np.repeat(good, sizes)]])
 
     def _defined(self, query: Query) -> Iterator[tuple[int, float]]:
         """Chunks that define what the question names, and how surely that is meant."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.search.lexical import Lexical, distinct
+from sage_code.search.lexical import Lexical
 from sage_code.search.places import PLACES, path_words, places
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
@@ -107,14 +107,16 @@ def measure(
     sizes = np.diff(snapshot.first_chunk, append=snapshot.chunks)
     columns["large_file"] = (np.log1p(sizes[files]) / 8).astype(np.float32)
     wanted = _Wanted(query, words)
-    for file in distinct(files).tolist():
-        rows = files == file
-        for feature, value in _of_path(snapshot.path(file), query, wanted).items():
-            columns[feature][rows] = value
-    for row, chunk in enumerate(chunks.tolist()):
-        own = _own_words(snapshot.qualname(chunk))
-        columns["own_name_cover"][row], columns["own_name_share"][row] = wanted.cover(own), wanted.share(own)
-        columns["defines"][row] = defined.get(chunk, 0.0)
+    # The chunks are in the order of the files: what holds for a file is worked out once and spread over its run.
+    starts = np.flatnonzero(np.diff(files, prepend=-1))
+    runs = np.diff(starts, append=len(files))
+    of_files = [_of_path(snapshot.path(file), query, wanted) for file in files[starts].tolist()]
+    for feature in PATH_FEATURES - {"path", "path_cover"}:
+        columns[feature] = np.repeat(np.array([found.get(feature, 0.0) for found in of_files], np.float32), runs)
+    own_words = [_own_words(snapshot.qualname(chunk)) for chunk in chunks.tolist()]
+    columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
+    columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
+    columns["defines"] = np.array([defined.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
     by_file: dict[int, float] = {}
     for chunk, surety in defined.items():
         file = int(snapshot.chunk_file[chunk])

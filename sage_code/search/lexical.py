@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def lexical(snapshot: SearchSnapshot, terms: Sequence[str]) -> Lexical:
     """Score every chunk and file of the snapshot."""
     found = {term: _Postings(snapshot, term) for term in terms}
     documents = max(snapshot.chunks, 1)
-    idf = {term: _idf(postings.chunks_with(), documents) for term, postings in found.items()}
+    idf = {term: _idf(int(np.count_nonzero(postings.chunks)), documents) for term, postings in found.items()}
     total = sum(idf.values()) or 1.0
     result = Lexical(weights={term: value / total for term, value in idf.items()})
     for name in FIELDS:
@@ -61,21 +62,14 @@ def lexical(snapshot: SearchSnapshot, terms: Sequence[str]) -> Lexical:
             result.fields[name][docs] += result.weights[term] * tfs / (tfs + _K1[name] * norm)
     for term, postings in found.items():
         weight = result.weights[term]
-        chunks = postings.chunks()
-        result.chunk_cover[chunks] += weight
+        result.chunk_cover += np.float32(weight) * postings.chunks
         in_file = np.zeros(snapshot.files, dtype=bool)
-        in_file[snapshot.chunk_file[chunks]] = True
-        paths = postings.of("path")[0]
-        result.path_cover[paths] += weight * postings.best_form("path")
+        in_file[snapshot.chunk_file[postings.chunks]] = True
+        paths, worth = postings.of("path")
+        result.path_cover[paths] += weight * np.minimum(worth, 1.0)
         in_file[paths] = True
-        result.file_cover += weight * in_file
+        result.file_cover += np.float32(weight) * in_file
     return result
-
-
-def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each number once, in order. `np.unique` does the same, and loads `numpy.ma`, which takes 20 ms."""
-    ordered = np.sort(numbers)
-    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def _idf(documents_with: int, documents: int) -> float:
@@ -95,17 +89,13 @@ class _Postings:
             self._fields[name] = self._gather(name)
         return self._fields[name]
 
-    def best_form(self, name: str) -> Floats:
-        """For each document of a field the worth of the best form in it."""
-        return np.minimum(self.of(name)[1], 1.0)
-
-    def chunks(self) -> NDArray[np.int64]:
-        """The chunks that have the word in any field."""
-        return distinct(np.concatenate([self.of(name)[0] for name in CHUNK_FIELDS]))
-
-    def chunks_with(self) -> int:
-        """How many chunks have the word in their text or name."""
-        return len(self.chunks())
+    @cached_property
+    def chunks(self) -> NDArray[np.bool_]:
+        """Which chunks have the word in any field."""
+        found = np.zeros(self._snapshot.chunks, dtype=bool)
+        for name in CHUNK_FIELDS:
+            found[self.of(name)[0]] = True
+        return found
 
     def _gather(self, name: str) -> tuple[NDArray[np.int64], Floats]:
         docs: list[NDArray[np.int64]] = []
@@ -119,8 +109,12 @@ class _Postings:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         if len(docs) == 1:
             return docs[0], tfs[0]
-        numbers, place_of = np.unique(np.concatenate(docs), return_inverse=True)
-        return numbers, np.bincount(place_of, weights=np.concatenate(tfs)).astype(np.float32)
+        # Several forms may stand in one document; no form stands there twice.
+        sums = np.zeros(len(self._snapshot.lengths(name)), np.float32)
+        for numbers, often in zip(docs, tfs, strict=True):
+            sums[numbers] += often
+        found = np.flatnonzero(sums)
+        return found, sums[found]
 
 
 def forms(terms: Strings, term: str) -> Iterator[tuple[int, float]]:
@@ -135,8 +129,7 @@ def forms(terms: Strings, term: str) -> Iterator[tuple[int, float]]:
     base = inflected(term)
     wanted = head.encode()
     first = terms.lower_bound(wanted)
-    for place in range(first, min(first + _MAX_NEIGHBOURS, len(terms))):
-        raw = terms.raw(place)
+    for place, raw in enumerate(terms.run(first, first + _MAX_NEIGHBOURS), first):
         if not raw.startswith(wanted):
             return
         word = raw.decode("utf-8", "surrogatepass")

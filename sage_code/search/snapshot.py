@@ -35,6 +35,7 @@ class SearchSnapshot:
         self.chunk_at = _starts([segment.meta["chunks"] for segment in self.segments])
         self.file_at = _starts([segment.meta["files"] for segment in self.segments])
         self.chunks, self.files = self.chunk_at[-1], self.file_at[-1]
+        self._lengths: dict[str, NDArray[np.uint32]] = {}
 
     def _column(self, name: str) -> NDArray[Any]:
         parts = [segment.arrays[name] for segment in self.segments]
@@ -145,7 +146,9 @@ class SearchSnapshot:
 
     def lengths(self, field: str) -> NDArray[np.uint32]:
         """How many lexemes each document has in a field."""
-        return self._column(f"{field}_lengths")
+        if field not in self._lengths:
+            self._lengths[field] = self._column(f"{field}_lengths")
+        return self._lengths[field]
 
     def _file(self, file: int) -> tuple[Segment, int]:
         place = bisect_right(self.file_at, file) - 1
