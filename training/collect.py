@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any
 
 from sage_code.languages import detect
-from training.collect_licence import of_debian, of_npm, of_wheel
-from training.collect_unpack import LANGUAGES, entries, safe_path, unpack
+from training.collect_licence import of_debian, of_npm, of_origin, of_wheel
+from training.collect_unpack import LANGUAGES, MAX_FILE_BYTES, entries, safe_path, unpack
 
 PACKAGES = Path(__file__).with_name("packages.toml")
 DEFAULT_EXCLUDE = Path(__file__).parents[2] / "shared" / "quality" / "exclude.txt"
@@ -42,6 +42,7 @@ _TIMEOUT_S = 900
 # apt keeps a lock of its own on the folder it downloads to, so each batch has one.
 _DOWNLOADS = 6
 _MAX_MB = 40.0
+_LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING)([.-]\w+)*$|DESCRIPTION$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,19 +286,27 @@ def _plain_licence(registry: str, metadata: dict[str, str]) -> str:
 
 
 def _debian_licence(item: Wanted, archives: list[Path]) -> tuple[str, Callable[[str], bool], dict[str, str]]:
-    """Licence, which files to leave out, and the text of the copyright file of a Debian package."""
+    """Licence, which files to leave out, and the text of the copyright file of a Debian package.
+
+    Mirrors do not have every archive: without Debian's part of a source package, upstream's own licence file counts.
+    """
     ending = f"usr/share/doc/{item.name}/copyright" if item.registry == "debian" else "debian/copyright"
+    top: dict[str, str] = {}
     for archive in archives:
-        for name, _size, read in entries(archive):
+        for name, size, read in entries(archive):
             path = safe_path(name)
-            if path is not None and (path == ending or (path.endswith("/" + ending) and path.count("/") == 2)):
+            if path is None or size > MAX_FILE_BYTES:
+                continue
+            if path == ending or (path.endswith("/" + ending) and path.count("/") == 2):
                 text = read().decode("utf-8", "replace")
                 licence, forbidden = of_debian(text)
                 if item.registry == "debian":
                     # The files of a binary package lie elsewhere than those the paragraphs name: all or nothing.
                     return licence, _never, {"copyright": text}
                 return licence, partial(_below_root, forbidden), {"copyright": text}
-    return "", _never, {}
+            if path.count("/") == 1 and _LICENCE_FILE.match(path.rpartition("/")[2]):
+                top[path.rpartition("/")[2]] = read().decode("utf-8", "replace")
+    return of_origin(top), _never, top
 
 
 def _below_root(forbidden: Callable[[str], bool], path: str) -> bool:

@@ -28,6 +28,10 @@ _FORBIDDEN = re.compile(
     r"|cc-by-(sa|nc)|affero|all rights reserved$|unlicensed",
     re.IGNORECASE,
 )
+_COPYLEFT_HEAD = re.compile(
+    r"GNU\s+(?:\W*\s)?(?:Lesser|Library|Affero|General)|SPDX-License-Identifier:\s*\(?(?:A|L)?GPL(?!.*\bOR\b)"
+    r"|Mozilla\s+Public\s+License|Eclipse\s+Public\s+License|\bCDDL\b"
+)
 _TEXTS = (
     ("MIT", "permission is hereby granted, free of charge"),
     ("BSD", "redistribution and use in source and binary forms"),
@@ -102,6 +106,23 @@ def of_npm(package_json: str) -> str:
         value = value.get("type", "")
     value = str(value or "")
     return value if permissive(value) else ""
+
+
+def of_origin(files: dict[str, str]) -> str:
+    """The licence of an upstream archive by the files of its top folder: R's DESCRIPTION or a licence's text."""
+    for name, text in files.items():
+        if name == "DESCRIPTION" and (declared := _fields(text).get("license")):
+            # `MIT + file LICENSE`, `BSD_3_clause + file LICENSE`, `Apache License (>= 2)`, `GPL-2 | MIT`
+            expression = re.sub(r"\+ file LICEN[CS]E|\([<>=. 0-9]*\)", "", declared).replace("_", "-").strip()
+            return declared if permissive(expression) else ""
+    texts = [text for name, text in files.items() if name.upper().startswith(("LICENSE", "LICENCE", "COPYING"))]
+    found = [from_text(text) for text in texts]
+    return " and ".join(dict.fromkeys(found)) if found and all(found) else ""
+
+
+def has_copyleft_head(head: str) -> bool:
+    """Whether a file says at its top that it is under another licence than a permissive one."""
+    return _COPYLEFT_HEAD.search(head) is not None
 
 
 def of_debian(copyright_text: str) -> tuple[str, Callable[[str], bool]]:

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from sage_code.languages import detect
+from training.collect_licence import has_copyleft_head
 
 # A larger file is data or generated; Sage itself would cut it, but nobody documents functions in it by hand.
 MAX_FILE_BYTES = 500_000
@@ -28,6 +29,8 @@ python javascript typescript tsx go rust ruby php java c cpp csharp kotlin swift
 ocaml_interface lua elixir erlang bash r perl nim dart julia groovy zig
 """
 LANGUAGES = frozenset(_LANGUAGES.split())
+# A file's own licence stands here, if it has one.
+_HEAD_BYTES = 3000
 _METADATA = frozenset({"METADATA", "PKG-INFO", "package.json", "copyright", "Cargo.toml", "LICENSE", "LICENSE.txt"})
 
 Entry = tuple[str, int, Callable[[], bytes]]
@@ -117,7 +120,9 @@ def unpack(archives: list[Path], target: Path, skip: Callable[[str], bool]) -> d
             total, count = total + size, count + 1
             if total > MAX_PACKAGE_BYTES or count > MAX_PACKAGE_FILES:
                 return metadata
-            _write(target, path, read())
+            data = read()
+            if not has_copyleft_head(data[:_HEAD_BYTES].decode("utf-8", "replace")):
+                _write(target, path, data)
     return metadata
 
 

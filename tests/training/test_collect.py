@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from training.collect import Wanted, is_excluded, mentioned, take, wanted
-from training.collect_licence import from_text, of_debian, of_npm, of_wheel, permissive
+from training.collect_licence import (
+    from_text,
+    has_copyleft_head,
+    of_debian,
+    of_npm,
+    of_origin,
+    of_wheel,
+    permissive,
+)
 from training.collect_unpack import MAX_FILE_BYTES, is_wanted, safe_path, unpack
 
 SOURCE = b"def half(number):\n    return number / 2\n"
@@ -167,6 +175,40 @@ def test_the_licence_of_a_debian_package_by_file() -> None:
 def test_a_free_text_with_both_is_not_taken() -> None:
     assert from_text("Redistribution and use in source and binary forms, with or without") == "BSD"
     assert from_text("Redistribution and use in source and binary forms. See the GNU General Public License.") == ""
+
+
+def test_the_licence_of_an_upstream_archive() -> None:
+    assert of_origin({"DESCRIPTION": "Package: half\nLicense: MIT + file LICENSE\n", "LICENSE": "YEAR: 2020"})
+    assert of_origin({"DESCRIPTION": "Package: half\nLicense: BSD_3_clause + file LICENSE\n"})
+    assert not of_origin({"DESCRIPTION": "Package: half\nLicense: GPL (>= 2)\n"})
+    assert of_origin({"LICENSE": "Permission is hereby granted, free of charge, to any person"}) == "MIT"
+    assert not of_origin(
+        {"LICENSE": "Permission is hereby granted, free of charge", "COPYING": "GNU GENERAL PUBLIC LICENSE"}
+    )
+    assert not of_origin({})
+
+
+def test_a_file_under_another_licence_is_left_out(tmp_path: Path) -> None:
+    head = b"/* This program is free software under the GNU General Public License */\n"
+    assert has_copyleft_head(head.decode())
+    assert has_copyleft_head("// SPDX-License-Identifier: GPL-2.0-only")
+    assert not has_copyleft_head("// SPDX-License-Identifier: GPL-2.0 OR MIT")
+    assert not has_copyleft_head("// Permission is hereby granted, free of charge")
+    archive = make_tar(
+        tmp_path / "a.tgz", {"a.c": head + b"int a(void) { return 1; }\n", "b.c": b"int b(void) { return 1; }\n"}
+    )
+    unpack([archive], tmp_path / "out", never)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.c"]
+
+
+def test_a_debian_source_without_debians_part(tmp_path: Path) -> None:
+    code = b"half <- function(n) n / 2\n"
+    origin = make_tar(
+        tmp_path / "r-cran-half_1.0.orig.tar.gz",
+        {"half/DESCRIPTION": b"Package: half\nLicense: MIT + file LICENSE\n", "half/R/half.R": code},
+    )
+    line = take(Wanted("debian-source", "r-cran-half", "r"), [origin], tmp_path, [])
+    assert (line.licence, line.dropped, line.languages) == ("MIT + file LICENSE", "", {"r": 1})
 
 
 def test_excluded_by_name_and_by_origin() -> None:
