@@ -1,11 +1,12 @@
-# make run    set Sage up in .venv and index this very repository
-# make test   lint, type-check and test, as CI does
+# make run      set Sage up in .venv and index this very repository
+# make test     lint, type-check and test, as CI does
+# make goldens  write the pinned rankings of search anew; read the diff
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint format bench clean
+.PHONY: run test goldens lint format bench clean
 
 run: $(VENV)/.run
 	$(BIN)/sage index .
@@ -14,6 +15,10 @@ run: $(VENV)/.run
 
 test: lint
 	$(BIN)/pytest -n 2
+
+goldens: $(VENV)/.dev
+	rm -rf tests/search/goldens
+	WRITE_GOLDENS=1 $(BIN)/pytest tests/search/test_goldens.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
