@@ -27,7 +27,7 @@ IN_PACKAGE = 0.6
 NAMED_AFTER, NAMED_AFTER_END = 0.7, 0.55
 _LEAST_CLASS_NAME = 4
 # Steps from a name to its meaning (bindings of bindings, re-exports of re-exports), and bases or subclasses visited.
-MAX_STEPS = 8
+MAX_STEPS = 16
 MAX_CLASSES = 60
 _MAX_BINDINGS = 4
 _RETURNED = "return"  # what `parse.references` binds the values to that a function returns
@@ -260,8 +260,10 @@ class Meanings:
         found = []
         for binding in bindings[-_MAX_BINDINGS:]:
             if binding.receiver.startswith("="):  # another name for the same thing
-                if binding.receiver[1:] != binding.name:
-                    found += self.evaluate(view, binding.scope, binding.receiver[1:], steps - 1)
+                # `Consumer = Consumer` in a class takes the name from outside of it.
+                scope = owner(binding.scope) if binding.receiver[1:] == binding.name else binding.scope
+                if scope != binding.scope or binding.receiver[1:] != binding.name:
+                    found += self.evaluate(view, scope, binding.receiver[1:], steps - 1)
             elif binding.receiver.startswith("*"):  # one of what a container holds
                 for meaning in self.evaluate(view, binding.scope, binding.receiver[1:], steps - 1):
                     found += [replace(kind, is_inside=False) for kind in self._held(meaning, steps - 1)]

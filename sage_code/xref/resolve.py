@@ -14,7 +14,7 @@ from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.guess import family, guess
 from sage_code.xref.meanings import MAX_CLASSES, MAX_STEPS, STRICT, Entity, Meaning, Meanings, Module, Outside
 from sage_code.xref.modules import ECMASCRIPT
-from sage_code.xref.views import FileView, is_super, owner
+from sage_code.xref.views import FUNCTION_LIKE, FileView, is_super, owner
 
 # Below this, an answer is only shown when asked for: of the callers that this leaves out, most are wrong.
 DEFAULT_CONFIDENCE = 0.4
@@ -134,7 +134,9 @@ class Resolver:
         return found
 
     def _guessed(self, view: FileView, reference: Reference, factor: float) -> list[Target]:
-        candidates = self.graph.definitions(reference.name)
+        candidates = [
+            one for one in self.graph.definitions(reference.name) if not self._is_hidden(one, view, reference)
+        ]
         if not candidates:
             return []
         imports = self._files_imported_by(view).__contains__
@@ -142,6 +144,17 @@ class Resolver:
             Target(definition, factor * confidence, "name")
             for definition, confidence in guess(candidates, view, reference.name, reference.receiver, imports)
         ]
+
+    def _is_hidden(self, definition: Definition, view: FileView, reference: Reference) -> bool:
+        """Whether it is a function inside another one, which nothing outside of that can name."""
+        around = owner(definition.symbol.qualname)
+        if not around or definition.symbol.kind != "function":
+            return False
+        symbol = self._meanings.view(definition.file).symbol(around)
+        if symbol is None or symbol.kind not in FUNCTION_LIKE:
+            return False
+        is_inside = definition.file == view.file and f"{reference.scope}.".startswith(f"{around}.")
+        return bool(reference.receiver) or not is_inside
 
     def _files_imported_by(self, view: FileView) -> set[str]:
         if view.file not in self._imported_files:

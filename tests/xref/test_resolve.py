@@ -60,6 +60,16 @@ PYTHON = {
         "f",
         "a.py:A.f",
     ),
+    "a class attribute of the same name": (
+        {
+            "a.py": "class A:\n    def f(self): pass\n",
+            "b.py": "from a import A\nclass B:\n    A = A\n    def __init__(self):\n        self.a = self.A()\n"
+            "    def g(self):\n        self.a.f()\nclass Other:\n    def f(self): pass\n",
+        },
+        "b.py",
+        "f",
+        "a.py:A.f",
+    ),
     "relative import": (
         {"p/__init__.py": "", "p/a.py": "def f(): pass\n", "p/q/b.py": "from ..a import f as g\ng()\n"},
         "p/q/b.py",
@@ -270,3 +280,11 @@ def test_super_never_means_a_class_below() -> None:
 def test_methods_that_every_object_has_are_no_match_by_name() -> None:
     files = {"a.py": "class A:\n    def __new__(cls): pass\n", "b.py": "def f(x):\n    x.__new__(x)\n"}
     assert meant(files, "b.py", "__new__") == []
+
+
+def test_a_function_inside_another_is_no_member_of_anything() -> None:
+    files = {
+        "a.py": "def outer():\n    def inner(): pass\n    return inner\n",
+        "b.py": "def g(task):\n    task.inner(1)\n",
+    }
+    assert meant(files, "b.py", "inner", least=0.0) == []
