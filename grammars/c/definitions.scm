@@ -5,6 +5,11 @@
 (preproc_def name: (identifier) @name @absolute) @definition.constant
 (preproc_function_def name: (identifier) @name @absolute) @definition.macro
 
+; A macro on a line of its own between the type and the name: static void MACRO name(int a) { ... }
+(function_definition
+  declarator: (function_declarator declarator: (identifier) (ERROR . (identifier) @name .))) @definition.function
+(function_definition
+  declarator: (function_declarator declarator: (identifier) @name (ERROR . (identifier) .))) @ignore
 (function_definition declarator: (_) @declarator) @definition.function
 
 (struct_specifier name: (_) @name body: (_)) @definition.struct
