@@ -47,6 +47,8 @@ MAX_WORDS = 40
 _MOST = {"name": 1500, "comment": 1000, "test": 300, "readme": 60, "file": 300}
 _COMMENT_LINES = 14
 _MIN_BLOCK_LINES = 2
+_TEST_WORDS = frozenset({"test", "tests", "should", "it", "benchmark", "example"})
+_CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\s*\(")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 
 Pair = dict[str, str]
@@ -220,20 +222,20 @@ def _section_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[
 
 
 def _test_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tuple[str, str, str, Definition]]:
-    words = [word for word in words_of(item.name) if word not in ("test", "tests", "should", "it")]
+    words = [word for word in words_of(item.name) if word not in _TEST_WORDS]
     if not 2 <= len(words) <= 14:
         return
     own = set(words)
-    best: tuple[float, str] = (0.0, "")
-    for name in dict.fromkeys(_IDENTIFIER.findall(item.code)):
-        if name in unique and name != item.name:
-            parts = set(words_of(name))
-            best = max(best, (len(parts & own) / len(parts), name))
-    # All words of the tested name are in the test's name: `test_parse_url_with_port` tests `parse_url`.
-    if best[0] >= 0.99:
-        target = unique[best[1]]
-        if own - set(words_of(target.name)):
-            yield " ".join(words), definition_code(target), "test", target
+    called: dict[str, int] = {}  # by how many words of the test's name it takes up
+    for name in dict.fromkeys(_CALLED.findall(item.code)):
+        parts = words_of(name)
+        # All words of the tested name are in the test's name: `test_parse_url_with_port` tests `parse_url`. A single
+        # word is anybody's, unless the test's name begins with it.
+        if name in unique and own > set(parts) and (len(parts) > 1 or words[0] == parts[0]):
+            called[name] = len(parts)
+    if called:
+        target = unique[max(called, key=lambda name: called[name])]
+        yield " ".join(words), definition_code(target), "test", target
 
 
 # --- the run ------------------------------------------------------------------------------------------------

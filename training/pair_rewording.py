@@ -153,7 +153,7 @@ def plain(text: str) -> str:
     text = _LINK.sub(r"\1", text)
     text = _URL.sub(" ", text)
     text = _TICKS.sub(lambda found: found[1] or "", text)
-    return _SPACES.sub(" ", text).strip(" -*#=~_/\\|>")
+    return _SPACES.sub(" ", text).strip(' -*#=~_/\\|>@"')
 
 
 def prose(doc: str) -> str:
@@ -181,10 +181,11 @@ def sentences(doc: str, most: int = 2) -> list[str]:
 
 
 def drop_name(sentence: str, name: str) -> str:
-    """Go's habit: `Parse parses the URL` says its name first, which is no part of what it says."""
-    first, _, rest = sentence.partition(" ")
-    if first.strip("`'\"()") == name and len(rest.split()) >= 3:
-        return re.sub(r"^(?:is|are|was)\s+", "", rest)
+    """Go's and C's habit: `Parse parses the URL`, `parse() - read a URL` say the name first, which is no part of what
+    they say."""
+    found = re.match(rf"@?\s*{re.escape(name)}(?:\(\))?(?:\s+[-–:]+\s+|:\s+|\s+)(?:(?:is|are|was)\s+)?", sentence)
+    if found is not None and len(sentence[found.end() :].split()) >= 3:
+        return sentence[found.end() :]
     return sentence
 
 

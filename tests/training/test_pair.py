@@ -68,6 +68,8 @@ def test_the_name_that_go_says_first_goes() -> None:
     assert drop_name("Open opens the named file", "Open") == "opens the named file"
     assert drop_name("Reader is an interface for reading", "Reader") == "an interface for reading"
     assert drop_name("Open it now", "Open") == "Open it now"
+    assert drop_name("matCreate - Creates an empty matrix", "matCreate") == "Creates an empty matrix"
+    assert drop_name("open_it() opens the named file", "open_it") == "opens the named file"
 
 
 def test_what_says_something() -> None:
