@@ -116,17 +116,18 @@ class Seeds:
         if unknown := set(only) - names:
             raise SystemExit(f"no such language: {', '.join(sorted(unknown))}")
         found: dict[str, list[str]] = {name: [] for name in sorted(names)}
-        for folder in (repos,) if repos else ():
-            for path in _files(folder):
-                with open(path, "rb") as file:
-                    head = file.read(HEAD_BYTES)
-                if (language := detect(path, head)) and language.name in found and b"\0" not in head:
-                    found[language.name].append(path)
         for name, paths in found.items():
-            # Spread over the projects, and the same for the same folder.
-            Random(name).shuffle(paths)
-            samples = sorted(str(path) for path in (SAMPLES / name).glob("sample.*")) or _files(SAMPLES / name)
-            paths[:] = [*samples, *paths[:_SEEDS_A_LANGUAGE]]
+            paths += sorted(str(path) for path in (SAMPLES / name).glob("sample.*")) or _files(SAMPLES / name)
+        real = _files(repos) if repos else []
+        Random(0).shuffle(real)  # spread over the projects, and the same for the same folder
+        for path in real:
+            by_path = detect(path)
+            if by_path and len(found.get(by_path.name, ())) > _SEEDS_A_LANGUAGE:
+                continue  # not even read: there may be 100,000 of them
+            with open(path, "rb") as file:
+                head = file.read(HEAD_BYTES)
+            if (language := detect(path, head)) and language.name in found and b"\0" not in head:
+                found[language.name].append(path)
         return cls(found, sorted(only) or sorted(names))
 
     @classmethod

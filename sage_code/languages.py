@@ -117,25 +117,28 @@ def _by_shebang(head: bytes) -> Language | None:
 
 # --- extensions that several languages claim ----------------------------------------------------------------
 
-_OBJC = re.compile(rb"^\s*(@(interface|implementation|protocol|class|import|end|property)\b|#import\b)", re.MULTILINE)
+# A line begins with blanks, not with white space: that would take in the blank lines below, at each of them again.
+_OBJC = re.compile(
+    rb"^[ \t]*(@(interface|implementation|protocol|class|import|end|property)\b|#import\b)", re.MULTILINE
+)
 _CPP = re.compile(
-    rb"^\s*(class\s+\w+[^;(]*[{:]|namespace\b|template\s*<|using\s+[\w:]+|(public|private|protected)\s*:"
+    rb"^[ \t]*(class\s+\w+[^;(]{0,500}[{:]|namespace\b|template\s*<|using\s+[\w:]+|(public|private|protected)\s*:"
     rb"|#\s*include\s*<(string|vector|memory|map|set|algorithm|utility|functional|iostream|cstdint|cstddef)>)"
     rb"|\b(std::|constexpr\b|nullptr\b|static_cast<|virtual\s|noexcept\b|override;|explicit\s+\w+\()"
-    rb"|\w+::\w+|= (delete|default);",
+    rb"|\b\w+::\w+|= (delete|default);",
     re.MULTILINE,
 )
 # A C header that C++ may include says `extern "C"` under `#ifdef __cplusplus`: what stands there is no proof.
 _CPP_GUARD = re.compile(rb"^#\s*if(def\s+|\s+defined\W*)__cplusplus.*?^#\s*(endif|else)", re.MULTILINE | re.DOTALL)
 _COMMENTS = re.compile(rb"/\*.*?(\*/|\Z)|//[^\n]*", re.DOTALL)
-_MATLAB = re.compile(rb"^\s*(%|function\b|classdef\b|end\s*;?\s*$)", re.MULTILINE)
-_PROLOG = re.compile(rb"^\s*(:-|[a-z]\w*\(.*\)\s*(:-|\.\s*$))", re.MULTILINE)
-_PERL = re.compile(rb"^\s*(use\s|package\s|sub\s|my\s|#!.*perl)", re.MULTILINE)
-_COQ = re.compile(rb"^\s*(Require|Theorem|Lemma|Definition|Proof|Inductive|Fixpoint|Module)\b", re.MULTILINE)
-_V = re.compile(rb"^\s*(fn\s|pub fn\s|import\s+\w|struct\s+\w+\s*\{|module\s+\w+\s*$)", re.MULTILINE)
+_MATLAB = re.compile(rb"^[ \t]*(%|function\b|classdef\b|end[ \t]*+;?[ \t]*+$)", re.MULTILINE)
+_PROLOG = re.compile(rb"^[ \t]*(:-|[a-z]\w*\(.*\)\s*(:-|\.\s*$))", re.MULTILINE)
+_PERL = re.compile(rb"^[ \t]*(use\s|package\s|sub\s|my\s|#!.*perl)", re.MULTILINE)
+_COQ = re.compile(rb"^[ \t]*(Require|Theorem|Lemma|Definition|Proof|Inductive|Fixpoint|Module)\b", re.MULTILINE)
+_V = re.compile(rb"^[ \t]*(fn\s|pub fn\s|import\s+\w|struct\s+\w+\s*\{|module\s+\w+\s*$)", re.MULTILINE)
 _VERILOG = re.compile(rb"\b(endmodule|always\s*@|assign\s|`timescale|input\s|wire\s|reg\s)")
 _LATEX = re.compile(rb"^\s*(\\|%)", re.MULTILINE)
-_PUPPET = re.compile(rb"^\s*(class\s+[\w:]+|define\s|node\s|include\s|#)", re.MULTILINE)
+_PUPPET = re.compile(rb"^[ \t]*(class\s+[\w:]+|define\s|node\s|include\s|#)", re.MULTILINE)
 
 
 def _header(head: bytes) -> str:

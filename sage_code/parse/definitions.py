@@ -56,6 +56,10 @@ from sage_code.values import Symbol
 # A file of 2 MB takes a third of a second; what needs ten times that is data or an attack on the grammar.
 BUDGET_S = 5.0
 SIGNATURE_CHARS = 300
+# What stands in a name's place and is longer is an expression, or what was left of a string that nobody closed.
+_NAME_BYTES = 500
+# Classes nested ten thousand deep would each be called by all that enclose them: gigabytes.
+_QUALNAME_CHARS = 1000
 
 _CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "container"})
 _FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
@@ -174,7 +178,7 @@ class _Extraction:
                 qualname = outer.prefix.removesuffix(".")
             is_owner = "owner" in record.captures
             if (is_owner or kind in _SCOPES) and not (is_neighbour or "leaf" in record.captures):
-                prefix = f"{qualname}." if name else outer.prefix
+                prefix = f"{qualname}." if name and len(qualname) <= _QUALNAME_CHARS else outer.prefix
                 scope_kind = "owner" if is_owner and kind not in _SCOPES else kind
                 if is_rest:
                     end = outer.end
@@ -300,6 +304,8 @@ class _Extraction:
     def _name(self, record: _Record) -> tuple[str, str]:
         """The name and, with a dot, the owner that is written beside it."""
         assert record.name is not None
+        if record.name.end_byte - record.name.start_byte > _NAME_BYTES:
+            return "", ""
         name, owner, plain = self._text(record.name), "", self.language.plain_names
         name = name.strip("`") if plain else name.removeprefix('@"').strip("\"'`:#")
         if record.kind == "container":
@@ -313,7 +319,7 @@ class _Extraction:
         if self.language.name_noise:
             name = re.sub(self.language.name_noise, "", name)
         if "scope" in record.captures:
-            owner = self._text(record.captures["scope"][0])
+            owner = self._text(record.captures["scope"][0])[:_NAME_BYTES]
         elif plain:
             if record.kind in ("module", "namespace", "interface"):
                 owner, _, name = name.rpartition(".")

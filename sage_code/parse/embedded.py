@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sage_code.parse.headings import markdown_heading, sections
 from sage_code.parse.keys import Indented
-from sage_code.parse.parsed import Borders, ParsedFile
+from sage_code.parse.parsed import Borders, ParsedFile, between
 from sage_code.values import Reference, Symbol
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]
@@ -155,7 +155,7 @@ class _MarkupBorders:
 
     def __call__(self, start_line: int, end_line: int) -> list[int]:
         """The lines in (start_line, end_line] to cut at, one level at a time."""
-        found = [line for line in self._blocks if start_line < line <= end_line]
+        found = between(self._blocks, start_line, end_line)
         if not found:
             found = sorted({line for borders in self._inner for line in borders(start_line, end_line)})
         return found or self._indented(start_line, end_line)

@@ -16,6 +16,8 @@ from sage_code.values import Symbol
 
 # A longer "heading" is a paragraph that happens to be underlined.
 _NAME_CHARS = 120
+# As much of a title as its name is taken from: links and images are longer than what they say.
+_TITLE_BYTES = 8 * _NAME_CHARS
 # A file with more headings is generated: a changelog of every commit, an index of every name.
 _MAX_SECTIONS = 2000
 
@@ -70,7 +72,8 @@ _MARKS = re.compile(
 _NO_PARAGRAPH = re.compile(rb"\s|[-*+>|#]|\d+[.)]\s|<|$")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _NOISE = re.compile(r"<[^<>]*>|\{[#.:][^{}]*\}\s*$|\s#+\s*$|^#+$|!\[\]\([^()]*\)")
-_EMPHASIS = re.compile(r"(?<!\w)(\*\*|__|\*|_|`+)(\S(?:.*?\S)?)\1(?!\w)|`")
+# Bounded, since each mark looks for its end: a title may be nothing but marks.
+_EMPHASIS = re.compile(r"(?<!\w)(\*\*|__|\*|_|`{1,3})(\S(?:.{0,100}?\S)?)\1(?!\w)|`")
 _ITEM = re.compile(rb"\s*(?:[-*+|]|\d+[.)])")
 
 
@@ -125,10 +128,16 @@ def markdown_headings(source: bytes, lines: list[bytes]) -> tuple[list[Heading],
 
 def markdown_heading(level: int, title: bytes, row: int, line: bytes) -> Heading:
     """A heading without the markup in its text."""
-    name = title[: 8 * _NAME_CHARS].decode("utf-8", "replace").strip()
+    name = _title(title)
     for _ in range(2):  # an image inside a link, emphasis inside emphasis
-        name = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", _NOISE.sub("", name)))
+        name = _LINK.sub(r"\1", _NOISE.sub("", name))[: 2 * _NAME_CHARS]
+        name = _EMPHASIS.sub(r"\2", name)
     return _heading(level, name, row, row, line)
+
+
+def _title(written: bytes) -> str:
+    """A title with single blanks: no pattern has to look at a run of them again and again."""
+    return " ".join(written[:_TITLE_BYTES].decode("utf-8", "replace").split())
 
 
 def _heading(level: int, name: str, row: int, top: int, line: bytes) -> Heading:
@@ -167,7 +176,7 @@ class _Paragraphs:
 # --- reStructuredText ---------------------------------------------------------------------------------------
 
 _RULE = re.compile(rb"^([!-/:-@\[-`{-~])\1{2,}[ \t]*$", re.MULTILINE)
-_ROLE = re.compile(r":[\w:+.-]+:`(?:[^`<]*<)?~?([^`<>]+)>?`")
+_ROLE = re.compile(r":[\w:+.-]{1,60}:`(?:[^`<]*<)?~?([^`<>]+)>?`")
 _RST_MARKUP = re.compile(r"\*\*|\*|``|`__?|`|\|")
 
 
@@ -190,7 +199,7 @@ def rst(source: bytes, _parse_inside: object = None) -> ParsedFile:
         if not has_overline and (above or title[:1].isspace()):
             continue
         level = levels.setdefault(rule[1] * (1 + has_overline), len(levels) + 1)
-        name = _RST_MARKUP.sub("", _ROLE.sub(r"\1", title[: 8 * _NAME_CHARS].decode("utf-8", "replace")))
+        name = _RST_MARKUP.sub("", _ROLE.sub(r"\1", _title(title)))
         headings.append(_heading(level, name, row - 1, row - 1 - has_overline, title))
     return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, []))
 
@@ -235,8 +244,7 @@ def _marked(source: bytes, pattern: re.Pattern[bytes]) -> ParsedFile:
                 fences.append((block_row, row))
                 block = b""
         elif not block and len(headings) < _MAX_SECTIONS:
-            title = mark["title"][: 8 * _NAME_CHARS].decode("utf-8", "replace")
-            name = _ORG_NOISE.sub("", _RST_MARKUP.sub("", title))
+            name = _ORG_NOISE.sub("", _RST_MARKUP.sub("", _title(mark["title"])))
             headings.append(_heading(len(mark["marks"]), name, row, row, lines[row]))
     return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, fences))
 

@@ -12,7 +12,12 @@ from collections.abc import Callable, Iterator
 from sage_code.values import Reference
 
 _MAX_CHARS = 20_000
-_COMMENT = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Every pattern reads a character a few times at most, whatever the statement holds: 20,000 opened comments, one word.
+_COMMENT = re.compile(r"#[^\n]*|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_RUST_MARK = re.compile(r"[{},]|$")
+# A path is shorter; so deep a tree of braces is no import.
+_MAX_PATH = 500
 
 
 def imported(language: str, statement: str, line: int) -> Iterator[Reference]:
@@ -57,7 +62,7 @@ def _ecmascript(statement: str) -> Named:
     clause = re.sub(r"^(import|export)\s+(type\s+)?|^(const|let|var)\s+", "", clause).strip()
     if star := re.search(r"\*(?:\s+as\s+([\w$]+))?", clause):
         yield module, "*", star[1] or ""
-    if braces := re.search(r"\{(.*?)\}", clause):
+    if braces := _BRACES.search(clause):
         for part in braces[1].split(","):
             pieces = re.split(r"\s+as\s+|\s*:\s*", part.strip().removeprefix("type "))
             if pieces[0]:
@@ -69,9 +74,11 @@ def _ecmascript(statement: str) -> Named:
 
 def _go(statement: str) -> Named:
     for alias, path in re.findall(
-        r"""([\w.]+\s+)?["`]([^"`]+)["`]""", _COMMENT.sub(" ", statement).replace("import", " ", 1)
+        r"""((?<![\w.])[\w.]+\s+)?["`]([^"`]+)["`]""", _COMMENT.sub(" ", statement).replace("import", " ", 1)
     ):
-        last = re.sub(r"^v\d+$", "", path.rpartition("/")[2]) or path.split("/")[-2]
+        *parents, last = path.split("/")
+        if parents and re.fullmatch(r"v\d+", last):
+            last = parents[-1]
         yield path, "*", alias.strip() or last
 
 
@@ -101,31 +108,22 @@ def _rust(statement: str) -> Named:
     match = re.match(r"(?:pub(?:\([^)]*\))? )?use (.*?);?$", text)
     if match is None:
         return
-    # Explicit stack: `use a::{b, c::{d, e as f}}`.
-    work = [("", match[1])]
-    while work:
-        prefix, tree = work.pop()
-        tree = tree.strip()
-        head, brace, rest = tree.partition("{")
-        if brace:
-            base = prefix + head
-            work.extend((base, part) for part in _split_top(rest.rpartition("}")[0]))
+    prefixes = [""]  # of the open braces: `use a::{b, c::{d, e as f}}`
+    start = 0
+    for mark in _RUST_MARK.finditer(match[1]):
+        part = match[1][start : mark.start()].strip()
+        start = mark.end()
+        if mark[0] == "{":
+            prefixes.append(prefixes[-1] + part)
+            if len(prefixes[-1]) > _MAX_PATH:
+                return
             continue
-        path, _, alias = (prefix + tree).partition(" as ")
+        path, _, alias = (prefixes[-1] + part).partition(" as ")
         module, _, name = path.strip().rpartition("::")
-        if name:
-            yield module, ("*" if name == "*" else name), alias.strip()
-
-
-def _split_top(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for place, character in enumerate(text):
-        depth += (character == "{") - (character == "}")
-        if character == "," and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
-    parts.append(text[start:])
-    return [part for part in parts if part.strip()]
+        if part and name:
+            yield module, name, alias.strip()
+        if mark[0] == "}" and len(prefixes) > 1:
+            prefixes.pop()
 
 
 def _php(statement: str) -> Named:
@@ -145,10 +143,10 @@ def _php(statement: str) -> Named:
 
 def _quoted(statement: str) -> Named:
     """C, C++, Ruby, Solidity, Lua, protobuf: a file by its name."""
-    match = re.search(r"""["'<]([^"'>]+)[">']""", statement)
+    match = re.search(r"""["'<]([^"'<>]+)[">']""", statement)
     if match is None:
         return
-    if names := re.search(r"\{(.*?)\}", statement):
+    if names := _BRACES.search(statement):
         for part in names[1].split(","):
             name, _, alias = part.strip().partition(" as ")
             if name:

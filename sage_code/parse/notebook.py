@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from sage_code.parse.headings import Heading, markdown_headings, sections
 from sage_code.parse.keys import JSON_TOKEN, Indented, skip_value
-from sage_code.parse.parsed import ParsedFile
+from sage_code.parse.parsed import ParsedFile, between
 from sage_code.values import Reference
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]
@@ -35,20 +35,16 @@ _UNREAD = frozenset({"outputs", "attachments", "metadata"})
 class _Cell:
     start_row: int
     kind: str = ""
-    lines: list[str] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)  # for each line the row of the file
+    parts: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)  # for each line of the source the row of the file
     is_complete: bool = True  # the last line has ended
 
     def add(self, text: str, row: int) -> None:
         """Take one string of the source: a line with its break, or several."""
-        ends = text.endswith("\n")
-        for number, line in enumerate(text.removesuffix("\n").split("\n")):
-            if number or self.is_complete:
-                self.lines.append(line)
-                self.rows.append(row)
-            else:
-                self.lines[-1] += line
-        self.is_complete = ends
+        self.parts.append(text)
+        begun = text.removesuffix("\n").count("\n") + self.is_complete
+        self.rows += [row] * begun
+        self.is_complete = text.endswith("\n")
 
 
 def notebook(source: bytes, parse_inside: ParseInside) -> ParsedFile:
@@ -115,9 +111,10 @@ def _joined(cells: list[_Cell], *, is_python: bool = False) -> tuple[bytes, list
     """The lines of all cells as one source, and the row of the file for each."""
     parts, rows = [], []
     for cell in cells:
-        if not cell.lines:
+        if not cell.rows:
             continue
-        text = "\n".join(cell.lines).encode("utf-8", "replace")
+        source = "".join(cell.parts)
+        text = (source[:-1] if cell.is_complete else source).encode("utf-8", "replace")
         if is_python:
             # Blank lines in place of another language's: every line keeps its row.
             text = b"\n" * text.count(b"\n") if _FOREIGN_CELL.match(text) else _MAGIC.sub(b"", text)
@@ -150,5 +147,4 @@ class _Cells:
 
     def __call__(self, start_line: int, end_line: int) -> list[int]:
         """The lines in (start_line, end_line] to cut at, one level at a time."""
-        found = [line for line in self._starts if start_line < line <= end_line]
-        return sorted(set(found)) or self._indented(start_line, end_line)
+        return sorted(set(between(self._starts, start_line, end_line))) or self._indented(start_line, end_line)

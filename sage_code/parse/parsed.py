@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,3 +19,8 @@ class ParsedFile:
     symbols: tuple[Symbol, ...]  # by start_line, then the longer first
     borders: Borders
     references: tuple[Reference, ...] = ()  # by line
+
+
+def between(lines: list[int], start_line: int, end_line: int) -> list[int]:
+    """Those of the ascending `lines` that lie in (start_line, end_line]."""
+    return lines[bisect_right(lines, start_line) : bisect_right(lines, end_line)]

@@ -24,6 +24,8 @@ _CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"el
 # an enumerator, but also one initialiser of a constructor, which the grammar cannot read under an `#if`.
 _BORDERS = b";{}:"
 _LOOK_BACK = 4096
+# Conditionals inside conditionals that are looked at: each is read whole, and nobody writes more.
+_MAX_NESTED = 40
 
 # Macros are written LIKE_THIS, with or without arguments; arguments may hold one more pair of parentheses.
 _ARGUMENTS = rb"[ \t]*\((?:[^(){};]|\([^(){};]*\))*\)"
@@ -48,7 +50,11 @@ _DECORATIONS = (
     re.compile(rb"^[ \t]*(\w*(?:ASSUME_NONNULL_(?:BEGIN|END)|(?:BEGIN|END)_DECLS))[ \t]*$", re.MULTILINE),
     # - (void)run NS_UNAVAILABLE;  @property int x API_AVAILABLE(ios(9));
     re.compile(
-        rb"^[ \t]*(?:[-+][ \t]*\(|@property\b)[^;{}]*?[\w)][ \t]+(" + _MACRO + rb"(?:[ \t]+" + _MACRO + rb")*)[ \t]*;",
+        rb"^[ \t]*(?:[-+][ \t]*\(|@property\b)[^;{}]{0,1000}?[\w)][ \t]+("
+        + _MACRO
+        + rb"(?:[ \t]+"
+        + _MACRO
+        + rb")*)[ \t]*;",
         re.MULTILINE,
     ),
     # API_AVAILABLE(ios(9)) before @interface
@@ -147,7 +153,9 @@ def _resolve_conditionals(out: bytearray, code: bytearray) -> None:
             continue
         open_groups[-1].append((start, end))
         if word == b"endif":
-            _close_group(out, code, open_groups.pop(), conditions.pop())
+            marks, condition = open_groups.pop(), conditions.pop()
+            if len(open_groups) < _MAX_NESTED:
+                _close_group(out, code, marks, condition)
 
 
 def _close_group(out: bytearray, code: bytearray, marks: list[tuple[int, int]], condition: bytes) -> None:
@@ -184,7 +192,7 @@ def _fsharp(source: bytes) -> bytes:
             starts.append(-1)
         elif starts and found[1] == b"else":
             starts[-1] = found.end()
-        elif starts and (start := starts.pop()) >= 0:
+        elif starts and (start := starts.pop()) >= 0 and len(starts) < _MAX_NESTED:
             _blank(out, start, found.start())
         _blank(out, *found.span())
     return bytes(out)

@@ -9,8 +9,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from sage_code.parse.parsed import ParsedFile
+from sage_code.parse.parsed import ParsedFile, between
 from sage_code.values import Symbol
 
 _INSTRUCTION = re.compile(rb"[ \t]*([A-Za-z]+)[ \t]+(.*)")
@@ -57,9 +58,7 @@ def dockerfile(source: bytes, _parse_inside: object = None) -> ParsedFile:
                 )
         row = top = end + 1
     symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
-    return ParsedFile(
-        tuple(symbols), lambda start_line, end_line: [line for line in starts if start_line < line <= end_line]
-    )
+    return ParsedFile(tuple(symbols), partial(between, starts))
 
 
 def _variables(first: str, lines: list[bytes], row: int, end: int) -> Iterator[tuple[str, int]]:

@@ -22,6 +22,7 @@ STATEMENTS = [
     ("javascript", "{ a, b: c } = require('m')", [("m", "a", "a"), ("m", "b", "c")]),
     ("go", 'import (\n\t"fmt"\n\tx "example.com/y/v2"\n)', [("fmt", "*", "fmt"), ("example.com/y/v2", "*", "x")]),
     ("go", 'import "example.com/y/v2"', [("example.com/y/v2", "*", "y")]),
+    ("go", 'import "v2"', [("v2", "*", "v2")]),
     ("java", "import static com.x.A.f;", [("com.x.A", "f", "f")]),
     ("java", "import com.x.*;", [("com.x", "*", "")]),
     ("kotlin", "import com.x.A as B", [("com.x", "A", "B")]),

@@ -1,0 +1,115 @@
+"""Files that once took minutes or gigabytes, most of them found by `benchmarks/fuzz.py`: time grows with the file."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sage_code.chunk.chunker import chunk_text
+from sage_code.languages import by_name, detect
+from sage_code.parse import ParsedFile, parse
+from sage_code.parse.imports import imported
+from sage_code.parse.preprocessor import preprocessed
+
+# Processor time: a busy machine is no failure. Most of these took from three times this to hours.
+LIMIT_S = 4.0
+
+
+def parsed(name: str, text: str) -> ParsedFile:
+    """What is found in `text`, with more time on the clock than the test may take."""
+    language = by_name(name)
+    assert language is not None
+    parse(b"", language)  # grammar and queries are loaded once
+    started = time.process_time()
+    found = parse(text.encode(), language, 600.0)
+    assert time.process_time() - started < LIMIT_S
+    assert found is not None
+    return found
+
+
+HEADINGS = {
+    "emphasis that never ends": ("markdown", "# " + "*a " * 310 + "\n", 1000),
+    "backticks only": ("markdown", "# " + "`" * 900 + "\n", 400),
+    "blanks in a title": ("org", "* a" + " " * 900 + "x\n", 1000),
+    "roles in a title": ("rst", "a:" * 450 + "\n" + "=" * 960 + "\n\n", 500),
+}
+
+
+@pytest.mark.parametrize(("name", "heading", "times"), HEADINGS.values(), ids=HEADINGS)
+def test_titles_full_of_marks(name: str, heading: str, times: int) -> None:
+    assert len(parsed(name, heading * times).symbols) == times
+
+
+def test_a_notebook_line_in_a_hundred_thousand_strings() -> None:
+    strings = ", ".join(['"a"'] * 100_000)
+    text = f'{{"cells": [{{"cell_type": "code", "source": ["def f():\\n", " return ", {strings}]}}]}}'
+    assert [symbol.name for symbol in parsed("jupyter", text).symbols] == ["f"]
+
+
+def test_thousands_of_blocks_and_pieces() -> None:
+    """Each piece asks for its borders; the blocks of the whole file are not looked through for each."""
+    text = ("<template>\n" + "a\n" * 1200) * 300
+    found = parsed("vue", text)
+    started = time.process_time()
+    chunks = chunk_text(text, found.symbols, found.borders)
+    assert time.process_time() - started < LIMIT_S
+    assert (chunks[0].start_line, chunks[-1].end_line) == (1, text.count("\n"))
+
+
+NESTED = 30_000
+REPAIRS = {
+    "conditionals inside conditionals": ("conditionals", b"#if A\n" * NESTED + b"#endif\n" * NESTED),
+    "branches inside branches": ("fsharp", b"#if A\n#else\n" * NESTED + b"#endif\n" * NESTED),
+    "a method that never ends": ("macros", b"- (x\n" * NESTED),
+}
+
+
+@pytest.mark.parametrize(("how", "source"), REPAIRS.values(), ids=REPAIRS)
+def test_repairs_of_what_does_not_parse(how: str, source: bytes) -> None:
+    started = time.process_time()
+    assert len(preprocessed(source, how)) == len(source)
+    assert time.process_time() - started < LIMIT_S
+
+
+IMPORTS = {
+    "a word": ("go", "import " + "a" * 30_000),
+    "comments in a string": ("javascript", 'import x from "' + "/*" * 15_000 + '"'),
+    "brackets": ("c", "#include " + "<" * 30_000),
+    "braces": ("solidity", 'import "a" ' + "{" * 30_000),
+    "a tree": ("rust", "use " + "a::{" * 6_000 + "b" + "}" * 6_000 + ";"),
+}
+
+
+@pytest.mark.parametrize(("language", "statement"), IMPORTS.values(), ids=IMPORTS)
+def test_imports_that_are_none(language: str, statement: str) -> None:
+    started = time.process_time()
+    assert len(list(imported(language, statement, 1))) <= 1
+    assert time.process_time() - started < LIMIT_S / 4
+
+
+@pytest.mark.parametrize("path", ["a.h", "a.m", "a.pl", "a.v", "a.ts", "a.cls", "a.pp"])
+@pytest.mark.parametrize(
+    "head", [b"x" + b"\n" * 32_000, b"x" * 32_000, b"end" + b" " * 32_000 + b"x", b"class A\n" * 4_000]
+)
+def test_detection_reads_a_head_once(path: str, head: bytes) -> None:
+    started = time.process_time()
+    assert detect(path, head) is not None
+    assert time.process_time() - started < LIMIT_S / 8
+
+
+def test_references_in_deep_code() -> None:
+    """Each capture looked at every match under way: a minute, and no clock."""
+    found = parsed("cmake", "set(a\n" + "if (x) {\n" * 5_000 + "add_library(b c)\n")
+    assert len(found.references) < 20_000
+
+
+def test_classes_in_classes_are_not_called_by_all_of_them() -> None:
+    found = parsed("java", "class A {\n" * 20_000)
+    assert sum(len(symbol.qualname) for symbol in found.symbols) < 30_000_000
+
+
+def test_an_expression_is_no_name() -> None:
+    found = parsed("go", f"package a\n\nfunc f() {{\n\t{'(' * 300}g{')' * 300}()\n}}\n")
+    assert [reference.kind for reference in found.references] == ["call"]
+    assert all(len(reference.name) <= 200 for reference in found.references)
