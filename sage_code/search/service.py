@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from sage_code import registry
 from sage_code.compiled.published import current
-from sage_code.errors import NotIndexed
+from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.indexer import discover_rules
+from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
 from sage_code.search.query import Filters, parse_query
 from sage_code.search.results import SearchResponse
@@ -90,6 +91,9 @@ class Searcher:
     def _open(self) -> SearchEngine:
         generation = current(self.root)
         if generation is None:
+            if os.path.lexists(compiled_dir(self.root)):
+                hint = "run `sage index`: it comes back from the store"
+                raise IndexCorrupt(f"the compiled index of {self.root} is incomplete or of another version", hint)
             raise NotIndexed(f"{self.root} is not indexed yet", f"run `sage index {self.root}` first")
         if self._engine is None or self._engine.snapshot.generation.name != generation.name:
             from sage_code.search.engine import SearchEngine  # lazy: NumPy

@@ -1,0 +1,257 @@
+"""Whatever is asked, and whatever becomes of the index meanwhile: a right answer or a clear error, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sage_code import Project
+from sage_code.errors import IndexCorrupt, NotIndexed, SageError, UsageError
+from sage_code.paths import codebase_dir, compiled_dir
+from sage_code.search import freshness
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project that is only asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAGE_HOME", str(tmp_path_factory.mktemp("home") / ".sage"))
+        root = tmp_path_factory.mktemp("asked")
+        (root / "web").mkdir()
+        (root / "server.py").write_text('def connect(host, port):\n    """Reach a host."""\n    return host\n')
+        (root / "web" / "client.ts").write_text("export function connect(url: string) {\n  return url;\n}\n")
+        (root / "grüße.py").write_text(
+            'def begrüße(name):\n    """Sagt 你好, мир 🚀."""\n    return "привет " + name\n'
+        )
+        project = Project(str(root))
+        project.index()
+        yield project
+
+
+@pytest.fixture
+def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(sample)
+    # Every question looks for changes anew; the pause between two looks is for people.
+    monkeypatch.setattr(freshness, "_FRESH_FOR_S", 0.0)
+    found = Project.open(sample)
+    found.index()
+    return found
+
+
+# -- questions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["", " ", "\n\t", "?!", "\x00", "lang:python", "🚀🚀", "kind:class path:src in:x"])
+def test_a_question_without_words_is_a_usage_error(asked: Project, query: str) -> None:
+    with pytest.raises(UsageError, match="no words"):
+        asked.search(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "connect " * 14_000,
+        "x" * 100_000,
+        "a,b;c " * 20_000,
+        "(((((" * 1_000 + " connect",
+        "the and of is how what",
+        "connect\x00\x00 host\x1b[31m",
+        "connect' OR '1'='1'; DROP TABLE chunks; --",
+        'connect" AND path LIKE "%',
+        "connect .*+?^${}()|[]\\ (?P<x>",
+        "connect \\u0000 \ud800",
+        "connect\r\nhost\u2028port",
+        "İı ß ſ ﬁ connect",
+        "connect " + "a" * 63 + "_" + "B" * 63,
+        "__ ___ _ $ connect",
+        "-- --json -x connect",
+    ],
+    ids=lambda query: ascii(query[:24]),
+)
+def test_a_strange_question_is_answered(asked: Project, query: str) -> None:
+    response = asked.search(query, limit=5)
+    assert len(response.results) <= 5
+    if "connect" in query[:8_000] and query.count("connect") < 10:
+        assert {hit.file for hit in response.results} >= {"server.py", "web/client.ts"}
+
+
+@pytest.mark.parametrize("query", ["你好", "мир", "привет", "begrüße", "BEGRÜSSE grüße"])
+def test_other_scripts_are_found(asked: Project, query: str) -> None:
+    assert asked.search(query).results[0].file == "grüße.py"
+
+
+# -- filters ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pattern", ["' OR 1=1 --", "%", "[", "[!", "*[", "\\", "\x00", "(.*)", "../..", "/", "x" * 5_000], ids=ascii
+)
+def test_a_path_filter_is_data(asked: Project, pattern: str) -> None:
+    found = {hit.file for hit in asked.search("connect", paths=pattern).results}
+    # A pattern of nothing but a slash is no restriction; the others name no file.
+    assert found == ({"server.py", "web/client.ts", "grüße.py"} & found if pattern == "/" else set())
+
+
+@pytest.mark.parametrize("value", ["' OR 1=1 --", "pyth%", "*", "", "\x00"])
+def test_a_language_or_kind_that_is_none_is_said(asked: Project, value: str) -> None:
+    with pytest.raises(UsageError, match="there is no language"):
+        asked.search("connect", language=value)
+    with pytest.raises(UsageError, match="there is no kind"):
+        asked.search("connect", kinds=value)
+    with pytest.raises(UsageError, match="no indexed project"):
+        asked.search(f'connect in:"{value or "nosuch"}"')
+
+
+@pytest.mark.parametrize("given", [{"limit": 0}, {"limit": -3}, {"context": -1}, {"max_tokens": 0}])
+def test_impossible_numbers_are_usage_errors(asked: Project, given: dict[str, int]) -> None:
+    with pytest.raises(UsageError):
+        asked.search("connect", **given)  # type: ignore[arg-type]
+
+
+def test_on_the_command_line_none_of_it_is_a_traceback(project: Project, sage: Run) -> None:
+    for words, code in (
+        (["search", ""], 2),
+        (["search", "connect", "--kind", "'; --"], 2),
+        (["search", "connect", "--lang", "%"], 2),
+        (["search", "connect", "--limit", "0"], 2),
+        (["search", "connect", "--limit", "many"], 2),
+        (["search", "connect", "--path", "src"], 2),
+        (["search", "connect", "--under", "["], 1),
+        (["search", "connect", "--limit", "99999999999999999999"], 0),
+        (["search", "\x1b]0;title\x07 connect"], 0),
+    ):
+        result = sage(*words)
+        assert result.code == code, words
+        assert "Traceback" not in result.err
+        assert "\x1b" not in result.out + result.err
+
+
+# -- indexes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_deleted_file_is_gone_from_the_answer(project: Project) -> None:
+    assert "server.py" in {hit.file for hit in project.search("connect").results}
+    os.unlink(os.path.join(project.root, "server.py"))
+    stale = project.search("connect", refresh=False)
+    assert [hit.snippet for hit in stale.results if hit.file == "server.py"] == [""]
+    assert "cannot be read" in stale.note
+    assert "server.py" not in {hit.file for hit in project.search("connect").results}
+
+
+def test_a_new_and_a_changed_file_are_in_the_answer(project: Project) -> None:
+    Path(project.root, "retry.py").write_text("def backoff_jitter(attempt):\n    return attempt * 2\n")
+    assert project.search("backoff_jitter").results[0].file == "retry.py"
+    Path(project.root, "retry.py").write_text("def exponential_wait(attempt):\n    return attempt * 2\n")
+    assert project.search("exponential_wait").results[0].file == "retry.py"
+
+
+def test_many_changed_files_are_said_and_not_waited_for(project: Project) -> None:
+    for number in range(30):
+        Path(project.root, f"m{number}.py").write_text(f"def connect_{number}():\n    pass\n")
+    response = project.search("connect")
+    assert "30 files have changed" in response.note
+    assert {hit.file for hit in response.results} == {"server.py", "web/client.ts"}
+
+
+def test_a_change_while_somebody_indexes_is_said_and_not_waited_for(project: Project) -> None:
+    from sage_code.indexer import index_lock
+    from sage_code.locks import locked
+
+    Path(project.root, "new.py").write_text("def connect_again():\n    pass\n")
+    with locked(index_lock(project.root)):
+        response = project.search("connect")
+    assert "being indexed right now" in response.note
+    assert response.good
+
+
+def test_an_index_that_is_gone_or_damaged_is_said(project: Project) -> None:
+    project.search("connect")
+    folder = os.path.realpath(compiled_dir(project.root))
+    for name in os.listdir(folder):
+        if name.endswith(".seg"):
+            os.truncate(os.path.join(folder, name), 100)
+    with pytest.raises(IndexCorrupt, match="incomplete"):
+        project.search("connect", refresh=False)
+    shutil.rmtree(codebase_dir(project.root))
+    with pytest.raises(NotIndexed, match="is not indexed yet"):
+        project.search("connect")
+
+
+def test_a_damaged_manifest_does_not_keep_from_answering(project: Project) -> None:
+    Path(codebase_dir(project.root), "index_meta.json").write_text("{")
+    response = project.search("connect")
+    assert response.good
+    assert "damaged" in response.note
+
+
+def test_another_model_than_that_of_the_index_leaves_the_words(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sage_code.embed import registry
+    from sage_code.search.words_only import WordsOnly
+
+    class Other(WordsOnly):
+        name = "other"
+
+    monkeypatch.setattr(registry, "load_embedder", lambda *_: Other(7))
+    response = Project(project.root).search("connect", refresh=False)
+    assert "only words count" in response.note
+    assert {hit.file for hit in response.results} == {"server.py", "web/client.ts"}
+
+
+REBUILD = """
+import sys
+from sage_code import Project
+from sage_code.indexer import index_project
+project = Project(sys.argv[1])
+print("ready", flush=True)
+for _ in range(6):
+    index_project(project.root, project.settings, full=True)
+"""
+
+
+@pytest.mark.slow
+def test_an_index_that_is_rebuilt_meanwhile_always_answers_whole(project: Project) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", REBUILD, project.root], stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    answers, generations = 0, set()
+    while process.poll() is None:
+        # A searcher that is kept open, and one that opens what it finds.
+        for asked in (project, Project(project.root)):
+            response = asked.search("connect", refresh=False)
+            assert {hit.file for hit in response.results} == {"server.py", "web/client.ts"}
+            assert all(hit.snippet for hit in response.results)
+            answers += 1
+        generations.add(os.path.realpath(compiled_dir(project.root)))
+    assert process.returncode == 0
+    assert answers > 5
+    assert len(generations) > 2
+
+
+def test_a_project_that_is_not_indexed_says_how_to(sample: Path, sage: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(sample)
+    with pytest.raises(NotIndexed):
+        Project.open(sample).search("connect")
+    result = sage("search", "connect", "--json")
+    assert result.code == 2
+    assert json.loads(result.out)["error"] == {
+        "code": "not_indexed",
+        "message": f"{sample} is not indexed yet",
+        "hint": f"run `sage index {sample}` first",
+    }
+    with pytest.raises(SageError, match="no project is indexed"):
+        Project.open(sample).search("connect", everywhere=True)
