@@ -40,6 +40,8 @@ MAX_PER_PACKAGE = 3000
 # A held-out package is searched whole, but a run over it must end.
 MAX_HELDOUT = 20_000
 _MAX_TESTS = 600
+# Tests are half of many packages and give few pairs.
+_MAX_TEST_FILES = 20
 # Definitions read for each one that is kept: enough to choose the documented ones from.
 _SURPLUS = 3
 _MIN_TOKENS = 10
@@ -218,14 +220,19 @@ def package_definitions(folder: Path, limit: int) -> list[Definition]:
     deadline = time.monotonic() + _PACKAGE_S
     found: list[Definition] = []
     declared: list[tuple[str, str]] = []
+    test_files = 0
     for file, name in sorted(zip(files, names, strict=True), key=lambda pair: xorder(pair[1])):
         if time.monotonic() > deadline or len(found) > _SURPLUS * limit:
             break
         if _SKIPPED_PATH.search(name) or (has_source and _BUILT.match(name)):
             continue
+        if _TEST_PATH.search(name) is not None:
+            test_files += 1
+            if test_files > _MAX_TEST_FILES:
+                continue
         try:
             data = file.read_bytes()
-            found += file_definitions(data, name)
+            found += file_definitions(data, name, documented_only=limit <= MAX_PER_PACKAGE)
             if name.endswith((".h", ".hpp", ".hh", ".hxx")):
                 declared += declared_docs(data.decode("utf-8", "replace").replace("\r\n", "\n"))
         except Exception as error:  # one bad file never ends a run
@@ -233,12 +240,32 @@ def package_definitions(folder: Path, limit: int) -> list[Definition]:
     return _chosen(_with_declared(found, declared), limit)
 
 
+# What a file must contain to hold a documented definition, before anybody parses it.
+_DOCUMENTED = {
+    "python": re.compile(r"^\s*[rRuU]?(?:\"\"\"|''')", re.MULTILINE),
+    "go": re.compile(r"^//[^\n]*\n(?:func|type|\t)", re.MULTILINE),
+    "ruby": re.compile(r"^\s*#[^\n]*\n\s*(?:def|class|module)\b", re.MULTILINE),
+    "haskell": re.compile(r"^\s*--\s*\||\{-\s*\|", re.MULTILINE),
+    "elixir": re.compile(r"@(?:module)?doc\b"),
+}
+_DOC_MARK = re.compile(
+    r"/\*\*|///|//!|/\*!|^[ \t]*(?:#[^!]|//|/\*|--|%)[^\n]*\n(?!\s*(?:#|//|\*|--|%|\n))",
+    re.MULTILINE,
+)
+
+
+def may_be_documented(text: str, language: Language) -> bool:
+    """Whether a file can hold a documented definition. One that cannot is not worth its parsing: of undocumented code
+    there is enough."""
+    return _DOCUMENTED.get(language.name, _DOC_MARK).search(text) is not None
+
+
 def xorder(name: str) -> int:
     """A fixed order of files that does not follow their names, so that a bound takes from everywhere."""
     return random.Random(name).getrandbits(32)
 
 
-def file_definitions(data: bytes, name: str) -> list[Definition]:
+def file_definitions(data: bytes, name: str, *, documented_only: bool = False) -> list[Definition]:
     """The definitions of a file by its bytes; none when nobody wrote it by hand."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     if name.lower().rpartition("/")[2].startswith("readme"):
@@ -247,6 +274,8 @@ def file_definitions(data: bytes, name: str) -> list[Definition]:
     if language is None or language.name not in LANGUAGES or "\0" in text:
         return []
     if text.count("�") > 5 or is_minified(name, text) or is_generated(text):
+        return []
+    if documented_only and not may_be_documented(text, language):
         return []
     return list(definitions(text, name, language))
 

@@ -10,6 +10,7 @@ from sage_code.languages import by_name
 from training.extract import (
     Definition,
     definitions,
+    may_be_documented,
     package_definitions,
     read_definitions,
     readme_sections,
@@ -204,6 +205,17 @@ def test_the_documentation_is_taken_out(language: str, path: str, text: str) -> 
     assert "Divide" not in half.code
     assert "half" in half.code
     assert half.kind == "function"
+
+
+@pytest.mark.parametrize(("language", "path", "text"), SOURCES, ids=[f"{row[0]}-{row[1]}" for row in SOURCES])
+def test_documented_files_are_known_before_they_are_parsed(language: str, path: str, text: str) -> None:
+    row = by_name(language)
+    assert row is not None
+    if path != "c.py":  # one quotation mark is rare, and means anything
+        assert may_be_documented(text, row)
+    marks = ("/", "*", "#", "-", '"""', "r'''", "@doc")
+    bare = "\n".join(line for line in text.split("\n") if not line.strip().startswith(marks))
+    assert not may_be_documented(bare, row)
 
 
 def test_attributes_stay() -> None:
