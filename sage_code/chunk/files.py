@@ -33,7 +33,6 @@ def chunk_file(
     root: str, file: SourceFile, rules: DiscoverRules, *, budget_s: float = BUDGET_S, plain: bool = False
 ) -> ChunkedFile | SkippedFile:
     """Read and cut one file; `plain` leaves the grammar out, for a file that a grammar did not survive."""
-    deadline = time.monotonic() + budget_s
     source = read_source(root, file, rules)
     if isinstance(source, SkippedFile):
         return source
@@ -43,7 +42,7 @@ def chunk_file(
     if parsed is None:
         chunks = chunk_plain(source.text)
     else:
-        chunks = chunk_text(source.text, parsed.symbols, _until(deadline, parsed.borders))
+        chunks = chunk_text(source.text, parsed.symbols, _until(time.monotonic() + budget_s / 2, parsed.borders))
     name = language.name if language else PLAIN_TEXT
     return ChunkedFile(file, source.data_hash, name, tuple(chunks), encode(parsed.references) if parsed else "")
 

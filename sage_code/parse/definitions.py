@@ -88,13 +88,13 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     if not language.has_definitions:
         return None
     if language.reader:
-        return READERS[language.reader](source, partial(_parse_inside, budget_s=budget_s))
+        return READERS[language.reader](source, partial(_parse_inside, deadline=time.monotonic() + budget_s))
     query(language)  # compiled before the clock starts, or the first file of a language could miss its time
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
     in_time = time.monotonic() < deadline - budget_s / 2
     if tree is not None and tree.root_node.has_error and language.preprocessor and in_time:
-        tree = parse_tree(preprocessed(source, language.preprocessor), language, budget_s)
+        tree = parse_tree(preprocessed(source, language.preprocessor), language, deadline - time.monotonic())
     if tree is None:
         return None
     found = matches(tree, language, deadline - time.monotonic())
@@ -107,10 +107,10 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     return ParsedFile(symbols, partial(borders, tree, lines), references(tree, source, language, symbols, left_s))
 
 
-def _parse_inside(source: bytes, name: str, budget_s: float) -> ParsedFile | None:
-    """The part of a file that is written in another language, for the reader that found it."""
-    language = by_name(name)
-    return parse(source, language, budget_s) if language is not None and not language.reader else None
+def _parse_inside(source: bytes, name: str, deadline: float) -> ParsedFile | None:
+    """The part of a file that is written in another language, for the reader that found it, while there is time."""
+    language, left_s = by_name(name), deadline - time.monotonic()
+    return parse(source, language, left_s) if language is not None and not language.reader and left_s > 0 else None
 
 
 class _Record(NamedTuple):

@@ -1,4 +1,4 @@
-"""Parsers and compiled queries, made on first use and kept: one pair per language, thread and time limit.
+"""Parsers and compiled queries, made on first use and kept: one parser per language and thread.
 
 tree-sitter's newer progress callbacks crash the interpreter in the binding that Sage uses (0.25.2), so the
 time limits are the deprecated `timeout_micros`; this module is the only place that knows.
@@ -40,13 +40,14 @@ def matches(tree: Tree, language: Language, limit_s: float) -> list[Match]:
 
 
 def _parser(language: Language, limit_s: float) -> Parser:
-    parsers: dict[tuple[str, float], Parser] = _local.__dict__.setdefault("parsers", {})
-    key = (language.name, limit_s)
-    if key not in parsers:
+    parsers: dict[str, tuple[Parser, float]] = _local.__dict__.setdefault("parsers", {})
+    parser, limit_now = parsers.get(language.name) or (Parser(grammar(language)), 0.0)
+    if limit_now != limit_s:  # rare: files have equal limits, only what is embedded or read twice has what is left
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            parsers[key] = Parser(grammar(language), timeout_micros=max(1, int(limit_s * 1e6)))
-    return parsers[key]
+            parser.timeout_micros = max(1, int(limit_s * 1e6))  # type: ignore[misc]  # the stub lacks the setter
+        parsers[language.name] = (parser, limit_s)
+    return parser
 
 
 @cache

@@ -113,3 +113,13 @@ def test_an_expression_is_no_name() -> None:
     found = parsed("go", f"package a\n\nfunc f() {{\n\t{'(' * 300}g{')' * 300}()\n}}\n")
     assert [reference.kind for reference in found.references] == ["call"]
     assert all(len(reference.name) <= 200 for reference in found.references)
+
+
+def test_what_is_embedded_has_the_time_that_is_left() -> None:
+    page = by_name("html")
+    assert page is not None
+    text = b"<h1>Title</h1>\n<script>function f() {}</script>\n"
+    names = {
+        budget: [s.name for s in found.symbols] for budget in (5.0, 0.0, 5.0) if (found := parse(text, page, budget))
+    }
+    assert names == {5.0: ["Title", "f"], 0.0: ["Title"]}
