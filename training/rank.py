@@ -40,6 +40,8 @@ _FOREIGN = 10
 # Of the real questions at most this share may be answered with "no good match".
 _REFUSED = 0.03
 _SEED = 7
+# Weights that no label can teach: nobody labels a question that is a path, since the answer is plain.
+_GIVEN = {"path_match": 6.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ def write(path: Path, weights: NDArray[np.float64], calibration: dict[str, float
     common, more = weights[: len(NAMES)], weights[len(NAMES) :]
     groups = {"words": common, "names": common + more}
     named = {
-        group: {name: round(float(value), 4) for name, value in zip(NAMES, values, strict=True)}
+        group: {name: round(float(value), 4) for name, value in zip(NAMES, values, strict=True)} | _GIVEN
         for group, values in groups.items()
     }
     path.write_text(json.dumps({"weights": named, "calibration": calibration}, indent=1) + "\n")
