@@ -64,7 +64,7 @@ def pack(run: Path, tokens: Path, out: Path) -> str:
     return write_model(out, words, facts["buckets"], rows, weights)
 
 
-def write_card(out: Path, run: Path, tokens: Path, template: Path) -> None:
+def write_card(out: Path, run: Path, tokens: Path, template: Path, figures: Path) -> None:
     """The model card: what a person wrote, with the numbers of this run filled in."""
     facts = json.loads((tokens / "tokens.json").read_text())
     names = json.loads((tokens / "names.json").read_text())
@@ -80,6 +80,7 @@ def write_card(out: Path, run: Path, tokens: Path, template: Path) -> None:
             kinds=_listed(names["kind"], kinds),
             recipe=(run / "recipe.json").read_text().strip(),
             megabytes=f"{size / 1e6:.1f}",
+            figures=figures.read_text(encoding="utf-8").strip(),
         ),
         encoding="utf-8",
     )
@@ -95,11 +96,12 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--tokens", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--card", type=Path, help="template of the model card")
+    parser.add_argument("--card", type=Path, help="text of the model card, with places for the numbers")
+    parser.add_argument("--figures", type=Path, help="what benchmarks/model.py printed, for the card")
     chosen = parser.parse_args()
     name = pack(chosen.run, chosen.tokens, chosen.out)
-    if chosen.card:
-        write_card(chosen.out, chosen.run, chosen.tokens, chosen.card)
+    if chosen.card and chosen.figures:
+        write_card(chosen.out, chosen.run, chosen.tokens, chosen.card, chosen.figures)
     print(f"{name} written to {chosen.out}")
 
 

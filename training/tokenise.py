@@ -14,7 +14,6 @@ import json
 import os
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -75,40 +74,53 @@ def shards(folder: Path) -> list[Path]:
 
 def choose_words(paths: Sequence[Path], size: int, workers: int) -> list[str]:
     """The vocabulary: the words and compounds that most packages use, most used first."""
-    worth: Counter[str] = Counter()
-    used: Counter[str] = Counter()
+    words: dict[str, int] = {}
+    packages: dict[str, int] = {}
+    uses: list[NDArray[np.int64]] = []
     with ProcessPoolExecutor(workers) as pool:
-        for part_worth, part_used in pool.map(_survey, paths):
-            worth.update(part_worth)
-            used.update(part_used)
-    able = [word for word in worth if used[word] >= MIN_PACKAGES]
-    return sorted(able, key=lambda word: (-worth[word], word))[:size]
+        for found in pool.map(_survey, paths):
+            word = np.array([words.setdefault(name, len(words)) for name in found.words], dtype=np.int64)
+            package = np.array([packages.setdefault(name, len(packages)) for name in found.packages], dtype=np.int64)
+            uses.append(np.stack([word[found.uses[0]], package[found.uses[1]], found.uses[2]]))
+    # A package is spread over the files: each of its uses of a word counts once.
+    word, _, asked = np.unique(np.concatenate(uses, axis=1), axis=1)
+    used = np.bincount(word[asked == 0], minlength=len(words))
+    queried = np.bincount(word[asked == 1], minlength=len(words))
+    worth = used + QUERY_WORTH * queried
+    names = list(words)
+    able = np.flatnonzero(np.maximum(used, queried) >= MIN_PACKAGES)
+    return [names[number] for number in sorted(able, key=lambda number: (-worth[number], names[number]))[:size]]
 
 
-def _survey(path: Path) -> tuple[Counter[str], Counter[str]]:
-    """For each word what it is worth and how many packages use it, in one file."""
-    worth: Counter[str] = Counter()
-    used: Counter[str] = Counter()
-    cache: dict[str, tuple[str, ...]] = {}
-    package, seen, asked = "", set[str](), set[str]()
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """Which package uses which word, in its code (0) or in its queries (1), in one file."""
 
-    def close() -> None:
-        used.update(seen | asked)
-        worth.update(seen)
-        worth.update(dict.fromkeys(asked, QUERY_WORTH))
+    words: list[str]
+    packages: list[str]
+    uses: NDArray[np.int64]  # three rows: word, package, where
 
+
+def _survey(path: Path) -> _Survey:
+    words: dict[str, int] = {}
+    packages: dict[str, int] = {}
+    cache: dict[str, tuple[int, ...]] = {}
+    seen: dict[tuple[int, int], set[int]] = {}
     for pair in read_pairs(path):
-        if pair["package"] != package:
-            close()
-            package, seen, asked = pair["package"], set(), set()
-        for text, found in ((pair["query"], asked), (pair["code"][:MAX_CHARS], seen)):
-            for word in set(words_of(text)):
+        package = packages.setdefault(pair["package"], len(packages))
+        for where, text in enumerate((pair["code"][:MAX_CHARS], pair["query"])):
+            found = seen.setdefault((package, where), set())
+            for word in words_of(text):
                 known = cache.get(word)
                 if known is None:
-                    known = cache[word] = _candidates(word)
+                    parts = _candidates(word)
+                    known = cache[word] = tuple(words.setdefault(part, len(words)) for part in parts)
                 found.update(known)
-    close()
-    return worth, used
+    uses = [
+        np.stack([np.fromiter(found, dtype=np.int64), np.full(len(found), package), np.full(len(found), where)])
+        for (package, where), found in seen.items()
+    ]
+    return _Survey(list(words), list(packages), np.concatenate(uses, axis=1))
 
 
 def _candidates(word: str) -> tuple[str, ...]:

@@ -34,20 +34,21 @@ class Recipe:
     """Everything that decides what comes out, besides the data."""
 
     dim: int = 256
-    epochs: float = 10.0
+    epochs: float = 4.0
     block: int = 1_024
     blocks_a_step: int = 4
-    run: int = 64  # pairs of one package that stand together
-    nearby_from: float = 0.6  # from this part of the training on, some of the runs are of nearby pairs
+    run: int = 128  # pairs of one package that stand together
+    nearby_from: float = 2.0  # from this part of the training on, some runs are of nearby pairs; above 1 never
     nearby_share: float = 0.5
     nearby_run: int = 32
-    temperature: float = 0.05
+    temperature: float = 0.07
     rate: float = 0.004  # of the table; rows start with unit length
     weight_rate: float = 0.01
     warm_up: float = 0.02
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
-    nameless: float = 0.3  # of pairs whose code loses the words of its name
+    nameless: float = 0.1  # of pairs whose code loses the words of its name
+    kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # kinds of pairs of which an epoch sees only this part
     documented: float = 0.0  # of pairs whose name asks, and whose question goes into the code as documentation
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
@@ -125,7 +126,11 @@ class Trainer:
         self._rows = Adam(model.table, recipe.rate)
         self._logs = [Adam(model.weights[field], recipe.weight_rate) for field in range(3)]
         self.done = 0
-        self.steps = int(recipe.epochs * pairs.count) // (recipe.block * recipe.blocks_a_step)
+        self._share = np.ones(pairs.count, dtype=np.float32)
+        for kind, share in (entry.split("=") for entry in recipe.kinds.split(",") if entry):
+            if kind in pairs.names["kind"]:
+                self._share[pairs.kind == pairs.names["kind"].index(kind)] = float(share)
+        self.steps = int(recipe.epochs * self._share.sum()) // (recipe.block * recipe.blocks_a_step)
 
     def plan(self) -> Iterator[list[Ints]]:
         """The blocks of every step that is left, the same ones whether or not the run was ended in between."""
@@ -145,14 +150,15 @@ class Trainer:
         """The blocks of an epoch; kept where they depend on the model, which will have moved on after a restart."""
         recipe = self.recipe
         rng = np.random.default_rng((recipe.seed, epoch))
+        seen = rng.random(self.pairs.count) < self._share
         if not near:
-            everything = np.arange(self.pairs.count)
-            return np.array(list(blocks(package_runs(self.pairs, everything, recipe.run, rng), recipe.block)))
+            return np.array(list(blocks(package_runs(self.pairs, np.flatnonzero(seen), recipe.run, rng), recipe.block)))
         kept = self._out / f"order{epoch}.npy"
         if not kept.exists():
             split = rng.random(self.pairs.count) < recipe.nearby_share
-            order = list(blocks(package_runs(self.pairs, np.flatnonzero(~split), recipe.run, rng), recipe.block))
-            order += blocks(nearby_runs(self._compass(), np.flatnonzero(split), recipe.nearby_run, rng), recipe.block)
+            order = list(blocks(package_runs(self.pairs, np.flatnonzero(seen & ~split), recipe.run, rng), recipe.block))
+            near_runs = nearby_runs(self._compass(), np.flatnonzero(seen & split), recipe.nearby_run, rng)
+            order += blocks(near_runs, recipe.block)
             np.save(kept, rng.permutation(np.array(order)))
         order_of_blocks: NDArray[np.int64] = np.load(kept)
         return order_of_blocks

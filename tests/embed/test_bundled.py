@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sage_code.embed import bundled, words
@@ -61,6 +62,7 @@ def test_rows_are_unit_vectors_and_nothing_is_zero(model: BundledEmbedder) -> No
     assert model.embed_code([]).shape == (0, 32)
 
 
+@settings(deadline=None)
 @given(order=st.permutations(range(len(TEXTS))), size=st.integers(1, len(TEXTS)))
 def test_a_vector_depends_on_its_text_alone(
     order: list[int], size: int, tmp_path_factory: pytest.TempPathFactory
@@ -148,11 +150,13 @@ def test_strangers_give_their_pieces_and_a_bucket() -> None:
     assert vocabulary["a" * 65] == ()
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
 def test_the_quick_split_finds_what_the_pattern_finds(text: str) -> None:
     assert words_of(text) == words._WORD.findall(text)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_counted(text: str) -> None:
     found = Vocabulary(WORDS, 8).count(text)
@@ -230,8 +234,6 @@ def test_vectors_are_the_same_in_another_process_with_another_kernel() -> None:
         "t = [f'name{i}\\n' + 'read file path retry config '.join(map(str, range(i))) for i in range(300)];"
         "print(hashlib.sha256(m.embed_code(t).tobytes() + m.embed_query(t).tobytes()).hexdigest())"
     )
-    import os
-
     found = {
         subprocess.run(
             [sys.executable, "-c", code],

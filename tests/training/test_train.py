@@ -27,7 +27,9 @@ MEANINGS = {
     "average": ["mean", "sum", "divide"],
 }
 OBJECTS = ["account", "report", "invoice", "session", "ticket", "folder", "planet", "letter"]
-SMALL = train.Recipe(dim=16, epochs=30, block=64, blocks_a_step=2, run=8, rate=0.02, weight_rate=0.02, nearby_run=8)
+SMALL = train.Recipe(
+    dim=16, epochs=30, block=64, blocks_a_step=2, run=8, rate=0.02, weight_rate=0.02, nearby_run=8, nearby_from=0.6
+)
 
 
 def _pairs(packages: int, seed: int) -> list[dict[str, str]]:
