@@ -132,7 +132,7 @@ def _exchanger(words: Sequence[str], copy: int) -> Callable[[str], str]:
     def other(match: re.Match[str]) -> str:
         word = match.group()
         if word not in known:
-            number = xxhash.xxh3_64_intdigest(word, seed=copy)
+            number = xxhash.xxh3_64_intdigest(word.encode(), seed=copy)
             known[word] = words[number % len(words)] if number % _CHANGED == 0 else word
         return known[word]
 
