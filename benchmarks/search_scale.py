@@ -28,6 +28,7 @@ from sage_code import Project
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.chunk.leads import embedded_text
 from sage_code.compiled.generation import GenerationWriter
+from sage_code.compiled.published import current
 from sage_code.discover import DEFAULT_RULES, list_files
 from sage_code.embed import default_embedder
 from sage_code.embed.protocol import Embedder
@@ -67,7 +68,9 @@ def main() -> None:
     rows, steps = [], []
     for size in given.sizes:
         root = os.path.join(given.scratch, str(size))
-        if not os.path.isdir(codebase_dir(root)):
+        known = current(root)
+        if known is None or known.model != default_embedder().name:
+            shutil.rmtree(codebase_dir(root), ignore_errors=True)
             build(root, given.sources, size)
         row, step = measure(root, given.profile)
         rows.append(row)
