@@ -63,7 +63,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 class _EmptyStore:
     """A store that knows nothing, so that everything is embedded."""
 
-    def vectors(self, hashes: list[str]) -> dict[str, object]:
+    def vectors(self, _hashes: list[str]) -> dict[str, object]:
         return {}
 
 
