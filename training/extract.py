@@ -37,6 +37,9 @@ from training.extract_doc import without_doc
 
 # A package with more says the same things again and again, and would outweigh the small ones.
 MAX_PER_PACKAGE = 3000
+# Of these languages the registries have a few large packages and little else: a compiler with its library.
+MAX_OF_RARE = 12_000
+_RARE = frozenset({"csharp", "kotlin", "scala", "erlang", "swift", "lua", "nim"})
 # A held-out package is searched whole, but a run over it must end.
 MAX_HELDOUT = 20_000
 _MAX_TESTS = 600
@@ -232,7 +235,7 @@ def package_definitions(folder: Path, limit: int) -> list[Definition]:
                 continue
         try:
             data = file.read_bytes()
-            found += file_definitions(data, name, documented_only=limit <= MAX_PER_PACKAGE)
+            found += file_definitions(data, name, documented_only=limit <= MAX_OF_RARE)
             if name.endswith((".h", ".hpp", ".hh", ".hxx")):
                 declared += declared_docs(data.decode("utf-8", "replace").replace("\r\n", "\n"))
         except Exception as error:  # one bad file never ends a run
@@ -368,7 +371,8 @@ def _jobs(data: Path) -> list[tuple[str, str, int]]:
         target = data / "functions" / f"{line.folder}.jsonl.gz"
         if not target.exists():
             turn[line.language] += not line.heldout
-            limit = MAX_HELDOUT if line.heldout else MAX_PER_PACKAGE
+            limit = MAX_OF_RARE if line.language in _RARE else MAX_PER_PACKAGE
+            limit = MAX_HELDOUT if line.heldout else limit
             job = (str(data / "sources" / line.folder), str(target), limit)
             jobs.append((-1 if line.heldout else turn[line.language], job))
     return [job for _turn, job in sorted(jobs)]
