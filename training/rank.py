@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from sage_code.embed import default_embedder
 from sage_code.search.engine import SearchEngine
