@@ -34,7 +34,7 @@ Floats = NDArray[np.float32]
 Ranker = Callable[[Haystack], Floats]
 PEERS_SCRIPT = Path(__file__).with_name("model_peers.py")
 # What MiniLM sees of a package.
-THIN_TEXTS, THIN_QUERIES = 120, 30
+THIN_TEXTS, THIN_QUERIES = 80, 20
 # Packages that MiniLM gets at once: what an interruption loses at most.
 AT_ONCE = 8
 CHUNK_WORDS = 150
