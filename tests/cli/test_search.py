@@ -79,7 +79,7 @@ def test_files_prints_paths_that_can_be_opened_from_here(
         (["--kind", "interface"], {"web/client.ts"}),
         (["kind:class"], {"server.py"}),
     ],
-    ids=str,
+    ids=lambda value: " ".join(sorted(value)),
 )
 def test_filters_by_flag_and_in_the_question(project: Path, sage: Run, words: list[str], files: set[str]) -> None:
     answer = json.loads(sage("search", "connect options server", *words, "--json").out)
