@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from bisect import bisect_right
+from functools import cached_property
 
 from tree_sitter import Node
 
@@ -94,12 +96,18 @@ class Leading:
         return row, doc or (_comment_text(comment, self._closing.decode()) if comment else "")
 
     def _block_start(self, row: int) -> int:
-        for top in range(row, max(-1, row - _MAX_BLOCK_LINES), -1):
-            if self._opening in self._lines[top]:
-                # A comment after code on its line belongs to that code.
-                line = self._lines[top].lstrip()
-                return top if line.startswith(self._opening) and not line.startswith(_NOT_ABOVE) else -1
-        return -1
+        """The row on which the block comment that ends on `row` begins, if it stands by itself; or -1."""
+        place = bisect_right(self._opening_rows, row) - 1
+        if place < 0 or row - (top := self._opening_rows[place]) >= _MAX_BLOCK_LINES:
+            return -1
+        # A comment after code on its line belongs to that code.
+        line = self._lines[top].lstrip()
+        return top if line.startswith(self._opening) and not line.startswith(_NOT_ABOVE) else -1
+
+    @cached_property
+    def _opening_rows(self) -> list[int]:
+        # Once for the file: a thousand comments that only end would each look for their beginning.
+        return [row for row, line in enumerate(self._lines) if self._opening in line]
 
 
 def body_docstring(source: bytes, body_start: int) -> str:

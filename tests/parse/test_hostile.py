@@ -109,6 +109,10 @@ def test_classes_in_classes_are_not_called_by_all_of_them() -> None:
     assert sum(len(symbol.qualname) for symbol in found.symbols) < 30_000_000
 
 
+def test_comments_that_only_end() -> None:
+    assert len(parsed("java", "class A {\n" + "*/\nint a;\n" * 20_000).symbols) > 19_000
+
+
 def test_an_expression_is_no_name() -> None:
     found = parsed("go", f"package a\n\nfunc f() {{\n\t{'(' * 300}g{')' * 300}()\n}}\n")
     assert [reference.kind for reference in found.references] == ["call"]
