@@ -24,13 +24,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sage_code.languages import by_name
 from training.clean_near import Seen, exact_hash, normalised, pack_signature, signature
-from training.collect import DEFAULT_EXCLUDE, Collected, excluded_projects, read_manifest
+from training.collect import DEFAULT_EXCLUDE, PACKAGES, Collected, excluded_projects, is_excluded, read_manifest
 from training.collect_unpack import MAX_FILE_BYTES, is_wanted, safe_path
 from training.extract import Definition, file_definitions, read_definitions, start_worker, write_lines
 from training.pair import definition_code, doc_query
@@ -249,6 +250,11 @@ def runs(pairs: list[dict[str, str]], choice: random.Random) -> list[list[dict[s
     return found
 
 
+def trainable(manifest: list[Collected], excluded: list[str]) -> list[Collected]:
+    """The packages to train on. The list of names is asked again: it may have grown since a package was collected."""
+    return [line for line in manifest if not line.dropped and not line.heldout and not is_excluded(line.name, excluded)]
+
+
 def read_pairs(path: Path) -> Iterator[dict[str, str]]:
     """The pairs of one package."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -295,7 +301,7 @@ def main() -> None:
     report: Counter[str] = Counter()
     seen = Seen()
     all_runs: list[list[dict[str, str]]] = []
-    taken = [line for line in manifest if not line.dropped and not line.heldout]
+    taken = trainable(manifest, tomllib.loads(PACKAGES.read_text("utf-8"))["exclude"]["names"])
     choice.shuffle(taken)
     for number, line in enumerate(taken, 1):
         source = data / "pairs-raw" / f"{line.folder}.jsonl.gz"

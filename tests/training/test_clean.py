@@ -20,6 +20,7 @@ from training.clean import (
     is_english,
     prepare_contaminants,
     runs,
+    trainable,
     write_pairs,
 )
 from training.clean_near import Seen, exact_hash, normalised, pack_signature, signature
@@ -191,3 +192,13 @@ def test_held_out_packages_are_written_whole(tmp_path: Path) -> None:
     assert [(json.loads(line)["id"], json.loads(line)["query"], json.loads(line)["qualname"]) for line in lines] == [
         (0, "Join two sorted sequences", "merge"), (1, None, "other"),
     ]  # fmt: skip
+
+
+def test_a_name_that_is_excluded_later_counts() -> None:
+    lines = [
+        Collected("debian", "librust-tokio-serde-dev", "debian/librust-tokio-serde-dev", "rust", False),
+        Collected("debian", "librust-rand-dev", "debian/librust-rand-dev", "rust", False),
+        Collected("debian", "librust-held-dev", "debian/librust-held-dev", "rust", True),
+        Collected("debian", "librust-gpl-dev", "debian/librust-gpl-dev", "rust", False, dropped="licence"),
+    ]
+    assert [line.name for line in trainable(lines, ["librust-tokio-*"])] == ["librust-rand-dev"]
