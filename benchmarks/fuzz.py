@@ -171,7 +171,7 @@ def checked(root: str, name: str) -> dict[str, Any]:
     path = os.path.join(root, name)
     file = SourceFile(name, os.path.getsize(path), 1)
     started, cpu = time.monotonic(), time.process_time()
-    told: dict[str, Any] = {"problem": [], "skipped": "", "language": "", "bytes": file.size}
+    told: dict[str, Any] = {"problem": [], "skipped": "", "plain": False, "language": "", "bytes": file.size}
     try:
         result = chunk_file(root, file, RULES)
         told["ms"] = (time.monotonic() - started) * 1000
@@ -180,6 +180,7 @@ def checked(root: str, name: str) -> dict[str, Any]:
             told["skipped"] = result.reason.value
         else:
             told["language"] = result.language
+            told["plain"] = all(chunk.kind == "fallback" for chunk in result.chunks)
             source = read_source(root, file, RULES)
             assert isinstance(source, SourceText)
             _check(result, split_lines(source.text))
@@ -271,6 +272,10 @@ def _serve(folder: Path, seeds: Seeds, seed: int) -> None:
         print(json.dumps(checked(str(folder), name)), flush=True)
 
 
+def _no_answer(kind: str, what: str, seconds: float) -> dict[str, Any]:
+    return {"ms": 1000 * seconds, "problem": [kind, what], "skipped": "", "plain": False, "bytes": 0}
+
+
 class Child:
     """A process that checks mutants, and a thread that hears it."""
 
@@ -302,15 +307,10 @@ class Child:
             raise queue.Empty
         except queue.Empty:
             self.end()
-            return steps, {
-                "ms": (BUDGET_S + GRACE_S) * 1000,
-                "problem": ["hang", "no answer"],
-                "skipped": "",
-                "bytes": 0,
-            }
+            return steps, _no_answer("hang", "no answer", BUDGET_S + GRACE_S)
         except BrokenPipeError:
             code = self.process.wait()
-            return steps, {"ms": 0.0, "problem": ["crash", f"exit code {code}"], "skipped": "", "bytes": 0}
+            return steps, _no_answer("crash", f"exit code {code}", 0.0)
 
     def end(self) -> None:
         """Kill it, whatever it does."""
@@ -346,6 +346,7 @@ class Tally:
 
     mutants: int = 0
     skipped: int = 0
+    plain: int = 0  # out of time, and cut by lines
     slowest_ms: float = 0.0
     slowest: str = ""
     findings: Counter[str] = field(default_factory=Counter)
@@ -396,6 +397,7 @@ class Run:
         tally = self.tallies[language]
         tally.mutants += 1
         tally.skipped += bool(told["skipped"])
+        tally.plain += told["plain"]
         self.mutated_bytes += told["bytes"]
         if told["ms"] > tally.slowest_ms:
             tally.slowest_ms, tally.slowest = told["ms"], f"{number}: {'+'.join(steps[1:])}, {told['bytes']:,} bytes"
@@ -421,30 +423,26 @@ class Run:
                 len(seeds.paths[name]),
                 f"{tally.mutants:,}",
                 f"{tally.skipped:,}",
+                f"{tally.plain:,}",
                 f"{tally.slowest_ms:.0f}",
                 tally.slowest,
                 ", ".join(f"{count} {kind}" for kind, count in sorted(tally.findings.items())) or 0,
             ]
             for name, tally in self.tallies.items()
         ]
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = children.ru_utime + children.ru_stime
         mutants = sum(tally.mutants for tally in self.tallies.values())
         skipped = sum(tally.skipped for tally in self.tallies.values())
+        plain = sum(tally.plain for tally in self.tallies.values())
+        files = sum(map(len, seeds.paths.values()))
         slowest = max(tally.slowest_ms for tally in self.tallies.values())
-        rows.append(
-            [
-                "all",
-                sum(map(len, seeds.paths.values())),
-                f"{mutants:,}",
-                f"{skipped:,}",
-                f"{slowest:.0f}",
-                "",
-                self.count,
-            ]
-        )
-        head = ["language", "files", "mutants", "left out", "slowest ms", "which", "findings"]
+        rows.append(["all", files, f"{mutants:,}", f"{skipped:,}", f"{plain:,}", f"{slowest:.0f}", "", self.count])
+        head = ["language", "files", "mutants", "left out", "by lines", "slowest ms", "which", "findings"]
         parts = [
             began,
-            f"Seed {self.seed}, {self.processes} processes, {seconds:.0f} s, {self.mutated_bytes / 1e6:,.0f} MB.",
+            f"Seed {self.seed}, {self.processes} processes, {seconds:.0f} s, of which {used:.0f} s of processor time; "
+            f"{self.mutated_bytes / 1e6:,.0f} MB.",
             table(head, rows),
         ]
         if self.count:
