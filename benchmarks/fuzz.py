@@ -439,10 +439,12 @@ class Run:
         slowest = max(tally.slowest_ms for tally in self.tallies.values())
         rows.append(["all", files, f"{mutants:,}", f"{skipped:,}", f"{plain:,}", f"{slowest:.0f}", "", self.count])
         head = ["language", "files", "mutants", "left out", "by lines", "slowest ms", "which", "findings"]
+        summary = (
+            f"Seed {self.seed}, {self.processes} processes, {seconds:.0f} s, of which {used:.0f} s of processor time"
+        )
         parts = [
             began,
-            f"Seed {self.seed}, {self.processes} processes, {seconds:.0f} s, of which {used:.0f} s of processor time; "
-            f"{self.mutated_bytes / 1e6:,.0f} MB.",
+            f"{summary}; {self.mutated_bytes / 1e6:,.0f} MB.",
             table(head, rows),
         ]
         if self.count:
