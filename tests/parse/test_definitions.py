@@ -229,8 +229,8 @@ _LINES = ["\n", "\r\n", "#if 0\n", "#endif\n", "end\n", "=begin\n", "<?php ", "E
 FRAGMENTS = st.sampled_from([*_WORDS, *_SIGNS, *_LINES])
 
 
-# Perl's scanner never returns on some texts (`EXPORT #[a]<?php """`), whatever the time limit. Indexing parses in workers
-# that are ended then and cuts such a file by lines; a test in this very process could only hang.
+# Perl's scanner never returns on some texts (`EXPORT #[a]<?php """`), whatever the time limit. Indexing parses in
+# workers that are ended then and cuts such a file by lines; a test in this very process could only hang.
 _RETURNING = [found for found in FIRST_CLASS if found.name != "perl"]
 
 
