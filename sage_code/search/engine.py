@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.kinds import TEXT_KINDS
 from sage_code.search.dense import DenseIndex
-from sage_code.search.features import Candidates, measure
+from sage_code.search.features import NAMES, Candidates, measure
 from sage_code.search.filters import Allowed, allowed
 from sage_code.search.lexical import Lexical, lexical
 from sage_code.search.query import Query
@@ -48,6 +48,10 @@ class Ranked:
     score: float
     row: NDArray[np.float32]
     also: tuple[int, ...]  # other good chunks of the same file
+
+    def is_definition(self, kind: str) -> bool:
+        """Whether a question that is a name has its definition here: that is an answer, whatever the score."""
+        return kind == "symbol" and bool(self.row[NAMES.index("defines")])
 
 
 class SearchEngine:
