@@ -13,6 +13,7 @@ from sage_cli import (
     eval_commands,
     graph_commands,
     index_commands,
+    mcp_commands,
     model_commands,
     project_commands,
     search_commands,
@@ -34,6 +35,7 @@ app.add_typer(config_commands.app)
 app.add_typer(project_commands.app)
 app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
+app.add_typer(mcp_commands.app)
 app.command("index")(index_commands.index)
 app.command("search")(search_commands.search)
 app.command("eval")(eval_commands.evaluate)

@@ -1,0 +1,44 @@
+"""`sage mcp`: the server for agents, and how agents are told about it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(name="mcp", help="Serve coding agents over the Model Context Protocol.", no_args_is_help=True)
+# `-P`: the server is started in a project that may come from anybody, and nothing there is to be imported.
+_SERVER = (sys.executable, "-P", "-m", "sage_mcp.server")
+
+
+@app.command("serve")
+def serve(
+    http: Annotated[bool, typer.Option("--http", help="Streamable HTTP on this machine instead of stdio.")] = False,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="The port for --http.")] = None,
+    token_file: Annotated[
+        str | None, typer.Option("--token-file", help="Where the token for --http is kept; made when missing.")
+    ] = None,
+) -> None:
+    """Run the MCP server, the same as `sage-mcp`.
+
+    An agent starts it by itself (see `sage mcp install`). With --http it asks for a token: the one in
+    SAGE_MCP_TOKEN, or in the token file.
+
+    Example:  sage mcp serve
+
+    Example:  sage mcp serve --http --port 7243
+    """
+    words = [*(["--http"] if http else []), *(["--port", str(port)] if port is not None else [])]
+    words += ["--token-file", token_file] if token_file else []
+    _become([*_SERVER, *words])
+
+
+def _become(command: list[str]) -> None:
+    """Run the other face in place of this process, so that whoever ends one ends the other."""
+    if sys.platform == "win32":
+        raise typer.Exit(subprocess.call(command))  # `exec` there leaves the parent's console behind
+    sys.stdout.flush()
+    os.execv(command[0], command)  # noqa: S606 - no shell, our own interpreter
