@@ -17,14 +17,25 @@ LEAVES = ("values", "kinds", "errors", "paths", "lexemes", "progress", "atomic",
 
 # From the folder to the answer; a stage may import itself and what stands before it, never what comes after.
 STAGES = (
-    (*LEAVES, "allocator", "locks", "languages", "settings_table", "tuning_file", "reference_codec"),
-    ("settings", "discover", "parse"),
+    (
+        *LEAVES,
+        "allocator",
+        "locks",
+        "inside",
+        "dot_sage",
+        "core_files",
+        "languages",
+        "settings_table",
+        "tuning_file",
+        "reference_codec",
+    ),
+    ("settings", "discover", "parse", "transcripts"),
     ("chunk", "embed", "manifest", "registry"),
     ("store",),
     ("embedding", "compiled"),
     ("indexer", "xref"),
     ("status", "analyze", "outline", "project_map", "similar", "search"),
-    ("admin", "models"),
+    ("admin", "models", "coderefs"),
     ("project",),
     ("sage_code",),
 )

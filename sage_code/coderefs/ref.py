@@ -1,0 +1,105 @@
+"""A reference from a memory to code: a value that goes into Markdown files and comes back from anybody's.
+
+It names a place (file, lines, symbol) and remembers what stood there (`content_hash` of the whole, a bounded
+`snippet` of it), so that `check` can say later whether it still does. Paths are relative to the project's root, with
+forward slashes; lines are 1-based and inclusive, as everywhere in Sage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sage_code.errors import UsageError
+
+RELEVANCES = ("supports", "contradicts", "context", "stale")
+# What no real path, name or line number exceeds; a memory may come from anybody.
+_MAX_PATH_CHARS = 1024
+_MAX_NAME_CHARS = 512
+_MAX_LINE = 10_000_000
+# What is quoted of the code: enough to recognise it and to show a short diff, little enough for a frontmatter.
+MAX_SNIPPET_LINES = 24
+MAX_SNIPPET_CHARS = 1200
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRef:
+    """A place in the code that a memory is about, and what stood there when it was written."""
+
+    file: str  # relative to the project's root
+    lines: tuple[int, int] | None = None
+    chunk_id: str | None = None
+    snippet: str | None = None
+    relevance: str = "context"
+    symbol: str = ""  # the qualified name of the definition, or none
+    content_hash: str = ""  # of the whole text, see `coderefs.text.content_hash`; empty: nothing is known
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for YAML and JSON; what says nothing is left out."""
+        record: dict[str, Any] = {"file": self.file}
+        if self.lines is not None:
+            record["lines"] = list(self.lines)
+        for key in ("symbol", "chunk_id", "content_hash", "snippet"):
+            if value := getattr(self, key):
+                record[key] = value
+        record["relevance"] = self.relevance
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> CodeRef:
+        """The reference in a record that anybody may have written; raises UsageError for one that cannot be."""
+        if not isinstance(record, Mapping):
+            raise UsageError("a code reference is a mapping with `file`", "see compiled_schema/refs_check.json")
+        relevance = record.get("relevance") or "context"
+        if relevance not in RELEVANCES:
+            raise UsageError(f"no relevance {_shown(relevance)}", f"one of {', '.join(RELEVANCES)}")
+        snippet = _text(record, "snippet", None)
+        return cls(
+            file=relative_file(record.get("file")),
+            lines=_lines(record.get("lines")),
+            chunk_id=_text(record, "chunk_id", _MAX_NAME_CHARS) or None,
+            snippet=bounded_snippet(snippet) if snippet else None,
+            relevance=relevance,
+            symbol=_text(record, "symbol", _MAX_NAME_CHARS),
+            content_hash=_text(record, "content_hash", _MAX_NAME_CHARS),
+        )
+
+
+def relative_file(given: object) -> str:
+    """`given` as a path below a project's root; anything that could lead elsewhere is refused."""
+    path = given if isinstance(given, str) else ""
+    steps = path.split("/")
+    is_odd = not path or len(path) > _MAX_PATH_CHARS or not path.isprintable() or "\\" in path
+    is_drive = len(steps[0]) == 2 and steps[0][1] == ":"
+    if is_odd or is_drive or any(step in ("", ".", "..") for step in steps):
+        raise UsageError(f"no path inside the project: {_shown(given)}", "give it relative to the root, with slashes")
+    return path
+
+
+def bounded_snippet(text: str) -> str:
+    """The beginning of `text`, as much of it as a memory carries."""
+    return "\n".join(text[:MAX_SNIPPET_CHARS].split("\n")[:MAX_SNIPPET_LINES])
+
+
+def _text(record: Mapping[str, Any], key: str, most: int | None) -> str:
+    value = record.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or (most is not None and (len(value) > most or not value.isprintable())):
+        raise UsageError(f"no {key} of a code reference: {_shown(value)}")
+    return value
+
+
+def _lines(value: object) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    if isinstance(value, list | tuple) and len(value) == 2:
+        first, last = value
+        if type(first) is type(last) is int and 1 <= first <= last <= _MAX_LINE:
+            return first, last
+    raise UsageError(f"no lines of a code reference: {_shown(value)}", "two numbers, the first and the last line")
+
+
+def _shown(value: object) -> str:
+    return repr(value if isinstance(value, str | int | float) else type(value).__name__)[:80]
