@@ -45,6 +45,7 @@ class Language:
     max_symbols: int = 0
     preprocessor: str = ""
     offside: bool = False
+    wants_last_newline: bool = False
 
     @property
     def has_definitions(self) -> bool:

@@ -26,6 +26,8 @@ _local = threading.local()
 def parse_tree(source: bytes, language: Language, limit_s: float) -> Tree | None:
     """The syntax tree, or None when the time limit passed."""
     parser = _parser(language, limit_s)
+    if language.wants_last_newline and not source.endswith(b"\n"):
+        source += b"\n"
     try:
         return parser.parse(source)
     except ValueError:  # "Parsing failed": how the binding reports a timeout

@@ -229,12 +229,7 @@ _LINES = ["\n", "\r\n", "#if 0\n", "#endif\n", "end\n", "=begin\n", "<?php ", "E
 FRAGMENTS = st.sampled_from([*_WORDS, *_SIGNS, *_LINES])
 
 
-# Perl's scanner never returns on some texts (`EXPORT #[a]<?php """`), whatever the time limit. Indexing parses in
-# workers that are ended then and cuts such a file by lines; a test in this very process could only hang.
-_RETURNING = [found for found in FIRST_CLASS if found.name != "perl"]
-
-
-@pytest.mark.parametrize("first_class", _RETURNING, ids=lambda found: found.name)
+@pytest.mark.parametrize("first_class", FIRST_CLASS, ids=lambda found: found.name)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.one_of(st.text(max_size=200), st.lists(FRAGMENTS, max_size=60).map("".join)))
 def test_any_text_gives_symbols_within_the_file(first_class: Language, text: str) -> None:

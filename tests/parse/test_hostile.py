@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -127,3 +129,19 @@ def test_what_is_embedded_has_the_time_that_is_left() -> None:
         budget: [s.name for s in found.symbols] for budget in (5.0, 0.0, 5.0) if (found := parse(text, page, budget))
     }
     assert names == {5.0: ["Title", "f"], 0.0: ["Title"]}
+
+
+# What a child does: one that hangs can be ended, this process could not.
+CHILD = """
+import sys
+from sage_code.languages import by_name
+from sage_code.parse import parse
+for text in sys.argv[2:]:
+    assert parse(text.encode(), by_name(sys.argv[1])) is not None
+"""
+
+
+def test_a_comment_that_the_file_ends_in() -> None:
+    """Perl's scanner looked for the end of the line for ever, in native code that no time limit reaches."""
+    texts = ["X #", 'EXPORT #[a]<?php """', "X #\r", "=pod", "<<A", "sub f { # "]
+    subprocess.run([sys.executable, "-c", CHILD, "perl", *texts], check=True, timeout=60)
