@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sage_code import manifest, registry
+from sage_code import dot_sage, manifest, registry
 from sage_code.allocator import stay_lean
 from sage_code.atomic import sweep
 from sage_code.compiled.lookup import SymbolFiles
@@ -25,7 +25,7 @@ from sage_code.embed.registry import load_embedder, stable_name
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.locks import locked
 from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
-from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
+from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 # Chunks that are embedded and committed together: the memory of a run, and what a killed run loses at most.
 _BATCH_CHUNKS = 2048
-_GITIGNORE = "# Written by Sage: what can be made again is not for the repository.\ncodebase/\nlocal/\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def index_project(
         raise UsageError(f"the path {root} is not valid Unicode", "rename the folder: JSON cannot hold its name")
     run = _Run(root, settings, full, recompile, reembed, name, progress or Silent())
     with explained(f"the index of {root}"):
-        _prepare(root)
+        dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
         with locked(index_lock(root), on_wait=run.say_waiting):
             sweep(codebase_dir(root))
             sweep(generations_dir(root))
@@ -119,17 +118,6 @@ def _is_unicode(path: str) -> bool:
         return False
 
 
-def _prepare(root: str) -> None:
-    """The project's `.sage/`, with what is derived kept out of version control."""
-    # A repository may bring any of these as a link; old generations are deleted there, so no link is followed.
-    for folder in (os.path.join(root, DOT_SAGE), codebase_dir(root), generations_dir(root)):
-        if os.path.islink(folder):
-            raise UsageError(f"{folder} is a link, and Sage writes through none", "replace it by a folder")
-    os.makedirs(codebase_dir(root), exist_ok=True)
-    with contextlib.suppress(FileExistsError), open(os.path.join(root, DOT_SAGE, ".gitignore"), "x") as file:
-        file.write(_GITIGNORE)
-
-
 def model_changed(meta: Manifest, settings: Settings) -> bool:
     """Whether the configured model is another than the one the index was made with."""
     wanted = stable_name(settings.code_embedding_model)
@@ -145,6 +133,8 @@ def look_for_changes(
 ) -> Diff:
     """What a listing holds that the last index does not: by size and time first, and where they moved by content."""
     changes = manifest.diff(listing, old)
+    if old is not None and manifest.stands_alone(old, changes):
+        return replace(changes, unchanged=dict(old.files), suspects=[], removed=[])
     suspects = []
     for file in changes.suspects:
         state, skip = (old.files.get(file.path), old.skipped.get(file.path)) if old else (None, None)
@@ -180,6 +170,7 @@ class _Run:
         self.skipped: dict[str, SkipState] = {}
         self.indexed = 0
         self.reused = 0  # chunks of indexed files that came from the store with their vectors
+        self.alone = False  # an imported index without its files
 
     def say_waiting(self) -> None:
         self.progress.note(f"another process is indexing {self.root}; waiting for it")
@@ -187,7 +178,8 @@ class _Run:
     def go(self) -> IndexStats:
         old = self._old_manifest()
         self.progress.stage("looking for changes")
-        listing = list_files(self.root, self.rules)
+        listing = list(list_files(self.root, self.rules))
+        self.alone = old is not None and self._stands_alone(old, listing)
         changes = look_for_changes(self.root, self.rules, listing, None if self.full else old, self.started_ns)
         self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
         base = self._usable_base(old)
@@ -204,6 +196,21 @@ class _Run:
         except IndexCorrupt as error:
             self.progress.note(f"{error.message}; making it anew")
             return None
+
+    def _stands_alone(self, old: Manifest, listing: Sequence[SourceFile | SkippedFile]) -> bool:
+        """Whether there is an imported index and none of its files: it may come back from the store, and can not be
+        made anew."""
+        if not old.imported or not manifest.stands_alone(old, manifest.diff(listing, old)):
+            return False
+        if self.full or self.reembed or model_changed(old, self.settings) or not cut_as_now(old):
+            raise self._no_files()
+        return True
+
+    def _no_files(self) -> UsageError:
+        return UsageError(
+            f"{self.root} holds an imported index and none of its files",
+            "get the project's files first, or import an archive again; nothing was changed",
+        )
 
     def _stamp(self, file: SourceFile) -> int:
         return manifest.trusted_mtime(file, self.started_ns)
@@ -248,8 +255,12 @@ class _Run:
             store = Store(uri, embedder.name, embedder.dim)
             base = self._sound(base, store, len(old.files) if old else 0)
             changed = {*changes.removed, *(file.path for file in changes.suspects)} if base else set()
-            with GenerationWriter(self.root, embedder.name, embedder.dim, base, changed) as writer:
+            with GenerationWriter(
+                self.root, embedder.name, embedder.dim, base, changed, keep_texts=self.alone
+            ) as writer:
                 fresh = self._compile_stored(store, writer, base, changes)
+                if fresh and self.alone:
+                    raise self._no_files()
                 vectors = VectorSource(store, embedder, trust_store=not self.reembed)
                 self._compile_fresh(store, writer, vectors, fresh)
                 self._consolidate(store, writer)
@@ -260,8 +271,9 @@ class _Run:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             remote = self.settings.store_uri
             new = Manifest(
-                project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped
-            )
+                project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped,
+                imported=self.alone,
+            )  # fmt: skip
             self._register(new)
             new.save(self.root)
         return self._stats(project, embedder.name, changes, counts, vectors)
@@ -282,16 +294,7 @@ class _Run:
     def _register(self, meta: Manifest) -> None:
         """Have the project listed before its manifest says that it is indexed: rows of unlisted projects are rubbish
         to whoever tidies up."""
-        entry = registry.ProjectEntry(
-            root=self.root,
-            name=meta.project,
-            model=meta.model,
-            dim=meta.dim,
-            store_uri=meta.store_uri,
-            files=len(meta.files),
-            chunks=sum(state.chunks for state in meta.files.values()),
-            indexed_at=meta.indexed_at,
-        )
+        entry = registry.entry_of(self.root, meta)
         if entry not in registry.projects():
             registry.record(entry)
 

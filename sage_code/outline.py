@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sage_code.chunk.files import chunk_file
 from sage_code.errors import UsageError
 from sage_code.indexer import discover_rules
+from sage_code.inside import relative_path
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 
@@ -57,15 +58,3 @@ def outline(root: str, settings: Settings, path: str) -> Outline:
             open_symbols.append(symbol)
     lines = chunked.chunks[-1].end_line if chunked.chunks else 0
     return Outline(relative, chunked.language, lines, tuple(items))
-
-
-def relative_path(root: str, path: str) -> str:
-    """`path` as the index names it; a path that leads out of the project is refused."""
-    given = path if os.path.isabs(path) else os.path.join(root, path)
-    absolute = os.path.realpath(given)
-    if not os.path.isfile(absolute) and not os.path.isabs(path):
-        absolute = os.path.realpath(path)  # as seen from where the user stands
-    inside = os.path.relpath(absolute, os.path.realpath(root))
-    if inside.startswith(os.pardir) or not os.path.isfile(absolute):
-        raise UsageError(f"there is no file {path} in {root}", "give a path inside the project")
-    return inside.replace(os.sep, "/")

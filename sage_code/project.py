@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from sage_code.core_files import CoreFile
     from sage_code.indexer import IndexStats
     from sage_code.models import Model, Table
     from sage_code.outline import Outline
@@ -177,7 +178,7 @@ class Project:
 
     def impact(self, what: str | Definition) -> list[Affected]:
         """What could break when a file or a definition changes."""
-        from sage_code.outline import relative_path
+        from sage_code.inside import relative_path
         from sage_code.xref import answers
 
         return answers.impact(self._graph, relative_path(self.root, what) if isinstance(what, str) else what)
@@ -205,6 +206,24 @@ class Project:
         from sage_code.similar import VectorSnapshot
 
         return VectorSnapshot(self.root).duplicates(limit)
+
+    def core_files(self) -> list[CoreFile]:
+        """The files that everybody who works here should know, by path."""
+        from sage_code.core_files import core_files
+
+        return core_files(self.root)
+
+    def mark_core(self, path: str, summary: str = "") -> CoreFile:
+        """Mark a file as core, for everybody who shares the project."""
+        from sage_code.core_files import mark
+
+        return mark(self.root, path, summary)
+
+    def unmark_core(self, path: str) -> str | None:
+        """Remove a mark; the path that was listed, or None when none was."""
+        from sage_code.core_files import unmark
+
+        return unmark(self.root, path)
 
     def models(self) -> list[Model]:
         """The embedding models that are here or in use."""

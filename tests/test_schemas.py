@@ -54,6 +54,9 @@ COMMANDS = {
     "models use": "models_use.json",
     "config list": "config_list.json",
     "config get": "config_get.json",
+    "core list": "core_list.json",
+    "core add": "core_add.json",
+    "core rm": "core_rm.json",
 }
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
@@ -216,6 +219,14 @@ def test_admin(project: Path, printed: Run) -> None:
     (project / "server.py").unlink()
     printed("index")
     assert printed("admin compact")["rows_deleted"] > 0
+
+
+def test_core(project: Path, printed: Run) -> None:
+    assert printed("core list", code=1)["files"] == []
+    assert printed("core add", "server.py", "--summary", "Listens.")["summary"] == "Listens."
+    assert [file["path"] for file in printed("core list")["files"]] == ["server.py"]
+    assert printed("core rm", "server.py")["removed"]
+    assert not printed("core rm", "server.py", code=1)["removed"]
 
 
 def test_config(project: Path, printed: Run) -> None:

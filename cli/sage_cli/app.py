@@ -10,6 +10,7 @@ import sage_cli.grep as grep_command
 from sage_cli import (
     admin_commands,
     config_commands,
+    core_commands,
     eval_commands,
     graph_commands,
     index_commands,
@@ -35,6 +36,7 @@ app.add_typer(config_commands.app)
 app.add_typer(project_commands.app)
 app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
+app.add_typer(core_commands.app)
 app.add_typer(mcp_commands.app)
 app.command("index")(index_commands.index)
 app.command("search")(search_commands.search)

@@ -1,0 +1,131 @@
+"""The files that everybody who works in a project should know: `.sage/core.md`, a list that a team shares in git.
+
+One line a file, sorted by path, so that two people's additions merge; what stands above the list is theirs to write.
+The list may come with a cloned repository: it is bounded, and a line that names nothing inside the project counts for
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from sage_code import dot_sage
+from sage_code.atomic import write_bytes
+from sage_code.errors import StoreError, UsageError
+from sage_code.inside import is_inside, relative_path
+from sage_code.locks import locked
+from sage_code.paths import DOT_SAGE
+from sage_code.tokens import count_tokens
+
+CORE_FILE = "core.md"
+# More than this is no longer what matters most, and a summary is a line, not a page.
+MAX_FILES = 200
+MAX_SUMMARY_CHARS = 300
+_MAX_BYTES = 256 * 1024
+_PATIENCE_S = 10.0
+_HEAD = "# Core files\n\nWhat to know before working here; `sage core add PATH --summary TEXT` adds to it.\n\n"
+_ENTRY = re.compile(r"^[-*] `(?P<path>[^`]+)`(?:: *(?P<summary>.*))?$")
+# These would end the line, or mean something to a terminal.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class CoreFile:
+    """A file that matters, and why."""
+
+    path: str  # from the project's root, with forward slashes
+    summary: str
+    exists: bool
+
+
+def core_files(root: str) -> list[CoreFile]:
+    """The project's core files, by path; those that are gone from the disk are still listed."""
+    entries = _read(root)[1]
+    return [CoreFile(path, entries[path], os.path.isfile(os.path.join(root, path))) for path in sorted(entries)]
+
+
+def mark(root: str, path: str, summary: str = "") -> CoreFile:
+    """Mark a file of the project as core, or say anew why it is; an empty summary keeps the old one."""
+    summary = " ".join(summary.split())
+    if len(summary) > MAX_SUMMARY_CHARS or _CONTROL.search(summary):
+        raise UsageError("the summary is too long or holds control characters", f"{MAX_SUMMARY_CHARS} are enough")
+    inside = relative_path(root, path)
+    if not _is_fit(inside):
+        raise UsageError(f"a file named {inside!r} cannot be listed", "rename it: no backticks or control characters")
+    with _changing(root):
+        head, entries = _read(root)
+        if inside not in entries and len(entries) >= MAX_FILES:
+            raise UsageError(f"{MAX_FILES} files are core already", "remove one that matters less: sage core rm PATH")
+        entries[inside] = summary or entries.get(inside, "")
+        _write(root, head, entries)
+    return CoreFile(inside, entries[inside], True)
+
+
+def unmark(root: str, path: str) -> str | None:
+    """Remove a mark, also of a file that is gone; its path as it was listed, or None when it was not."""
+    with _changing(root):
+        head, entries = _read(root)
+        wanted = os.path.relpath(os.path.join(os.path.realpath(root), path), os.path.realpath(root))
+        listed = next((name for name in (path, wanted.replace(os.sep, "/")) if name in entries), None)
+        if listed is not None:
+            del entries[listed]
+            _write(root, head, entries)
+    return listed
+
+
+def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
+    """As many core files that are there, those with a summary first, as a budget of tokens has room for."""
+    chosen, spent = [], 0
+    for file in sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path)):
+        spent += count_tokens(f"- {file.path}: {file.summary}\n")
+        if spent > max_tokens:
+            break
+        chosen.append(file)
+    return chosen
+
+
+def _is_fit(path: str) -> bool:
+    return "`" not in path and not _CONTROL.search(path)
+
+
+def _path(root: str) -> str:
+    return os.path.join(root, DOT_SAGE, CORE_FILE)
+
+
+def _read(root: str) -> tuple[str, dict[str, str]]:
+    """What stands above the list, and the summaries by path."""
+    try:
+        if os.path.islink(_path(root)) or os.path.islink(os.path.dirname(_path(root))):
+            return _HEAD, {}  # a repository's link is not followed; a writer refuses or replaces it
+        with open(_path(root), encoding="utf-8", errors="replace") as file:
+            lines = file.read(_MAX_BYTES).split("\n")
+    except FileNotFoundError:
+        return _HEAD, {}
+    except OSError as error:
+        raise StoreError(f"{_path(root)} cannot be read: {error.strerror}", "check that you may read it") from error
+    entries: dict[str, str] = {}
+    head: list[str] = []
+    for line in lines:
+        found = _ENTRY.match(line.rstrip())
+        if found is None:
+            head += [] if entries else [line]
+        elif is_inside(found["path"]) and _is_fit(found["path"]) and len(entries) < MAX_FILES:
+            entries[found["path"]] = _CONTROL.sub(" ", found["summary"] or "").strip()[:MAX_SUMMARY_CHARS]
+    return "\n".join(head).rstrip() + "\n\n" if any(head) else _HEAD, entries
+
+
+def _write(root: str, head: str, entries: dict[str, str]) -> None:
+    lines = [f"- `{path}`: {entries[path]}".removesuffix(": ") for path in sorted(entries)]
+    try:
+        write_bytes(_path(root), (head + "".join(f"{line}\n" for line in lines)).encode())
+    except OSError as error:
+        raise StoreError(f"{_path(root)} cannot be written: {error.strerror}", "nothing was changed") from error
+
+
+def _changing(root: str) -> AbstractContextManager[None]:
+    """One writer at a time, so that of two marks made at once neither is lost."""
+    folder = dot_sage.prepare(root, "local")
+    return locked(os.path.join(folder, "local", "core.lock"), timeout_s=_PATIENCE_S)
