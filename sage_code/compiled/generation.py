@@ -16,15 +16,19 @@ import orjson
 import xxhash
 
 from sage_code.atomic import publish, remove, resolve
-from sage_code.compiled.published import FORMAT, INDEX_FILE, Generation, Mark, SegmentRef
+from sage_code.compiled.merge import merge
+from sage_code.compiled.published import FORMAT, INDEX_FILE, TEXTS_FILE, Generation, Mark, SegmentRef
 from sage_code.compiled.segment import Segment, SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
+from sage_code.compiled.texts import TextWriter
 from sage_code.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 
 # Chunks in a segment while indexing from scratch: what a run holds in memory for the snapshot (about 30 MB).
 _SEGMENT_CHUNKS = 8_192
+# The segments of a run are merged up to this size: a search pays for each, a merge for its postings in memory (60 MB).
+_MERGED_CHUNKS = 131_072
 # More small segments than this, and they are written anew as one; a search pays for each.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_CHUNKS = 4_096
@@ -34,7 +38,17 @@ _READ_BYTES = 1 << 20
 class GenerationWriter:
     """Builds the next generation beside the current one. Use as a context manager: without `publish` nothing stays."""
 
-    def __init__(self, root: str, model: str, dim: int, base: Generation | None, dropped: set[str]) -> None:
+    def __init__(
+        self,
+        root: str,
+        model: str,
+        dim: int,
+        base: Generation | None,
+        dropped: set[str],
+        *,
+        keep_texts: bool = False,
+    ) -> None:
+        """`keep_texts`, of a generation without a base: for an index that must answer without the files."""
         self._root, self._model, self._dim = root, model, dim
         self._base, self._dropped = base, dropped
         number = int(base.name.partition("-")[0]) + 1 if base else 1
@@ -43,6 +57,7 @@ class GenerationWriter:
         self._folder = os.path.join(self._home, f"{self.name}.tmp")
         os.makedirs(self._folder)
         self._symbols = SymbolWriter(self._folder)
+        self._texts = TextWriter(self._folder) if keep_texts and base is None else None
         self._builder = SegmentBuilder(model, dim)
         self._refs: list[SegmentRef] = []
         self._rewritten: frozenset[str] = frozenset()
@@ -51,6 +66,8 @@ class GenerationWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._texts is not None:
+            self._texts.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def crowded(self) -> list[str]:
@@ -84,6 +101,8 @@ class GenerationWriter:
         """Take one file; `symbols=False` when its symbols are listed already."""
         if symbols:
             self._symbols.add(file)
+        if self._texts is not None:
+            self._texts.add(file)
         self._builder.add(file)
         if len(self._builder) >= _SEGMENT_CHUNKS:
             self._flush()
@@ -92,12 +111,16 @@ class GenerationWriter:
         """Finish the folder and point the project's `compiled` at it; returns the symbols in each file."""
         if len(self._builder):
             self._flush()
+        self._merge()
         if self._base is not None:
             for ref in self._base.segments:
                 if ref.file not in self._rewritten:
                     self._carry_over(ref)
         counts = self._symbols.finish(self._base.folder if self._base else None, self._dropped)
         files = [f"{table}.json" for table in TABLES] + [ref.file for ref in self._refs]
+        if self._texts is not None:
+            self._texts.finish()
+            files.append(TEXTS_FILE)
         index: dict[str, Any] = {
             "format": FORMAT,
             "generation": self.name,
@@ -127,6 +150,28 @@ class GenerationWriter:
         self._builder.write(os.path.join(self._folder, name))
         self._refs.append(SegmentRef(name, (), chunks))
         self._builder = SegmentBuilder(self._model, self._dim)
+
+    def _merge(self) -> None:
+        """Bring the segments of this run together, as many at a time as may be one."""
+        written, self._refs = self._refs, []
+        group: list[SegmentRef] = []
+        for ref in written:
+            if sum(member.live_chunks for member in group) + ref.live_chunks > _MERGED_CHUNKS:
+                self._merge_group(group)
+                group = []
+            group.append(ref)
+        self._merge_group(group)
+
+    def _merge_group(self, group: list[SegmentRef]) -> None:
+        if len(group) < 2:
+            self._refs += group
+            return
+        paths = [os.path.join(self._folder, ref.file) for ref in group]
+        name = f"{self.name}-m{len(self._refs)}.seg"
+        merge([Segment.open(path) for path in paths], os.path.join(self._folder, name))
+        for path in paths:
+            os.remove(path)
+        self._refs.append(SegmentRef(name, (), sum(ref.live_chunks for ref in group)))
 
     def _carry_over(self, ref: SegmentRef) -> None:
         assert self._base is not None

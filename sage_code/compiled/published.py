@@ -16,9 +16,11 @@ from sage_code.paths import compiled_dir
 if TYPE_CHECKING:
     from sage_code.compiled.segment import Segment
 
-# History of the format: 1: first version; 2: segments of format 3.
-FORMAT = 2
+# History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4.
+FORMAT = 3
 INDEX_FILE = "segments.json"
+# Only of an imported index: see `sage_code.compiled.texts`.
+TEXTS_FILE = "texts.bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _complete(generation: Generation) -> bool:
     """Whether every file is there, none of them cut short."""
     names = {ref.file for ref in generation.segments} | {f"{table}.json" for table in TABLES}
     # A file name from the index that points elsewhere was not written by us.
-    return names == generation.files.keys() and all(
+    return names == generation.files.keys() - {TEXTS_FILE} and all(
         os.path.basename(name) == name and os.stat(os.path.join(generation.folder, name)).st_size == mark.size
         for name, mark in generation.files.items()
     )

@@ -55,8 +55,13 @@ class ReferenceBuilder:
             "ref_line": np.asarray(self._lines, np.uint32),
             **columns,
             "ref_ends": np.asarray(self._ends, np.uint32),
-            "ref_by_name": np.argsort(columns["ref_name"], kind="stable").astype(np.uint32),
+            "ref_by_name": by_name(columns["ref_name"]),
         }
+
+
+def by_name(names: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The order of references by the numbers of their names."""
+    return np.argsort(names, kind="stable").astype(np.uint32)
 
 
 class ReferenceTable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,20 +25,27 @@ _HINT = "run `sage index --full`: it comes back from the store"
 _DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
 
 
-def write_sections(path: str, meta: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the file in one pass."""
+def write_sections(
+    path: str, meta: Mapping[str, object], arrays: Mapping[str, NDArray[Any] | Sequence[NDArray[Any]]]
+) -> None:
+    """Write the file in one pass; an array may come in parts, which are written one after the other."""
     table: dict[str, list[object]] = {}
     offset = 0
-    for name, array in arrays.items():
-        table[name] = [array.dtype.str, list(array.shape), offset]
-        offset += -(-array.nbytes // _ALIGN) * _ALIGN
+    columns = {name: [array] if isinstance(array, np.ndarray) else array for name, array in arrays.items()}
+    for name, parts in columns.items():
+        table[name] = [parts[0].dtype.str, [sum(map(len, parts)), *parts[0].shape[1:]], offset]
+        offset += _aligned(parts)
     header = orjson.dumps({"meta": dict(meta), "arrays": table})
     header += b" " * (-(len(header) + 16) % _ALIGN)
     with open(path, "wb") as file:
         file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-        for array in arrays.values():
-            file.write(np.ascontiguousarray(array).data)
-            file.write(bytes(-array.nbytes % _ALIGN))
+        for parts in columns.values():
+            file.writelines(np.ascontiguousarray(part).data for part in parts)
+            file.write(bytes(_aligned(parts) - sum(part.nbytes for part in parts)))
+
+
+def _aligned(parts: Sequence[NDArray[Any]]) -> int:
+    return -(-sum(part.nbytes for part in parts) // _ALIGN) * _ALIGN
 
 
 def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -92,11 +99,20 @@ class Strings:
         start, end = self._at[place : place + 2].tolist()
         return self._heap[start:end].tobytes()
 
-    def run(self, start: int, end: int) -> Iterator[bytes]:
-        """The bytes at `start` and on, up to `end` or the last: one by one from a single copy."""
-        at = self._at[start : end + 1].tolist()
-        heap = self._heap[at[0] : at[-1]].tobytes() if at else b""
-        return (heap[first - at[0] : last - at[0]] for first, last in pairwise(at))
+    def __iter__(self) -> Iterator[bytes]:
+        heap = self._heap.tobytes()
+        return (heap[first:last] for first, last in pairwise(self._at.tolist()))
+
+    def many(self, places: NDArray[np.int64]) -> list[str]:
+        """The strings at `places`."""
+        starts, ends = self._at[places].tolist(), self._at[places + 1].tolist()
+        heap = self._heap.data
+        return [str(heap[start:end], "utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
+
+    def beginning(self, head: bytes, max_bytes: int) -> NDArray[np.int64]:
+        """The places of a sorted column whose strings begin with `head` and are no longer than `max_bytes`."""
+        first, last = self.lower_bound(head), self.lower_bound(head + b"\xff")
+        return first + np.flatnonzero(np.diff(self._at[first : last + 1]) <= max_bytes)
 
     def find(self, text: str) -> int | None:
         """The place of `text` in a sorted column."""

@@ -24,8 +24,8 @@ from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
 
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
-# 3: fields `body`, `name`, `doc` and, of files, `path`.
-FORMAT = 3
+# 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields.
+FORMAT = 4
 # Searched fields of a chunk: its text, what is called in it, what its documentation says.
 CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
@@ -56,7 +56,8 @@ class SegmentBuilder:
 
     def __init__(self, model: str, dim: int) -> None:
         self._model, self._dim = model, dim
-        self._fields = {field: _Postings() for field in FIELDS}
+        self._lexicon = Lexicon()
+        self._fields = {field: _Postings(self._lexicon) for field in FIELDS}
         self._vectors: list[NDArray[np.int8]] = []
         self._scales: list[NDArray[np.float32]] = []
         self._table: list[tuple[int, int, int, int]] = []
@@ -110,8 +111,12 @@ class SegmentBuilder:
         }
         for name, values in strings.items():
             arrays[f"{name}_at"], arrays[name] = pack_strings(values)
+        terms = sorted((term.encode("utf-8", "surrogatepass"), n) for term, n in self._lexicon.numbers.items())
+        arrays["terms_at"], arrays["terms"] = pack_strings([text for text, _ in terms])
+        rank = np.empty(len(terms), dtype=np.int64)
+        rank[[number for _, number in terms]] = np.arange(len(terms))
         for field, postings in self._fields.items():
-            arrays.update({f"{field}_{name}": values for name, values in postings.arrays().items()})
+            arrays.update({f"{field}_{name}": values for name, values in postings.arrays(rank).items()})
         arrays.update(self._references.arrays())
         meta = {
             "format": FORMAT,
@@ -127,8 +132,8 @@ class SegmentBuilder:
 class _Postings:
     """Term frequencies of one field, gathered document by document."""
 
-    def __init__(self) -> None:
-        self._lexicon = Lexicon()
+    def __init__(self, lexicon: Lexicon) -> None:
+        self._lexicon = lexicon
         self._numbers = array("I")
         self._counts = array("B")
         self._entries = array("I")
@@ -140,11 +145,8 @@ class _Postings:
         self._counts.extend([min(count, _MAX_TF) for count in counts])
         self._entries.extend(entries)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Sorted terms, and for each its documents and counts, in the order of the documents."""
-        terms = sorted((term.encode("utf-8", "surrogatepass"), n) for term, n in self._lexicon.numbers.items())
-        rank = np.empty(len(terms), dtype=np.int64)
-        rank[[number for _, number in terms]] = np.arange(len(terms))
+    def arrays(self, rank: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """For each term its documents and counts, in the order of the documents; `rank` sorts the terms."""
         entries = np.asarray(self._entries, np.int64)
         documents = np.repeat(np.arange(len(entries), dtype=np.int64), entries)
         # Term, document and count in one number: one sort in place, and little memory. Eight bits hold a count.
@@ -161,12 +163,9 @@ class _Postings:
         sums = np.add.reduceat(counts, first) if len(first) else counts
         term, document = np.divmod(pairs[first], max(len(entries), 1))
         lengths = np.bincount(document, weights=sums, minlength=len(entries)).astype(np.uint32)
-        starts = np.zeros(len(terms) + 1, dtype=np.uint64)
-        np.cumsum(np.bincount(term, minlength=len(terms)), out=starts[1:])
-        at, heap = pack_strings([text for text, _ in terms])
+        starts = np.zeros(len(rank) + 1, dtype=np.uint32)
+        np.cumsum(np.bincount(term, minlength=len(rank)), out=starts[1:])
         return {
-            "terms_at": at,
-            "terms": heap,
             "starts": starts,
             "docs": document.astype(np.uint32),
             "tfs": np.minimum(sums, _MAX_TF).astype(np.uint8),
@@ -235,11 +234,13 @@ class Segment:
         language: str = self.meta["languages"][int(self.arrays["file_language"][file])]
         return language
 
-    def postings(self, field: str, term: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """The documents that hold `term` in `field`, and how often."""
-        place = Strings(self.arrays, f"{field}_terms").find(term)
-        if place is None:
-            return np.empty(0, np.uint32), np.empty(0, np.uint8)
+    @cached_property
+    def terms(self) -> Strings:
+        """Every term of any field, sorted."""
+        return Strings(self.arrays, "terms")
+
+    def postings(self, field: str, place: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """The documents that hold the term at `place` in `field`, and how often."""
         start, end = self.arrays[f"{field}_starts"][place : place + 2].tolist()
         return self.arrays[f"{field}_docs"][start:end], self.arrays[f"{field}_tfs"][start:end]
 

@@ -6,6 +6,7 @@ larger snapshot is first ranked by the signs of the components alone (32 bytes a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,10 +16,20 @@ from sage_code.search.snapshot import SearchSnapshot
 
 # Floats of this many chunks of 256 dimensions take 64 MB and are scored in about 5 ms.
 _MAX_EXACT = 65_536
-# Of a large snapshot, so many chunks are scored exactly after the first step.
+# Of a larger snapshot, so many chunks are scored exactly after the first step, and so many tell what is usual.
 _SHORTLIST = 4_096
-# What a chunk outside the shortlist is taken to score: nothing is known, so nothing is claimed.
-_UNKNOWN = 0.0
+_SAMPLE = 2_048
+# Signs are compared in blocks that stay in the processor's cache.
+_BLOCK = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """The cosine of every chunk with a question; of a large snapshot, of the nearest only, and 0 for the others."""
+
+    scores: NDArray[np.float32]
+    mean: float
+    spread: float
 
 
 class DenseIndex:
@@ -26,17 +37,24 @@ class DenseIndex:
 
     def __init__(self, snapshot: SearchSnapshot) -> None:
         self._snapshot = snapshot
+        self.exact = snapshot.chunks <= _MAX_EXACT
 
-    def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The cosine of every chunk with the unit vector `query`."""
-        if not query.any():
-            return np.zeros(self._snapshot.chunks, np.float32)
-        if self._snapshot.chunks <= _MAX_EXACT:
-            return self._floats @ query
-        shortlist = self._nearest_by_sign(query)
-        scores = np.full(self._snapshot.chunks, _UNKNOWN, np.float32)
-        scores[shortlist] = self._rows(shortlist) @ query
-        return scores
+    def nearness(self, query: NDArray[np.float32]) -> Nearness:
+        """How near every chunk is to the unit vector `query`."""
+        scores = np.zeros(self._snapshot.chunks, np.float32)
+        if not query.any() or not len(scores):
+            return Nearness(scores, 0.0, 1.0)
+        if self.exact:
+            scores = usual = self._floats @ query
+        else:
+            shortlist = self._nearest_by_sign(query)
+            scores[shortlist] = self.scores_of(shortlist, query)
+            usual = self._sample @ query
+        return Nearness(scores, float(usual.mean()), float(usual.std()) or 1.0)
+
+    def scores_of(self, chunks: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosines of some chunks, in ascending order, whether or not they are among the nearest."""
+        return self._snapshot.vectors(chunks) @ query
 
     @cached_property
     def _floats(self) -> NDArray[np.float32]:
@@ -48,22 +66,25 @@ class DenseIndex:
         return rows
 
     @cached_property
+    def _sample(self) -> NDArray[np.float32]:
+        return self._snapshot.vectors(np.linspace(0, self._snapshot.chunks - 1, _SAMPLE).astype(np.int64))
+
+    @cached_property
     def _signs(self) -> NDArray[np.uint64]:
-        """The signs of every vector, 64 to a number."""
-        return np.concatenate([_pack_signs(segment.arrays["vectors"]) for segment in self._snapshot.segments])
+        """The signs of every vector, 64 to a number: a row for each 64 dimensions."""
+        packed = np.concatenate([_pack_signs(segment.arrays["vectors"]) for segment in self._snapshot.segments])
+        return np.ascontiguousarray(packed.T)
 
     def _nearest_by_sign(self, query: NDArray[np.float32]) -> NDArray[np.int64]:
-        wanted = _pack_signs(query[None, :])
-        different = np.bitwise_count(self._signs ^ wanted).sum(axis=1, dtype=np.uint16)
-        return np.argpartition(different, _SHORTLIST)[:_SHORTLIST]
-
-    def _rows(self, chunks: NDArray[np.int64]) -> NDArray[np.float32]:
-        rows = np.empty((len(chunks), self._snapshot.generation.dim), np.float32)
-        for segment, start in zip(self._snapshot.segments, self._snapshot.chunk_at, strict=False):
-            here = np.flatnonzero((chunks >= start) & (chunks < start + segment.meta["chunks"]))
-            own = chunks[here] - start
-            rows[here] = segment.arrays["vectors"][own] * segment.arrays["scales"][own][:, None]
-        return rows
+        wanted = _pack_signs(query[None, :])[0]
+        different = np.zeros(self._snapshot.chunks, np.uint16)
+        for start in range(0, len(different), _BLOCK):
+            block = different[start : start + _BLOCK]
+            for own, signs in zip(wanted, self._signs[:, start : start + _BLOCK], strict=True):
+                block += np.bitwise_count(signs ^ own)
+        # As many as the shortlist takes, and those that are as near as its last.
+        at_most = np.cumsum(np.bincount(different))
+        return np.flatnonzero(different <= np.searchsorted(at_most, _SHORTLIST))
 
 
 def _pack_signs(vectors: NDArray[np.generic]) -> NDArray[np.uint64]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
 _BY_PATH = 60
+_TOP_SHARES = (0.7, 0.4, 0.0)
 # Files that are measured, and chunks of each: what the cheap signals together put first.
 _FILES = 96
 _PER_FILE = 3
@@ -80,10 +81,13 @@ class SearchEngine:
         """Everything that may be the answer, measured."""
         snapshot = self.snapshot
         words = lexical(snapshot, query.terms)
-        dense = self._dense.scores(self._embedder.embed_query([query.text])[0])
+        vector = self._embedder.embed_query([query.text])[0]
+        near = self._dense.nearness(vector)
         defined = dict(self._defined(query))
-        chunks = self._choose(words, dense, defined, allowed(snapshot, query.filters))
-        return measure(snapshot, query, chunks, words, dense, defined)
+        chunks = self._choose(words, near.scores, defined, allowed(snapshot, query.filters))
+        if not self._dense.exact and vector.any():
+            near.scores[chunks] = self._dense.scores_of(chunks, vector)
+        return measure(snapshot, query, chunks, words, near, defined)
 
     def _choose(
         self, words: Lexical, dense: NDArray[np.float32], defined: dict[int, float], may: Allowed
@@ -92,12 +96,13 @@ class SearchEngine:
         snapshot = self.snapshot
         fields = words.fields
         signals = (fields["body"], fields["name"], fields["doc"], dense)
-        wanted = np.zeros(snapshot.files, dtype=bool)
-        for signal in signals:
-            wanted[snapshot.chunk_file[_top(signal * may.chunks, _BY_SIGNAL)]] = True
-        wanted[_top(fields["path"] * may.files, _BY_PATH)] = True
-        wanted[snapshot.chunk_file[list(defined)]] = True
-        members = np.flatnonzero(wanted[snapshot.chunk_file] & may.chunks)
+        proposed = [snapshot.chunk_file[_top(may.among_chunks(signal), _BY_SIGNAL)] for signal in signals]
+        proposed.append(_top(may.among_files(fields["path"]), _BY_PATH))
+        proposed.append(snapshot.chunk_file[list(defined)])
+        files = np.unique(np.concatenate(proposed))
+        members, _ = snapshot.chunks_of(files)
+        if may.chunks is not None:
+            members = members[may.chunks[members]]
         if not len(members):
             return members
         worth = sum(signal[members] / max(float(signal.max()), 1e-6) for signal in signals)
@@ -109,9 +114,9 @@ class SearchEngine:
         starts = np.flatnonzero(np.diff(files[order], prepend=-1))
         sizes = np.diff(starts, append=len(order))
         place = np.arange(len(order)) - np.repeat(starts, sizes)
-        proposed = files[order[starts]]
-        together = worth[order[starts]] + words.file_cover[proposed] + 2 * words.path_cover[proposed]
-        good = np.zeros(len(proposed), dtype=bool)
+        files = files[order[starts]]
+        together = worth[order[starts]] + words.file_cover[files] + 2 * words.path_cover[files]
+        good = np.zeros(len(files), dtype=bool)
         good[np.argsort(-together, kind="stable")[:_FILES]] = True
         return np.sort(members[order[(place < _PER_FILE) & np.repeat(good, sizes)]])
 
@@ -133,6 +138,11 @@ class SearchEngine:
 
 def _top(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """The places of the largest values above zero."""
-    places = np.argpartition(values, len(values) - count)[-count:] if len(values) > count else np.arange(len(values))
-    chosen: NDArray[np.int64] = places[values[places] > 0]
-    return chosen
+    peak = float(values.max(initial=0.0))
+    places = np.empty(0, np.int64)
+    for share in _TOP_SHARES:  # mostly a few are far above the rest, and only those are put in order
+        places = np.flatnonzero(values > peak * share)
+        if len(places) >= count:
+            found = values[places]
+            return places[np.argpartition(found, len(found) - count)[-count:]]
+    return places

@@ -5,15 +5,16 @@ Every number has a meaning that can be said in a few words (`FEATURES`); `sage s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sage_code.compiled.segment import KINDS
+from sage_code.search.dense import Nearness
 from sage_code.search.lexical import Lexical
-from sage_code.search.places import PLACES, path_words, places
+from sage_code.search.places import PLACES, Stems, own_stems, path_stems, places
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.words import stem
@@ -73,62 +74,50 @@ class Candidates:
     matrix: Floats  # a row a chunk, columns as `NAMES`
 
 
-def per_file(values: Floats, snapshot: SearchSnapshot, how: Any) -> Floats:
-    """Chunks' values brought together by file; `how` is `np.maximum` or `np.add`. Every file has a chunk."""
-    if not snapshot.chunks:
-        return np.zeros(snapshot.files, np.float32)
-    gathered: Floats = how.reduceat(values, snapshot.first_chunk)
-    return gathered
-
-
 def measure(
     snapshot: SearchSnapshot,
     query: Query,
     chunks: NDArray[np.int64],
     words: Lexical,
-    dense: Floats,
+    near: Nearness,
     defined: Mapping[int, float],
 ) -> Candidates:
-    """The features of `chunks`; `defined` says how surely a chunk defines what is asked for."""
+    """The features of `chunks`, in ascending order; `defined` says how surely a chunk defines what is asked for."""
     files = snapshot.chunk_file[chunks]
+    # What holds for a file is worked out once and spread over its run of chunks.
+    starts = np.flatnonzero(np.diff(files, prepend=-1))
+    runs = np.diff(starts, append=len(files))
+    distinct = files[starts]
+    members, first = snapshot.chunks_of(distinct)
     columns = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
-    body, name = words.fields["body"], words.fields["name"]
+    body, name, dense = words.fields["body"], words.fields["name"], near.scores
     columns["body"], columns["name"], columns["doc"] = body[chunks], name[chunks], words.fields["doc"][chunks]
     columns["body_relative"] = columns["body"] / max(float(body.max(initial=0)), 1e-6)
     columns["name_relative"] = columns["name"] / max(float(name.max(initial=0)), 1e-6)
     columns["cover"], columns["file_cover"] = words.chunk_cover[chunks], words.file_cover[files]
-    columns["file_body"] = 1 - np.exp(-per_file(body, snapshot, np.add))[files]
     columns["path"], columns["path_cover"] = words.fields["path"][files], words.path_cover[files]
     columns["dense"] = dense[chunks]
-    spread = float(dense.std()) or 1.0
-    columns["dense_relative"] = np.clip((dense[chunks] - float(dense.mean())) / spread / 5, -1, 1)
-    columns["file_dense"] = per_file(dense, snapshot, np.maximum)[files]
-    columns["loose"] = np.isin(snapshot.chunk_kind[chunks], [_kind_number(kind) for kind in _LOOSE]).astype(np.float32)
-    sizes = np.diff(snapshot.first_chunk, append=snapshot.chunks)
-    columns["large_file"] = (np.log1p(sizes[files]) / 8).astype(np.float32)
+    columns["dense_relative"] = np.clip((dense[chunks] - near.mean) / near.spread / 5, -1, 1)
+    columns["loose"] = np.isin(snapshot.chunk_kind[chunks], [KINDS.index(kind) for kind in _LOOSE]).astype(np.float32)
+    if len(chunks):
+        columns["file_body"] = np.repeat(1 - np.exp(-np.add.reduceat(body[members], first)), runs)
+        columns["file_dense"] = np.repeat(np.maximum.reduceat(dense[members], first), runs)
+        columns["large_file"] = np.repeat(np.log1p(np.diff(first, append=len(members))) / 8, runs)
     wanted = _Wanted(query, words)
-    # The chunks are in the order of the files: what holds for a file is worked out once and spread over its run.
-    starts = np.flatnonzero(np.diff(files, prepend=-1))
-    runs = np.diff(starts, append=len(files))
-    of_files = [_of_path(snapshot.path(file), query, wanted) for file in files[starts].tolist()]
+    of_files = [_of_path(path, query, wanted) for path in snapshot.paths(distinct)]
     for feature in PATH_FEATURES - {"path", "path_cover"}:
         columns[feature] = np.repeat(np.array([found.get(feature, 0.0) for found in of_files], np.float32), runs)
-    own_words = [_own_words(snapshot.qualname(chunk)) for chunk in chunks.tolist()]
+    own_words = [own_stems(qualname) for qualname in snapshot.qualnames(chunks)]
     columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
     columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
-    columns["defines"] = np.array([defined.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
     by_file: dict[int, float] = {}
     for chunk, surety in defined.items():
         file = int(snapshot.chunk_file[chunk])
         by_file[file] = max(by_file.get(file, 0.0), surety)
-    columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
+    if defined:
+        columns["defines"] = np.array([defined.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
+        columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
     return Candidates(chunks, files, np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32))
-
-
-def _kind_number(kind: str) -> int:
-    from sage_code.compiled.segment import KINDS
-
-    return KINDS.index(kind)
 
 
 class _Wanted:
@@ -139,26 +128,24 @@ class _Wanted:
         for term in query.terms:
             self._weights[stem(term)] = self._weights.get(stem(term), 0.0) + words.weights.get(term, 0.0)
 
-    def cover(self, words: Sequence[str]) -> float:
+    def cover(self, stems: Stems) -> float:
         """How much of the question these words are."""
-        return sum(self._weights.get(stemmed, 0.0) for stemmed in {stem(word) for word in words})
+        weights = self._weights
+        return sum([weights[stemmed] for stemmed in stems.different if stemmed in weights])
 
-    def share(self, words: Sequence[str]) -> float:
+    def share(self, stems: Stems) -> float:
         """How many of these words are in the question."""
-        return sum(stem(word) in self._weights for word in words) / len(words) if words else 0.0
-
-
-def _own_words(qualname: str) -> tuple[str, ...]:
-    """The words of the last part of a qualified name."""
-    return path_words(qualname.rpartition(".")[2])[0]
+        if not stems.all or stems.different.isdisjoint(self._weights):
+            return 0.0
+        return sum([stemmed in self._weights for stemmed in stems.all]) / len(stems.all)
 
 
 def _of_path(path: str, query: Query, wanted: _Wanted) -> dict[str, float]:
-    stem_words, folder_words = path_words(path)
+    file, folders = path_stems(path)
     found = {
-        "stem_cover": wanted.cover(stem_words),
-        "stem_share": wanted.share(stem_words),
-        "folder_cover": wanted.cover(folder_words),
+        "stem_cover": wanted.cover(file),
+        "stem_share": wanted.share(file),
+        "folder_cover": wanted.cover(folders),
         "path_match": float(any(path.endswith(asked.lstrip("./")) or asked.endswith(path) for asked in query.paths)),
     }
     for place in places(path):

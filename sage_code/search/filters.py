@@ -23,14 +23,24 @@ _DEFINING: WeakKeyDictionary[SearchSnapshot, dict[frozenset[str], NDArray[np.boo
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What passes the filters."""
+    """What passes the filters; None: everything does."""
 
-    files: NDArray[np.bool_]
-    chunks: NDArray[np.bool_]
+    files: NDArray[np.bool_] | None = None
+    chunks: NDArray[np.bool_] | None = None
+
+    def among_files(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values of the files that pass, and 0 for the others."""
+        return values if self.files is None else values * self.files
+
+    def among_chunks(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values of the chunks that pass, and 0 for the others."""
+        return values if self.chunks is None else values * self.chunks
 
 
 def allowed(snapshot: SearchSnapshot, filters: Filters) -> Allowed:
     """What is alive and passes the filters; a language or a kind that nobody knows is a usage error."""
+    if snapshot.all_alive and not (filters.languages or filters.paths or filters.kinds):
+        return Allowed()
     files = allowed_files(snapshot, filters)
     chunks = files[snapshot.chunk_file]
     if filters.kinds:

@@ -50,7 +50,7 @@ class Freshness:
         rules = discover_rules(self._settings)
         changes = manifest.diff(list_files(self._root, rules), old)
         moved = len(changes.suspects) + len(changes.removed)
-        if not moved:
+        if not moved or manifest.stands_alone(old, changes):
             return ""
         if moved > _FEW_SUSPECTS:
             return f"{moved:,} files may have changed since the index was made: run `sage index`"

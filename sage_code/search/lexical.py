@@ -1,6 +1,8 @@
 """Which chunks and files hold the words of a question, and how much that says: BM25 over four fields.
 
-Scores are shares of what a perfect document would get, so they mean the same for short and long questions.
+Scores are shares of what a perfect document would get, so they mean the same for short and long questions. The work
+grows with the postings of the words, not with the index: every array is as long as the index, but only the documents
+of a word are touched.
 """
 
 from __future__ import annotations
@@ -8,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,15 @@ from numpy.typing import NDArray
 from sage_code.compiled.sections import Strings
 from sage_code.compiled.segment import CHUNK_FIELDS, FIELDS, FILE_FIELDS
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.words import head_of, inflected, stem
+from sage_code.search.words import LONGEST_ENDING, head_of, inflected, stem
 
 _K1 = {"body": 1.5, "name": 1.2, "doc": 1.2, "path": 1.0}
 _B = {"body": 0.75, "name": 0.4, "doc": 0.6, "path": 0.3}
 # What another form of a word is worth (`retries` for `retry`), and a word derived from it (`parser` for `parse`).
 _FORM, _DERIVED = 0.85, 0.6
-# Looking further than this through words with the same beginning finds no more forms, only more words.
-_MAX_NEIGHBOURS = 400
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -41,34 +41,29 @@ class Lexical:
 
 def lexical(snapshot: SearchSnapshot, terms: Sequence[str]) -> Lexical:
     """Score every chunk and file of the snapshot."""
-    found = {term: _Postings(snapshot, term) for term in terms}
+    chunks, files = _Scratch(snapshot.chunks), _Scratch(snapshot.files)
+    found = {term: _gather(snapshot, term, chunks, files) for term in terms}
     documents = max(snapshot.chunks, 1)
-    idf = {term: _idf(int(np.count_nonzero(postings.chunks)), documents) for term, postings in found.items()}
+    idf = {term: _idf(len(postings.chunks), documents) for term, postings in found.items()}
     total = sum(idf.values()) or 1.0
     result = Lexical(weights={term: value / total for term, value in idf.items()})
     for name in FIELDS:
-        result.fields[name] = np.zeros(snapshot.files if name in FILE_FIELDS else snapshot.chunks, np.float32)
+        scores = result.fields[name] = np.zeros(snapshot.files if name in FILE_FIELDS else snapshot.chunks, np.float32)
+        lengths, average = snapshot.lengths(name), snapshot.average_length(name)
+        for term, postings in found.items():
+            docs, tfs = postings.fields[name]
+            if len(docs):
+                norm = _K1[name] * (1 - _B[name]) + (_K1[name] * _B[name] / average) * lengths[docs].astype(np.float32)
+                scores[docs] += np.float32(result.weights[term]) * tfs / (tfs + norm)
     result.chunk_cover = np.zeros(snapshot.chunks, np.float32)
     result.file_cover = np.zeros(snapshot.files, np.float32)
     result.path_cover = np.zeros(snapshot.files, np.float32)
-    for name in FIELDS:
-        lengths = snapshot.lengths(name)
-        average = float(lengths.mean()) if len(lengths) else 1.0
-        for term, postings in found.items():
-            docs, tfs = postings.of(name)
-            if not len(docs):
-                continue
-            norm = 1 - _B[name] + _B[name] * lengths[docs] / max(average, 1.0)
-            result.fields[name][docs] += result.weights[term] * tfs / (tfs + _K1[name] * norm)
     for term, postings in found.items():
-        weight = result.weights[term]
-        result.chunk_cover += np.float32(weight) * postings.chunks
-        in_file = np.zeros(snapshot.files, dtype=bool)
-        in_file[snapshot.chunk_file[postings.chunks]] = True
-        paths, worth = postings.of("path")
-        result.path_cover[paths] += weight * np.minimum(worth, 1.0)
-        in_file[paths] = True
-        result.file_cover += np.float32(weight) * in_file
+        weight = np.float32(result.weights[term])
+        result.chunk_cover[postings.chunks] += weight
+        paths, worth = postings.fields["path"]
+        result.path_cover[paths] += weight * np.minimum(worth, np.float32(1))
+        result.file_cover[files.union([snapshot.chunk_file[postings.chunks], paths])] += weight
     return result
 
 
@@ -76,45 +71,55 @@ def _idf(documents_with: int, documents: int) -> float:
     return math.log(1 + (documents - documents_with + 0.5) / (documents_with + 0.5))
 
 
+@dataclass(frozen=True, slots=True)
 class _Postings:
-    """The documents of one word in every field, its other forms included."""
+    """The documents of one word, its other forms included: by field with how often it stands there, and in any."""
 
-    def __init__(self, snapshot: SearchSnapshot, term: str) -> None:
-        self._snapshot, self._term = snapshot, term
-        self._fields: dict[str, tuple[NDArray[np.int64], Floats]] = {}
+    fields: dict[str, tuple[Places, Floats]]
+    chunks: Places
 
-    def of(self, name: str) -> tuple[NDArray[np.int64], Floats]:
-        """Documents and how often the word stands there; another form counts for less."""
-        if name not in self._fields:
-            self._fields[name] = self._gather(name)
-        return self._fields[name]
 
-    @cached_property
-    def chunks(self) -> NDArray[np.bool_]:
-        """Which chunks have the word in any field."""
-        found = np.zeros(self._snapshot.chunks, dtype=bool)
-        for name in CHUNK_FIELDS:
-            found[self.of(name)[0]] = True
-        return found
+class _Scratch:
+    """Arrays as long as the index, cleared after each use: to unite sets of documents without sorting them."""
 
-    def _gather(self, name: str) -> tuple[NDArray[np.int64], Floats]:
-        docs: list[NDArray[np.int64]] = []
-        tfs: list[Floats] = []
-        for segment, terms, start in self._snapshot.parts(name):
-            for place, worth in forms(terms, self._term):
-                first, end = segment.arrays[f"{name}_starts"][place : place + 2].tolist()
-                docs.append(segment.arrays[f"{name}_docs"][first:end].astype(np.int64) + start)
-                tfs.append(segment.arrays[f"{name}_tfs"][first:end].astype(np.float32) * np.float32(worth))
-        if not docs:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        if len(docs) == 1:
-            return docs[0], tfs[0]
-        # Several forms may stand in one document; no form stands there twice.
-        sums = np.zeros(len(self._snapshot.lengths(name)), np.float32)
-        for numbers, often in zip(docs, tfs, strict=True):
-            sums[numbers] += often
-        found = np.flatnonzero(sums)
-        return found, sums[found]
+    def __init__(self, size: int) -> None:
+        self._marks = np.zeros(size, dtype=bool)
+        self._sums = np.zeros(size, np.float32)
+
+    def union(self, sets: Sequence[Places]) -> Places:
+        """The members of any of the sets, in order."""
+        for members in sets:
+            self._marks[members] = True
+        united = np.flatnonzero(self._marks)
+        self._marks[united] = False
+        return united
+
+    def summed(self, sets: Sequence[Places], values: Sequence[Floats]) -> tuple[Places, Floats]:
+        """The members of any of the sets with the sums of their values; no set has a member twice."""
+        if len(sets) == 1:
+            return sets[0], values[0]
+        for members, own in zip(sets, values, strict=True):
+            self._sums[members] += own
+        united = self.union(sets)
+        sums = self._sums[united]
+        self._sums[united] = 0
+        return united, sums
+
+
+def _gather(snapshot: SearchSnapshot, term: str, chunks: _Scratch, files: _Scratch) -> _Postings:
+    docs: dict[str, list[Places]] = {name: [] for name in FIELDS}
+    tfs: dict[str, list[Floats]] = {name: [] for name in FIELDS}
+    for number, segment in enumerate(snapshot.segments):
+        for place, worth in forms(segment.terms, term):
+            for name in snapshot.fields:
+                found, often = segment.postings(name, place)
+                if len(found):
+                    start = snapshot.file_at[number] if name in FILE_FIELDS else snapshot.chunk_at[number]
+                    docs[name].append(found.astype(np.int64) + start)
+                    tfs[name].append(often.astype(np.float32) * np.float32(worth))
+    # Several forms may stand in one document, none of them twice.
+    fields = {name: (files if name in FILE_FIELDS else chunks).summed(docs[name], tfs[name]) for name in FIELDS}
+    return _Postings(fields, chunks.union([fields[name][0] for name in CHUNK_FIELDS]))
 
 
 def forms(terms: Strings, term: str) -> Iterator[tuple[int, float]]:
@@ -127,12 +132,8 @@ def forms(terms: Strings, term: str) -> Iterator[tuple[int, float]]:
             yield place, 1.0
         return
     base = inflected(term)
-    wanted = head.encode()
-    first = terms.lower_bound(wanted)
-    for place, raw in enumerate(terms.run(first, first + _MAX_NEIGHBOURS), first):
-        if not raw.startswith(wanted):
-            return
-        word = raw.decode("utf-8", "surrogatepass")
+    places = terms.beginning(head.encode(), len(head) + LONGEST_ENDING)
+    for place, word in zip(places.tolist(), terms.many(places), strict=True):
         if word == term:
             yield place, 1.0
         elif stem(word) == stemmed:

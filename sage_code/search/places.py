@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from sage_code.lexemes import split_word
+from sage_code.search.words import stem
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 # Paths and names whose words are kept: the candidates of the next question are often the same.
@@ -45,7 +47,7 @@ def places(path: str) -> frozenset[str]:
     folders, _, name = path.rpartition("/")
     parts = {part.lower() for part in folders.split("/")}
     words = {lexeme for part in _WORD.findall(path) for lexeme in split_word(part)}
-    stem = name.rpartition(".")[0] or name
+    own = name.rpartition(".")[0] or name
     lower = name.lower()
     found = {
         "test": not _TEST_FOLDERS.isdisjoint(parts) or _TEST_FILE.search(name) is not None,
@@ -57,22 +59,41 @@ def places(path: str) -> frozenset[str]:
         "build": not _BUILD_FOLDERS.isdisjoint(parts),
         "data": lower.endswith(_DATA_ENDINGS),
         "declarations": lower.endswith((".d.ts", ".pyi")),
-        "entry": stem.lower() in _ENTRY_STEMS,
+        "entry": own.lower() in _ENTRY_STEMS,
     }
     return frozenset(place for place, holds in found.items() if holds)
 
 
+@dataclass(frozen=True, slots=True)
+class Stems:
+    """The stems of some words, as often as they stand there, and each once."""
+
+    all: tuple[str, ...]
+    different: frozenset[str]
+
+
 @lru_cache(maxsize=_KEPT)
-def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of the file's stem, and those of its folders.
+def path_stems(path: str) -> tuple[Stems, Stems]:
+    """Those of the file's name, and those of its folders.
 
     A file that stands for its folder (`routing/mod.rs`, `router/index.ts`) is called as the folder is.
     """
     folders, _, name = path.rpartition("/")
-    stem = name.partition(".")[0] or name
-    if stem.lower() in _ENTRY_STEMS and folders:
-        folders, _, stem = folders.rpartition("/")
-    return _split(stem), _split(folders)
+    own = name.partition(".")[0] or name
+    if own.lower() in _ENTRY_STEMS and folders:
+        folders, _, own = folders.rpartition("/")
+    return _stems(own), _stems(folders)
+
+
+@lru_cache(maxsize=_KEPT)
+def own_stems(qualname: str) -> Stems:
+    """Those of the last part of a qualified name."""
+    return _stems(qualname.rpartition(".")[2])
+
+
+def _stems(text: str) -> Stems:
+    stems = tuple(stem(word) for word in _split(text))
+    return Stems(stems, frozenset(stems))
 
 
 def _split(text: str) -> tuple[str, ...]:

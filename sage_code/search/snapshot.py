@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.published import Generation, open_snapshot
 from sage_code.compiled.sections import Strings
-from sage_code.compiled.segment import FILE_FIELDS, KINDS, Segment
+from sage_code.compiled.segment import FIELDS, KINDS, Segment
 from sage_code.errors import NotIndexed
 from sage_code.values import Symbol
 
 
 class SearchSnapshot:
     """One published generation, ready to be asked."""
+
+    fields: tuple[str, ...] = FIELDS  # that are searched
 
     def __init__(self, root: str) -> None:
         found = open_snapshot(root)
@@ -36,6 +39,7 @@ class SearchSnapshot:
         self.file_at = _starts([segment.meta["files"] for segment in self.segments])
         self.chunks, self.files = self.chunk_at[-1], self.file_at[-1]
         self._lengths: dict[str, NDArray[np.uint32]] = {}
+        self._averages: dict[str, float] = {}
 
     def _column(self, name: str) -> NDArray[Any]:
         parts = [segment.arrays[name] for segment in self.segments]
@@ -52,9 +56,15 @@ class SearchSnapshot:
 
     @cached_property
     def first_chunk(self) -> NDArray[np.int64]:
-        """The first chunk of every file; a file's chunks stand together."""
-        counts = np.bincount(self.chunk_file, minlength=self.files)
-        return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64) if self.files else counts
+        """The first chunk of every file, and where the last one ends; a file's chunks stand together."""
+        return np.searchsorted(self.chunk_file, np.arange(self.files + 1))
+
+    def chunks_of(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The chunks of `files`, file by file, and where those of each start."""
+        first = self.first_chunk[files]
+        counts = self.first_chunk[files + 1] - first
+        starts = np.cumsum(counts) - counts
+        return np.repeat(first - starts, counts) + np.arange(int(counts.sum())), starts
 
     @cached_property
     def chunk_start(self) -> NDArray[np.uint32]:
@@ -133,16 +143,50 @@ class SearchSnapshot:
 
     def chunks_at_lines(self, file: int, lines: Sequence[int]) -> NDArray[np.int64]:
         """The chunks of a file that hold these lines."""
-        first = int(self.first_chunk[file])
-        last = int(self.first_chunk[file + 1]) if file + 1 < self.files else self.chunks
+        first, last = int(self.first_chunk[file]), int(self.first_chunk[file + 1])
         places: NDArray[np.int64] = np.searchsorted(self.chunk_start[first:last], lines, side="right")
         return first + np.maximum(places - 1, 0)
 
-    def parts(self, field: str) -> Iterator[tuple[Segment, Strings, int]]:
-        """The segments with the sorted terms of a field, and the number of their first document."""
-        starts = self.file_at if field in FILE_FIELDS else self.chunk_at
-        for segment, start in zip(self.segments, starts, strict=False):
-            yield segment, Strings(segment.arrays, f"{field}_terms"), start
+    @cached_property
+    def all_alive(self) -> bool:
+        """Whether no file is dead."""
+        return not any(self._dead)
+
+    def qualnames(self, chunks: NDArray[np.int64]) -> list[str]:
+        """The qualified names of chunks, which are in ascending order."""
+        names: list[str] = []
+        for number, own in self._by_segment(chunks, self.chunk_at):
+            names += Strings(self.segments[number].arrays, "names").many(own)
+        return names
+
+    def paths(self, files: NDArray[np.int64]) -> list[str]:
+        """The paths of files, which are in ascending order."""
+        paths: list[str] = []
+        for number, own in self._by_segment(files, self.file_at):
+            paths += Strings(self.segments[number].arrays, "paths").many(own)
+        return paths
+
+    def vectors(self, chunks: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of chunks, which are in ascending order."""
+        parts = [np.empty((0, self.generation.dim), np.float32)]
+        for number, own in self._by_segment(chunks, self.chunk_at):
+            arrays = self.segments[number].arrays
+            parts.append(arrays["vectors"][own] * arrays["scales"][own][:, None])
+        return np.concatenate(parts)
+
+    def _by_segment(self, numbers: NDArray[np.int64], starts: list[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Ascending numbers by the segments they are in, as numbers there."""
+        borders = np.searchsorted(numbers, starts).tolist()
+        for segment, (first, last) in enumerate(pairwise(borders)):
+            if first < last:
+                yield segment, numbers[first:last] - starts[segment]
+
+    def average_length(self, field: str) -> float:
+        """The mean of the lengths, at least 1."""
+        if field not in self._averages:
+            lengths = self.lengths(field)
+            self._averages[field] = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
+        return self._averages[field]
 
     def lengths(self, field: str) -> NDArray[np.uint32]:
         """How many lexemes each document has in a field."""

@@ -1,4 +1,5 @@
-"""The lines of a chunk that show why it was found, read from the file as it is now."""
+"""The lines of a chunk that show why it was found, read from the file as it is now; of an imported index without its
+files, as it was."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from sage_code.compiled.texts import stored_text
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.lexemes import split_word
 from sage_code.search.query import Query, parse_query
@@ -54,7 +56,7 @@ def _lines(root: str, rules: DiscoverRules, path: str) -> Sequence[str]:
     try:
         state = os.lstat(os.path.join(root, path))
     except OSError:
-        return ()
+        return (stored_text(root, path) or "").split("\n")
     return _read(root, rules, SourceFile(path, state.st_size, state.st_mtime_ns))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-from sage_code.compiled.sections import Strings
-from sage_code.compiled.segment import Segment
+from sage_code.compiled.segment import CHUNK_FIELDS
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import NotIndexed, UsageError
 from sage_code.paths import find_root
@@ -45,13 +46,15 @@ class Setup:
 class PathBlindSnapshot(SearchSnapshot):
     """A snapshot in which no file has a name."""
 
+    fields = CHUNK_FIELDS
+
     def path(self, file: int) -> str:  # noqa: ARG002
         """Nothing."""
         return ""
 
-    def parts(self, field: str) -> Iterator[tuple[Segment, Strings, int]]:
-        """The segments with the terms of a field, unless it is that of paths."""
-        return iter(()) if field == "path" else super().parts(field)
+    def paths(self, files: NDArray[np.int64]) -> list[str]:
+        """Nothing, for each."""
+        return [""] * len(files)
 
 
 def run(labels: Sequence[Label], setup: Setup, done: Callable[[str], None] | None = None) -> list[Score]:

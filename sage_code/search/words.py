@@ -29,6 +29,8 @@ _DERIVED = (
     "ment", "ables", "able", "ibles", "ible", "ables", "ions", "ion", "ers", "er", "ors", "or", "izes", "ize", "ised",
     "ise", "ness", "ally", "al", "ly", "ive",
 )  # fmt: skip
+# What a form of a word may have beyond the letters that all of them share: a doubled letter and the longest ending.
+LONGEST_ENDING = 1 + max(map(len, _DERIVED)) + len("s")
 
 
 def inflected(word: str) -> str:

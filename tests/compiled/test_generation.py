@@ -64,7 +64,8 @@ def _content(root: str) -> tuple[list[Any], list[Any]]:
             if file not in ref.dead:
                 lines = (int(segment.arrays["chunk_start"][chunk]), int(segment.arrays["chunk_end"][chunk]))
                 name, vector = segment.string("names", chunk), segment.arrays["vectors"][chunk].tolist()
-                has_limit = chunk in segment.postings("body", "limit")[0]
+                limit = segment.terms.find("limit")
+                has_limit = limit is not None and chunk in segment.postings("body", limit)[0]
                 key = (segment.paths[file], segment.keys[file])
                 chunks.append((*key, *lines, segment.kind(chunk), segment.language(chunk), name, has_limit, vector))
     assert published.chunks == len(chunks)
@@ -150,9 +151,13 @@ def test_a_large_build_is_written_in_segments(
 ) -> None:
     monkeypatch.setattr(generation, "_SEGMENT_CHUNKS", 2)
     rows = [rows_of(f"{number}.py", _text("x", number)) for number in range(6)]
-    published = _publish(str(tmp_path), rows)
-    assert len(published.segments) > 2
-    assert published.chunks == sum(len(file.chunks) for file in rows)
+    published = _publish(str(tmp_path / "one"), rows)
+    assert len(published.segments) == 1  # merged
+    monkeypatch.setattr(generation, "_MERGED_CHUNKS", 4)
+    several = _publish(str(tmp_path / "several"), rows)
+    assert len(several.segments) > 1
+    assert several.chunks == published.chunks == sum(len(file.chunks) for file in rows)
+    assert _content(str(tmp_path / "one")) == _content(str(tmp_path / "several"))
 
 
 @pytest.mark.parametrize("victim", ["functions.json", "segments.json", ".seg"])

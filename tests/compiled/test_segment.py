@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from sage_code.compiled.merge import merge
 from sage_code.compiled.segment import FIELDS, Segment, SegmentBuilder, quantise
 from sage_code.errors import IndexCorrupt
 from sage_code.lexemes import lexemes
@@ -50,12 +52,20 @@ def _files(draw: st.DrawFn) -> list[FileRows]:
     return files
 
 
-def _written(files: list[FileRows], folder: str) -> Segment:
+def _found(segment: Segment, field: str, term: str) -> list[tuple[int, int]]:
+    place = segment.terms.find(term)
+    if place is None:
+        return []
+    documents, often = segment.postings(field, place)
+    return list(zip(documents.tolist(), often.tolist(), strict=True))
+
+
+def _written(files: list[FileRows], folder: str, name: str = "one.seg") -> Segment:
     builder = SegmentBuilder("model", DIM)
     for file in files:
         builder.add(file)
     assert len(builder) == sum(len(file.chunks) for file in files)
-    path = str(Path(folder, "one.seg"))
+    path = str(Path(folder, name))
     builder.write(path)
     return Segment.open(path)
 
@@ -96,14 +106,28 @@ def test_postings_equal_a_naive_count(files: list[FileRows]) -> None:
             assert segment.arrays[f"{field}_lengths"].tolist() == [counts.total() for counts in documents]
             for term in {term for counts in documents for term in counts} | {"absent", ""}:
                 expected = [(number, counts[term]) for number, counts in enumerate(documents) if term in counts]
-                found, often = segment.postings(field, term)
-                assert list(zip(found.tolist(), often.tolist(), strict=True)) == expected
+                assert _found(segment, field, term) == expected
+
+
+@given(_files(), st.integers(0, 4), st.integers(0, 4))
+def test_merged_segments_are_what_would_have_been_written_at_once(files: list[FileRows], one: int, other: int) -> None:
+    borders = [0, *sorted((min(one, len(files)), min(other, len(files)))), len(files)]
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _written(files, folder)
+        parts = [_written(files[start:end], folder, f"{start}-{end}.seg") for start, end in pairwise(borders)]
+        merge(parts, f"{folder}/merged.seg")
+        merged = Segment.open(f"{folder}/merged.seg")
+    assert merged.meta == whole.meta
+    assert merged.arrays.keys() == whole.arrays.keys()
+    for name, array in whole.arrays.items():
+        assert merged.arrays[name].dtype == array.dtype, name
+        assert np.array_equal(merged.arrays[name], array), name
 
 
 def test_a_count_beyond_a_byte_stays_at_its_limit(tmp_path: Path) -> None:
     chunk = Chunk("function", "f", "f", 1, 1, "", "", "again " * 1000)
     segment = _written([FileRows("k", "p", "go", (chunk,), ("h",), np.ones((1, DIM), np.float32))], str(tmp_path))
-    assert segment.postings("body", "again")[1].tolist() == [255]
+    assert _found(segment, "body", "again") == [(0, 255)]
 
 
 @pytest.mark.filterwarnings("error")

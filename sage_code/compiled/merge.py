@@ -1,0 +1,114 @@
+"""Several segments as one, from their files alone: a search pays for every segment, and a cold run leaves many.
+
+Columns are copied part by part; only the postings and the numbers of the references are in memory, of one segment at a
+time and once as a whole. The result is what `SegmentBuilder` would have written for all the files together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.compiled.references import by_name
+from sage_code.compiled.sections import Strings, pack_strings, write_sections
+from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
+from sage_code.reference_codec import TEXTS
+
+_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "vectors", "scales", "ref_kind", "ref_line")
+_STRINGS = ("names", "signatures", "paths", "keys", "symbols")
+
+_Parts = list[NDArray[Any]]
+
+
+def merge(segments: Sequence[Segment], path: str) -> None:
+    """Write the files of `segments`, in their order, as one segment at `path`."""
+    languages = sorted({language for segment in segments for language in segment.meta["languages"]})
+    files = _starts(segment.meta["files"] for segment in segments)
+    chunks = _starts(segment.meta["chunks"] for segment in segments)
+    arrays: dict[str, NDArray[Any] | _Parts] = {name: _column(segments, name) for name in _PLAIN}
+    arrays["chunk_file"] = _shifted(segments, "chunk_file", files)
+    arrays["file_language"] = [
+        np.array([languages.index(language) for language in segment.meta["languages"]], np.uint16)[
+            segment.arrays["file_language"]
+        ]
+        for segment in segments
+    ]
+    for name in _STRINGS:
+        heaps = _column(segments, name)
+        ends = _shifted(segments, f"{name}_at", _starts(len(heap) for heap in heaps))
+        arrays[f"{name}_at"], arrays[name] = [ends[0], *(part[1:] for part in ends[1:])], heaps
+    arrays["terms_at"], arrays["terms"], places = _union([segment.terms for segment in segments])
+    for field in FIELDS:
+        documents = files if field in FILE_FIELDS else chunks
+        postings = _postings(segments, field, places, len(arrays["terms_at"]) - 1, documents)
+        arrays.update({f"{field}_{name}": values for name, values in postings.items()})
+        arrays[f"{field}_lengths"] = _column(segments, f"{field}_lengths")
+    arrays.update(_references(segments))
+    meta = {**segments[0].meta, "chunks": chunks[-1], "files": files[-1], "languages": languages}
+    write_sections(path, meta, arrays)
+
+
+def _starts(counts: Any) -> list[int]:
+    return list(accumulate(counts, initial=0))
+
+
+def _column(segments: Sequence[Segment], name: str) -> _Parts:
+    return [segment.arrays[name] for segment in segments]
+
+
+def _shifted(segments: Sequence[Segment], name: str, starts: Sequence[int]) -> _Parts:
+    """A column of numbers that count from the beginning of their segment."""
+    return [part + part.dtype.type(start) for part, start in zip(_column(segments, name), starts, strict=False)]
+
+
+def _union(columns: Sequence[Strings]) -> tuple[NDArray[np.uint64], NDArray[np.uint8], list[NDArray[np.int64]]]:
+    """The strings of several sorted columns as one, and where those of each are in it."""
+    numbers: dict[bytes, int] = {}
+    found = [[numbers.setdefault(text, len(numbers)) for text in column] for column in columns]
+    ordered = sorted(numbers)
+    rank = np.empty(len(ordered), np.int64)
+    rank[[numbers[text] for text in ordered]] = np.arange(len(ordered))
+    return *pack_strings(ordered), [rank[np.array(places, np.int64)] for places in found]
+
+
+def _postings(
+    segments: Sequence[Segment], field: str, places: Sequence[NDArray[np.int64]], terms: int, starts: Sequence[int]
+) -> dict[str, NDArray[Any]]:
+    """The postings of a field: those of a term stand together, in the order of the segments."""
+    counts = np.zeros(terms, np.int64)
+    own: list[NDArray[np.int64]] = [np.diff(segment.arrays[f"{field}_starts"]).astype(np.int64) for segment in segments]
+    for place, lengths in zip(places, own, strict=True):
+        counts[place] += lengths
+    ends = np.cumsum(counts)
+    free = ends - counts  # where the next posting of each term goes
+    total = int(ends[-1]) if terms else 0
+    docs, tfs = np.empty(total, np.uint32), np.empty(total, np.uint8)
+    for segment, place, lengths, start in zip(segments, places, own, starts, strict=False):
+        before = segment.arrays[f"{field}_starts"][:-1]
+        target = np.repeat(free[place] - before, lengths) + np.arange(int(lengths.sum()))
+        docs[target] = segment.arrays[f"{field}_docs"] + np.uint32(start)
+        tfs[target] = segment.arrays[f"{field}_tfs"]
+        free[place] += lengths
+    return {"starts": np.concatenate([[0], ends]).astype(np.uint32), "docs": docs, "tfs": tfs}
+
+
+def _references(segments: Sequence[Segment]) -> dict[str, NDArray[Any] | _Parts]:
+    at, heap, places = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
+    columns: dict[str, _Parts] = {
+        f"ref_{text}": [
+            place.astype(np.uint32)[part] for place, part in zip(places, _column(segments, f"ref_{text}"), strict=True)
+        ]
+        for text in TEXTS
+    }
+    starts = _starts(len(part) for part in _column(segments, "ref_kind"))
+    return {
+        "ref_strings_at": at,
+        "ref_strings": heap,
+        **columns,
+        "ref_ends": _shifted(segments, "ref_ends", starts),
+        "ref_by_name": by_name(np.concatenate(columns["ref_name"])),
+    }

@@ -1,0 +1,86 @@
+"""The text of every file of an imported index, for whoever has no checkout to read it from.
+
+An ordinary index reads the lines that it shows from the disk. One that came from an archive may stand alone: its
+generation carries this file too, one compressed block a file and a list of where they are.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import zlib
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from sage_code.atomic import resolve
+from sage_code.compiled.published import TEXTS_FILE
+from sage_code.paths import compiled_dir
+
+if TYPE_CHECKING:
+    from sage_code.store.rows import FileRows
+
+_TAIL_BYTES = 8
+# The largest text that is unpacked: as much as the setting for the largest file allows.
+_MAX_TEXT_BYTES = 100_000_000
+_MAX_LIST_BYTES = 1 << 30
+_KEPT_LISTS = 4
+
+
+class TextWriter:
+    """Writes the texts of files, one after the other."""
+
+    def __init__(self, folder: str) -> None:
+        self._file = open(os.path.join(folder, TEXTS_FILE), "wb")  # noqa: SIM115 - closed by `close`
+        self._places: dict[str, tuple[int, int]] = {}
+
+    def add(self, file: FileRows) -> None:
+        """Take one file; its chunks are a partition of its lines."""
+        block = zlib.compress("\n".join(chunk.text for chunk in file.chunks).encode())
+        self._places[file.path] = (self._file.tell(), len(block))
+        self._file.write(block)
+
+    def finish(self) -> None:
+        """Write the list of the blocks."""
+        places = zlib.compress(orjson.dumps(self._places))
+        self._file.write(places + len(places).to_bytes(_TAIL_BYTES, "little"))
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file, finished or not."""
+        self._file.close()
+
+
+def stored_text(root: str, path: str) -> str | None:
+    """The text of a file as it was when the index was exported; None when this index carries no texts."""
+    folder = resolve(compiled_dir(root))
+    if folder is None:
+        return None
+    try:
+        data, places = _open(os.path.join(folder, TEXTS_FILE))
+        start, length = places[path]
+        return _unpack(data[start : start + length], _MAX_TEXT_BYTES).decode()
+    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+        return None  # not there, or the project's folder brought something that we did not write
+
+
+@lru_cache(maxsize=_KEPT_LISTS)
+def _open(path: str) -> tuple[mmap.mmap, dict[str, Any]]:
+    with open(path, "rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    size = int.from_bytes(data[-_TAIL_BYTES:], "little")
+    if size > len(data) - _TAIL_BYTES:
+        raise ValueError("the list of texts is damaged")
+    places = orjson.loads(_unpack(data[len(data) - _TAIL_BYTES - size : -_TAIL_BYTES], _MAX_LIST_BYTES))
+    if not isinstance(places, dict):
+        raise ValueError("the list of texts is damaged")
+    return data, places
+
+
+def _unpack(block: bytes, limit: int) -> bytes:
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(block, limit)
+    if not unpacking.eof:
+        raise ValueError("a text is damaged or too large")
+    return data
