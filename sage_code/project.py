@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sage_code.indexer import IndexStats
     from sage_code.models import Model, Table
     from sage_code.outline import Outline
+    from sage_code.portable.exporting import ExportReport
+    from sage_code.portable.importing import ImportReport
     from sage_code.progress import Progress
     from sage_code.project_map import ProjectMap
     from sage_code.search.everywhere import Searchers
@@ -73,8 +75,14 @@ class Project:
             self._settings = load_settings(self.root, self._overrides)
         return self._settings
 
-    def index(self, full: bool = False, progress: Progress | None = None, name: str | None = None) -> IndexStats:
-        """Bring the index up to date; `full` reads and cuts every file again."""
+    def index(
+        self, full: bool = False, progress: Progress | None = None, name: str | None = None, *, apart: bool = False
+    ) -> IndexStats:
+        """Bring the index up to date; `full` reads and cuts every file again, `apart` does it in a child process."""
+        if apart:
+            from sage_code.index_process import index_apart
+
+            return index_apart(self.root, full=full, name=name, progress=progress)
         from sage_code.indexer import index_project
 
         return index_project(self.root, self.settings, full=full, name=name, progress=progress)
@@ -124,6 +132,17 @@ class Project:
             query, Wish(limit, filters, explain, refresh, shown, context), everywhere=everywhere
         )
         return within(response, max_tokens) if max_tokens is not None else response
+
+    def quick_look(
+        self, query: str, limit: int = 10, language: str | None = None, paths: str | None = None
+    ) -> SearchResponse:
+        """What can be said without an index in a second or two: the files that hold most of the question's words."""
+        from sage_code.search.query import Filters
+        from sage_code.search.service import Wish
+        from sage_code.search.unindexed import quick_look
+
+        wish = Wish(limit, Filters(_several(language), _several(paths)))
+        return quick_look(self.root, self.settings, query, wish)
 
     @property
     def _searching(self) -> Searchers:

@@ -36,7 +36,7 @@ STAGES = (
     ("indexer", "xref"),
     ("status", "analyze", "outline", "project_map", "similar", "search"),
     ("admin", "models", "coderefs"),
-    ("project",),
+    ("project", "index_process"),
     ("sage_code",),
 )
 
