@@ -12,7 +12,7 @@ from sage_code.compiled.texts import stored_text
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.lexemes import split_word
 from sage_code.search.query import Query, parse_query
-from sage_code.search.words import stem
+from sage_code.search.words import head_of, stem
 from sage_code.values import SourceFile
 
 # Lines of a snippet unless more are asked for.
@@ -21,7 +21,7 @@ SNIPPET_LINES = 12
 _MAX_LINE = 240
 _WORD = re.compile(r"[A-Za-z_$][\w$]*|\w+")
 # Files whose lines are kept for the next question, and words whose stems are.
-_KEPT_FILES = 64
+_KEPT_FILES = 256
 _KEPT_WORDS = 65_536
 
 
@@ -72,7 +72,9 @@ def _window(part: Sequence[str], query: Query, lines: int) -> int:
     if len(part) <= lines:
         return 0
     wanted = {stem(term) for term in query.terms}
-    found = [wanted.intersection(set().union(*map(_stems, _WORD.findall(line)))) for line in part]
+    # Every form of a word begins with its head: most lines hold none, and their words need not be looked at.
+    heads = tuple(head_of(stemmed) for stemmed in wanted)
+    found = [_in_line(line, wanted) if any(map(line.lower().__contains__, heads)) else set() for line in part]
     if not any(found):
         return 0
     best, best_start = (-1, -1), 0
@@ -83,6 +85,10 @@ def _window(part: Sequence[str], query: Query, lines: int) -> int:
             best, best_start = worth, start
     # The head of a definition says what it is: keep it when the best part is near.
     return 0 if best_start <= lines // 3 else best_start
+
+
+def _in_line(line: str, wanted: set[str]) -> set[str]:
+    return wanted.intersection(set().union(*map(_stems, _WORD.findall(line))))
 
 
 @lru_cache(maxsize=_KEPT_WORDS)
