@@ -45,7 +45,7 @@ from sage_code.languages import Language, by_name
 from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
-from sage_code.parse.grammar import Match, matches, parse_tree, query
+from sage_code.parse.grammar import Match, matches, parse_tree, queries
 from sage_code.parse.offside import Offside
 from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import preprocessed
@@ -89,7 +89,7 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
         return None
     if language.reader:
         return READERS[language.reader](source, partial(_parse_inside, deadline=time.monotonic() + budget_s))
-    query(language)  # compiled before the clock starts, or the first file of a language could miss its time
+    queries(language)  # compiled before the clock starts, or the first file of a language could miss its time
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
     in_time = time.monotonic() < deadline - budget_s / 2
@@ -98,13 +98,13 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     if tree is None:
         return None
     found = matches(tree, language, deadline - time.monotonic())
-    if time.monotonic() > deadline:
+    if found is None:
         return None
+    definitions, uses = found
     lines = source.split(b"\n")
     offside = Offside(lines) if language.offside and tree.root_node.has_error else None
-    symbols = _Extraction(source, lines, language, offside).run(found)[: language.max_symbols or None]
-    left_s = deadline - time.monotonic()  # a file whose time is up keeps its symbols and goes without references
-    return ParsedFile(symbols, partial(borders, tree, lines), references(tree, source, language, symbols, left_s))
+    symbols = _Extraction(source, lines, language, offside).run(definitions)[: language.max_symbols or None]
+    return ParsedFile(symbols, partial(borders, tree, lines), references(uses, source, language, symbols))
 
 
 def _parse_inside(source: bytes, name: str, deadline: float) -> ParsedFile | None:

@@ -7,7 +7,9 @@ time limits are the deprecated `timeout_micros`; this module is the only place t
 from __future__ import annotations
 
 import threading
+import time
 import warnings
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -35,10 +37,26 @@ def parse_tree(source: bytes, language: Language, limit_s: float) -> Tree | None
         return None
 
 
-def matches(tree: Tree, language: Language, limit_s: float) -> list[Match]:
-    """What the language's definitions query finds, as (pattern, captures); cut short at the time limit."""
-    cursor = QueryCursor(query(language), timeout_micros=max(1, int(limit_s * 1e6)))
-    return cursor.matches(tree.root_node)
+def matches(tree: Tree, language: Language, limit_s: float) -> tuple[list[Match], list[Match]] | None:
+    """What the language's queries find, as (pattern, captures): definitions, and references.
+
+    In one walk: to move through the tree costs more than to match. Where that takes half of the time, definitions are
+    looked for alone in the other half; None when there was no time for them either.
+    """
+    started = time.monotonic()
+    both, definitions = queries(language)
+    found = _matches(both, tree, limit_s / 2)
+    if time.monotonic() - started < limit_s / 2:
+        defined = [match for match in found if match[0] < definitions]
+        return defined, [match for match in found if match[0] >= definitions]
+    found = _matches(_definitions(language), tree, limit_s - (time.monotonic() - started))
+    return (found, []) if time.monotonic() - started < limit_s else None
+
+
+def _matches(query: Query, tree: Tree, limit_s: float) -> list[Match]:
+    # Not `captures`: for each node that looks at every match under way, and never at the clock. Code that is nested
+    # 10,000 deep took it a minute, and this a tenth of a second.
+    return QueryCursor(query, timeout_micros=max(1, int(limit_s * 1e6))).matches(tree.root_node)
 
 
 def _parser(language: Language, limit_s: float) -> Parser:
@@ -62,8 +80,30 @@ def grammar(language: Language) -> Grammar:
 
 
 @cache
-def query(language: Language) -> Query:
-    """The compiled definitions query of a language; the largest take a second to compile."""
-    folder = Path(assets_dir("grammars"))
-    parts = [(folder / name / "definitions.scm").read_text("utf-8") for name in language.queries]
-    return Query(grammar(language), "\n".join(parts))
+def queries(language: Language) -> tuple[Query, int]:
+    """The compiled queries of a language, and how many of their patterns are definitions; the largest take a second."""
+    definitions = definition_patterns(language)
+    both = Query(grammar(language), definitions + reference_patterns(language))
+    size = len(definitions.encode())
+    patterns = range(both.pattern_count)  # type: ignore[call-overload]  # a property, which the stub takes for a method
+    return both, sum(both.start_byte_for_pattern(pattern) < size for pattern in patterns)
+
+
+@cache
+def _definitions(language: Language) -> Query:
+    return Query(grammar(language), definition_patterns(language))
+
+
+def definition_patterns(language: Language) -> str:
+    """What marks definitions, as it is written."""
+    return _written(language.queries, "definitions.scm")
+
+
+def reference_patterns(language: Language) -> str:
+    """What marks references, as it is written; nothing for a language without."""
+    return _written(dict.fromkeys((*language.queries, language.name)), "references.scm")
+
+
+def _written(folders: Iterable[str], name: str) -> str:
+    paths = [Path(assets_dir("grammars"), folder, name) for folder in folders]
+    return "".join(f"{path.read_text('utf-8')}\n" for path in paths if path.is_file())

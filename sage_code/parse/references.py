@@ -7,19 +7,17 @@ the other files, and is done when somebody asks (`sage_code.xref`), so that a ch
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from tree_sitter import Node, Query, QueryCursor, Tree
+from tree_sitter import Node
 
 from sage_code.annotations import type_name
 from sage_code.languages import Language
-from sage_code.parse.grammar import grammar
+from sage_code.parse.grammar import Match
 from sage_code.parse.imports import imported
-from sage_code.paths import assets_dir
 from sage_code.values import Reference, Symbol
 
 # Read backwards: the dot, then the dotted name before it.
@@ -62,13 +60,13 @@ SCOPE_KINDS = frozenset({"function", "method", "constructor", "class", "struct",
 
 
 def references(
-    tree: Tree, source: bytes, language: Language, symbols: Sequence[Symbol], limit_s: float
+    found_in_tree: Iterable[Match], source: bytes, language: Language, symbols: Sequence[Symbol]
 ) -> tuple[Reference, ...]:
     """Every reference of the file, by line."""
-    query = _query(language)
-    if query is None:
-        return ()
-    captures = _captures(query, tree, limit_s)
+    captures = defaultdict[str, list[Node]](list)  # a node that two patterns capture comes twice
+    for _, captured in found_in_tree:
+        for capture, nodes in captured.items():
+            captures[capture] += nodes
     imports = [
         reference
         for node in dict.fromkeys(captures["import"])
@@ -76,7 +74,7 @@ def references(
     ]
     names = {reference.alias or reference.name for reference in imports} | {symbol.name for symbol in symbols}
     known = {name.encode() for name in names}
-    found = [(r.line, r.kind, r.name, r.receiver, r.alias) for r in imports]
+    found = [(r.line, r.kind, r.name, r.receiver, r.alias) for r in imports[:_MAX_REFERENCES]]
     for node in dict.fromkeys(captures["bind"]):
         start = node.start_byte
         text = source[start : min(node.end_byte, start + _BIND_BYTES)].decode("utf-8", "replace")
@@ -98,20 +96,6 @@ def references(
             found.append((node.start_point[0] + 1, kind, name.decode("utf-8", "replace"), before, ""))
     found.sort()
     return _with_scopes(found, symbols)
-
-
-def _captures(query: Query, tree: Tree, limit_s: float) -> defaultdict[str, list[Node]]:
-    """The nodes of each capture, as far as the time allows; one that two patterns capture comes twice.
-
-    Not `QueryCursor.captures`: for each node that looks at every match under way, and never at the clock. Code that is
-    nested 10,000 deep took it a minute, and this a tenth of a second.
-    """
-    cursor = QueryCursor(query, timeout_micros=max(1, int(limit_s * 1e6)))
-    captures = defaultdict[str, list[Node]](list)
-    for _, captured in cursor.matches(tree.root_node):
-        for name, nodes in captured.items():
-            captures[name] += nodes
-    return captures
 
 
 def bound(text: str) -> tuple[str, str] | None:
@@ -227,15 +211,3 @@ def _with_scopes(found: list[tuple[int, str, str, str, str]], symbols: Sequence[
 
 def _text(source: bytes, node: Node) -> str:
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-@cache
-def _query(language: Language) -> Query | None:
-    folder = assets_dir("grammars")
-    parts = []
-    for name in dict.fromkeys((*language.queries, language.name)):
-        path = os.path.join(folder, name, "references.scm")
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8") as file:
-                parts.append(file.read())
-    return Query(grammar(language), "\n".join(parts)) if parts else None
