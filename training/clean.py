@@ -39,6 +39,7 @@ from training.pair import definition_code, doc_query
 # Pairs of one package that stand together, for the trainer's same-package negatives.
 RUN = 64
 _PER_FILE = 100_000
+_COLUMNS = ("query", "code", "more", "language", "package", "kind")
 _COSQA = "Jun-jie-Huang/CoCLR"
 
 _BOILERPLATE = re.compile(
@@ -60,6 +61,10 @@ _LETTERS = re.compile(r"[a-zà-ÿ]+")
 _CODE_LIKE = re.compile(r"[{};=<>\[\]$|]{1}")
 
 
+# In the held-out packages these may stand: what is measured does not change with what is learned from.
+_UNFIT = re.compile(r"\b(?:TODO|FIXME|XXX)\b|[-=#*]{4,}|^@\w+")
+
+
 def is_boilerplate(query: str) -> bool:
     """Whether a sentence says nothing about the code beside it, or is no sentence."""
     if _BOILERPLATE.search(query):
@@ -71,6 +76,11 @@ def is_english(query: str) -> bool:
     """A long sentence without a single common English word is another language."""
     words = _LETTERS.findall(query.lower())
     return len(words) < 7 or any(word in _COMMON for word in words)
+
+
+def is_fit(query: str) -> bool:
+    """Whether a sentence is one to learn from."""
+    return is_english(query) and not is_boilerplate(query) and not _UNFIT.search(query)
 
 
 # --- test material ------------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ def clean_package(
             report[f"functions {verdicts[exact] or 'kept'}"] += 1
         if verdicts[exact]:
             continue
-        if pair["kind"] != "name" and (is_boilerplate(pair["query"]) or not is_english(pair["query"])):
+        if pair["kind"] != "name" and not is_fit(pair["query"]):
             report["pairs boilerplate or not English"] += 1
             continue
         key = (pair["kind"], pair["query"].lower())
@@ -219,7 +229,7 @@ def clean_package(
             report["pairs with a query twice in the package"] += 1
             continue
         queries.add(key)
-        kept.append({name: pair[name] for name in ("query", "code", "language", "package", "kind")} | {"exact": exact})
+        kept.append({name: pair[name] for name in _COLUMNS} | {"exact": exact})
     return kept
 
 

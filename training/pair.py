@@ -1,8 +1,8 @@
 """Pairs of what one may ask and the code that answers: `python -m training.pair --data DIR`.
 
-Every package's definitions become lines `{"query", "code", "language", "package", "kind", "exact", "near"}` in
+Every package's definitions become lines `{"query", "code", "more", "language", "package", "kind", "exact", "near"}` in
 `pairs-raw/<registry>/<package>.jsonl.gz`. The code is the text that Sage embeds (the qualified name, then the lines),
-without the documentation it is paired with. The kinds:
+without the documentation it is paired with; `more` is what that goes on to say. The kinds:
 
     doc        a sentence of the documentation -> the definition
     question   the sentence as a question      -> the definition
@@ -33,6 +33,7 @@ from training.collect import read_manifest
 from training.extract import Definition, read_definitions, write_lines
 from training.pair_rewording import (
     STOP_WORDS,
+    after,
     commit,
     drop_name,
     keywords,
@@ -45,7 +46,10 @@ MIN_WORDS = 3
 MAX_WORDS = 40
 # Pairs of one kind that one package may give: a package with thousands of comments is not a thousand packages.
 _MOST = {"name": 1500, "comment": 1000, "test": 300, "readme": 60, "file": 300}
+_OF_DOCUMENTATION = frozenset({"doc", "question", "commit", "keywords"})
 _COMMENT_LINES = 14
+# What follows the first sentence is kept beside the code up to this many characters, about what a chunk shows of it.
+_MORE_CHARS = 600
 _MIN_BLOCK_LINES = 2
 _TEST_WORDS = frozenset({"test", "tests", "should", "it", "benchmark", "example"})
 _CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\s*\(")
@@ -139,6 +143,7 @@ def package_pairs(items: list[Definition], package: str) -> Iterator[Pair]:
             yield {
                 "query": query,
                 "code": code,
+                "more": _more(query, target) if kind in _OF_DOCUMENTATION else "",
                 "language": target.language,
                 "package": package,
                 "kind": kind,
@@ -186,6 +191,13 @@ def _definition_pairs(item: Definition, choice: random.Random) -> Iterator[tuple
         for said, block in comment_pairs(item, language):
             if says_something(said, item.name):
                 yield said, embedded(item.qualname, item.signature, block), "comment", item
+
+
+def _more(query: str, item: Definition) -> str:
+    """What the documentation says beyond the sentence, or the two, that the query was made from."""
+    first, *second = sentences(item.doc, 2)
+    said = second[0] if second and second[0] in query else first
+    return after(item.doc, said)[:_MORE_CHARS]
 
 
 def _by_name(items: list[Definition]) -> dict[str, Definition]:

@@ -180,6 +180,11 @@ def sentences(doc: str, most: int = 2) -> list[str]:
     return found
 
 
+def after(doc: str, sentence: str) -> str:
+    """What a documentation goes on to say after one of its sentences; nothing when that cannot be told."""
+    return plain(doc).partition(sentence)[2].lstrip(" .:;!?")
+
+
 def drop_name(sentence: str, name: str) -> str:
     """Go's and C's habit: `Parse parses the URL`, `parse() - read a URL` say the name first, which is no part of what
     they say."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sage_code.embed.words import Vocabulary, split_identifier, words_of
 
-FIELDS = ("query", "lead", "body")
+FIELDS = ("query", "lead", "body", "more")
 # Training looks at no more of a text than this; the runtime allows more, and few chunks have it.
 MAX_CHARS = 6_000
 MAX_TF = 255
@@ -144,6 +144,7 @@ def encode(pairs: Iterable[dict[str, str]], words: Sequence[str], buckets: int) 
             "query": vocabulary.count(pair["query"]),
             "lead": vocabulary.count(lead),
             "body": vocabulary.count(body),
+            "more": vocabulary.count(pair.get("more", "")),
         }
         if not counts["query"] or not counts["body"]:
             continue

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from training.train_batches import Entries, Floats, Ints, TokenPairs, blocks, nearby_runs, package_runs
+from training.train_teacher import Teacher
 
 # The rows of `Model.weights`, as in `sage_code.embed.bundled`.
 LEAD, BODY, QUERY = range(3)
@@ -49,7 +50,8 @@ class Recipe:
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.1  # of pairs whose code loses the words of its name
     kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # kinds of pairs of which an epoch sees only this part
-    documented: float = 0.0  # of pairs whose name asks, and whose question goes into the code as documentation
+    told: float = 0.0  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
+    taught: float = 0.0  # how much the pull of the teacher's sentences weighs
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
     seed: int = 1
@@ -121,8 +123,10 @@ class Adam:
 class Trainer:
     """A model on its way."""
 
-    def __init__(self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path) -> None:
-        self.pairs, self.recipe, self.model, self._out = pairs, recipe, model, out
+    def __init__(
+        self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path, teacher: Teacher | None = None
+    ) -> None:
+        self.pairs, self.recipe, self.model, self._out, self._teacher = pairs, recipe, model, out, teacher
         self._rows = Adam(model.table, recipe.rate)
         self._logs = [Adam(model.weights[field], recipe.weight_rate) for field in range(3)]
         self.done = 0
@@ -183,15 +187,15 @@ class Trainer:
         recipe, chosen = self.recipe, np.concatenate(parts)
         rng = np.random.default_rng((recipe.seed, 7, self.done))
         count = len(chosen)
-        turned = rng.random(count) < recipe.documented
-        nameless = (rng.random(count) < recipe.nameless) | turned
-        names, asked = self.pairs.entries("lead", chosen), self.pairs.entries("query", chosen)
-        turned &= np.bincount(names.owner, minlength=count) > 1  # a name of one word asks nothing
+        nameless = rng.random(count) < recipe.nameless
+        told = rng.random(count) < recipe.told
         body = self.pairs.entries("body", chosen, nameless)
+        if recipe.told:
+            body = _joined(body, _of(self.pairs.entries("more", chosen), told))
         of_field = {
-            QUERY: _thinned(_joined(_of(names, turned), _of(asked, ~turned)), recipe.query_dropout, rng),
-            LEAD: _of(names, ~nameless),
-            BODY: _thinned(_joined(body, _of(asked, turned)), recipe.dropout, rng),
+            QUERY: _thinned(self.pairs.entries("query", chosen), recipe.query_dropout, rng),
+            LEAD: _of(self.pairs.entries("lead", chosen), ~nameless),
+            BODY: _thinned(body, recipe.dropout, rng),
         }
         seen = np.zeros(self.pairs.rows, dtype=bool)
         for entries in of_field.values():
@@ -224,26 +228,38 @@ class Trainer:
         """The slopes of the loss by the vectors, block by block, and the mean loss."""
         slope_asked, slope_stored = np.empty_like(asked), np.empty_like(stored)
         loss, start = 0.0, 0
-        sharpness = np.float32(1 / self.recipe.temperature)
         for part in parts:
-            end = start + len(part)
-            one, other = asked[start:end], stored[start:end]
-            score = one @ other.T
-            own = np.diagonal(score).copy()
-            score -= 1  # a cosine is at most 1: no exponent is positive, and none needs its row's maximum
-            score *= sharpness
-            np.exp(score, out=score)
-            self._forgive(score, chosen[start:end])
-            by_row, by_column = score.sum(axis=1), score.sum(axis=0)
-            at_own = (own - 1) * sharpness
-            loss += float((np.log(by_row) + np.log(by_column) - 2 * at_own).mean()) / 2
-            score *= (1 / by_row)[:, None] + (1 / by_column)[None, :]
-            np.fill_diagonal(score, np.diagonal(score) - 2)
-            score *= sharpness / (2 * len(part))
-            slope_asked[start:end] = score @ other
-            slope_stored[start:end] = score.T @ one
-            start = end
-        return slope_asked, slope_stored, loss / len(parts)
+            block = slice(start, start + len(part))
+            slope_asked[block], slope_stored[block], own = self._told_apart(asked[block], stored[block], chosen[block])
+            loss += own / len(parts)
+            if self._teacher is not None and self.recipe.taught:
+                rows = self._teacher.row_of[part]
+                known = np.flatnonzero(rows >= 0)
+                pull = self.recipe.taught * len(known) / len(part)
+                for vectors, slope in ((asked, slope_asked), (stored, slope_stored)):
+                    lesson = self._teacher.vectors[rows[known]]
+                    own_slope, _, own = self._told_apart(vectors[start + known], lesson, part[known])
+                    slope[start + known] += pull * own_slope
+                    loss += pull * own / len(parts)
+            start += len(part)
+        return slope_asked, slope_stored, loss
+
+    def _told_apart(self, one: Floats, other: Floats, chosen: Ints) -> tuple[Floats, Floats, float]:
+        """Both slopes of the symmetric InfoNCE of a block, and the loss."""
+        sharpness = np.float32(1 / self.recipe.temperature)
+        score = one @ other.T
+        own = np.diagonal(score).copy()
+        score -= 1  # a cosine is at most 1: no exponent is positive, and none needs its row's maximum
+        score *= sharpness
+        np.exp(score, out=score)
+        self._forgive(score, chosen)
+        by_row, by_column = score.sum(axis=1), score.sum(axis=0)
+        at_own = (own - 1) * sharpness
+        loss = float((np.log(by_row) + np.log(by_column) - 2 * at_own).mean()) / 2
+        score *= (1 / by_row)[:, None] + (1 / by_column)[None, :]
+        np.fill_diagonal(score, np.diagonal(score) - 2)
+        score *= sharpness / (2 * len(one))
+        return score @ other, score.T @ one, loss
 
     def _forgive(self, score: Floats, chosen: Ints) -> None:
         """Take out what only looks like a negative: the same question, or the same code, twice in a block."""
@@ -309,6 +325,7 @@ def train(
     out: Path,
     *,
     table: Floats | None = None,
+    teacher: Teacher | None = None,
     watch: Callable[[Model], str] | None = None,
     watch_s: float = 300.0,
     log: Callable[[str], None] = print,
@@ -316,7 +333,7 @@ def train(
     """Train, or continue; `watch` is asked for a line about the model at every checkpoint."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
-    trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out)
+    trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out, teacher)
     if trainer.restore():
         log(f"continuing from step {trainer.done:,}")
     began = last = time.monotonic()
@@ -345,6 +362,7 @@ def main() -> None:
     parser.add_argument("--heldout", type=Path, help="folder of held-out packages to look at on the way")
     parser.add_argument("--cosqa", type=Path, help="folder of CoSQA to look at on the way")
     parser.add_argument("--init", type=Path, help=".npy of rows to start from")
+    parser.add_argument("--sentences", type=Path, help="what train_teacher.py wrote, for --taught")
     parser.add_argument("--watch-s", type=float, default=300)
     for each in fields(Recipe):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=type(each.default), default=each.default)
@@ -353,7 +371,8 @@ def main() -> None:
     recipe = Recipe(**{each.name: chosen[each.name] for each in fields(Recipe)})
     watch = Watch(pairs, chosen["heldout"], chosen["cosqa"])
     table = np.load(chosen["init"]) if chosen["init"] else None
-    train(pairs, recipe, chosen["out"], table=table, watch=watch, watch_s=chosen["watch_s"], log=_say)
+    teacher = Teacher(pairs, chosen["sentences"], recipe.dim) if chosen["sentences"] else None
+    train(pairs, recipe, chosen["out"], table=table, teacher=teacher, watch=watch, watch_s=chosen["watch_s"], log=_say)
 
 
 def _say(line: str) -> None:

@@ -38,7 +38,7 @@ class TokenPairs:
         self.count: int = facts["pairs"]
         self.names: dict[str, list[str]] = json.loads((folder / "names.json").read_text())
         self.vocabulary = (folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
-        fields = ("query", "lead", "body")
+        fields = ("query", "lead", "body", "more")
         self._ids = {field: _mapped(folder, f"{field}_ids") for field in fields}
         self._tf = {field: _mapped(folder, f"{field}_tf") for field in fields}
         self._starts = {field: np.load(folder / f"{field}_starts.npy") for field in fields}

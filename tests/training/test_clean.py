@@ -49,6 +49,7 @@ def pair(query: str, code: str, kind: str = "doc", package: str = "pypi/a") -> d
     return {
         "query": query,
         "code": code,
+        "more": "",
         "language": "python",
         "package": package,
         "kind": kind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from sage_code.values import Chunk
 from training.extract import Definition
 from training.pair import comment_pairs, definition_code, doc_query, masked, package_pairs, says_something
 from training.pair_rewording import (
+    after,
     commit,
     drop_name,
     gerund,
@@ -158,3 +160,13 @@ def test_the_pairs_of_a_package() -> None:
 def test_a_name_that_means_two_functions_is_nobodys_test() -> None:
     test = Definition("test", "python", "t.py", "test_halve_number_of_zero", "", "", "", "halve_number(0)")
     assert not [pair for pair in package_pairs([HALF, HALF, test], "p") if pair["kind"] == "test"]
+
+
+def test_the_rest_of_the_documentation_stands_beside_the_code() -> None:
+    told = replace(HALF, doc="Divide a numerical value by two. Odd ones give a fraction.\n\n:param number: it")
+    pairs = list(package_pairs([told], "p"))
+    assert {pair["kind"] for pair in pairs} > {"doc"}
+    for pair in pairs:
+        rest = "Odd ones give a fraction. :param number: it" if "fraction" not in pair["query"] else ":param number: it"
+        assert pair["more"] == (rest if pair["kind"] != "name" else "")
+    assert after("Returns: @x", "not there") == ""
