@@ -1,4 +1,5 @@
-"""The source of a definition as it is now, even when the index is older than the file."""
+"""The source of a definition as it is now, even when the index is older than the file; of an imported index without its
+files, as it was."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import os
 from typing import Any
 
 from sage_code import manifest
+from sage_code.changes import discover_rules
 from sage_code.chunk.files import chunk_file
+from sage_code.compiled.texts import stored_text
 from sage_code.discover import SourceText, read_source
-from sage_code.indexer import discover_rules
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 
@@ -19,7 +21,7 @@ def analyze(root: str, settings: Settings, matches: list[dict[str, Any]]) -> lis
     found = []
     for match in matches:
         state = meta.files.get(match["file"]) if meta else None
-        text = _text(root, settings, match["file"])
+        text = _text(root, settings, match["file"], state.content_hash if state else "")
         if text is None:
             continue
         if state is None or text.data_hash != state.content_hash:
@@ -40,8 +42,10 @@ def _file(root: str, path: str) -> SourceFile | None:
     return SourceFile(path, facts.st_size, facts.st_mtime_ns)
 
 
-def _text(root: str, settings: Settings, path: str) -> SourceText | None:
+def _text(root: str, settings: Settings, path: str, indexed: str) -> SourceText | None:
     file = _file(root, path)
+    if file is None and (stored := stored_text(root, path)) is not None:
+        return SourceText(stored, indexed, "utf-8")
     source = read_source(root, file, discover_rules(settings)) if file else None
     return source if isinstance(source, SourceText) else None
 

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from sage_code import dot_sage, manifest, registry
 from sage_code.allocator import stay_lean
 from sage_code.atomic import sweep
+from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
-from sage_code.discover import DiscoverRules, SourceText, list_files, read_source
-from sage_code.embed.registry import load_embedder, stable_name
+from sage_code.discover import list_files, read_source
+from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.locks import locked
 from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
@@ -60,11 +61,6 @@ class IndexStats:
     duration_ms: int
 
 
-def discover_rules(settings: Settings) -> DiscoverRules:
-    """What the settings say about which files belong to a project."""
-    return DiscoverRules(settings.max_file_bytes, tuple(settings.exclude), settings.include_generated)
-
-
 def index_project(
     root: str,
     settings: Settings,
@@ -93,11 +89,6 @@ def index_project(
             return run.go()
 
 
-def index_lock(root: str) -> str:
-    """The lock of whoever changes the project's index."""
-    return os.path.join(codebase_dir(root), "index.lock")
-
-
 @contextlib.contextmanager
 def explained(what: str) -> Iterator[None]:
     """Turn what the disk refuses into an error that says what to do."""
@@ -116,37 +107,6 @@ def _is_unicode(path: str) -> bool:
         return bool(path.encode())
     except UnicodeEncodeError:
         return False
-
-
-def model_changed(meta: Manifest, settings: Settings) -> bool:
-    """Whether the configured model is another than the one the index was made with."""
-    wanted = stable_name(settings.code_embedding_model)
-    return meta.model != wanted if wanted else meta.model_setting != settings.code_embedding_model
-
-
-def look_for_changes(
-    root: str,
-    rules: DiscoverRules,
-    listing: Iterable[SourceFile | SkippedFile],
-    old: Manifest | None,
-    read_at_ns: int,
-) -> Diff:
-    """What a listing holds that the last index does not: by size and time first, and where they moved by content."""
-    changes = manifest.diff(listing, old)
-    if old is not None and manifest.stands_alone(old, changes):
-        return replace(changes, unchanged=dict(old.files), suspects=[], removed=[])
-    suspects = []
-    for file in changes.suspects:
-        state, skip = (old.files.get(file.path), old.skipped.get(file.path)) if old else (None, None)
-        source = read_source(root, file, rules) if state or skip else None
-        mtime_ns = manifest.trusted_mtime(file, read_at_ns)
-        if state and isinstance(source, SourceText) and source.data_hash == state.content_hash:
-            changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=mtime_ns)
-        elif skip and isinstance(source, SkippedFile):
-            changes.skipped[file.path] = SkipState(file.size, mtime_ns, source.reason.value, source.detail)
-        else:
-            suspects.append(file)
-    return replace(changes, suspects=suspects)
 
 
 class _Run:

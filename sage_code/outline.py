@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from sage_code.changes import discover_rules
 from sage_code.chunk.files import chunk_file
 from sage_code.errors import UsageError
-from sage_code.indexer import discover_rules
 from sage_code.inside import relative_path
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol

@@ -33,9 +33,9 @@ STAGES = (
     ("chunk", "embed", "manifest", "registry"),
     ("store",),
     ("embedding", "compiled"),
-    ("indexer", "xref"),
+    ("changes", "indexer", "xref"),
     ("status", "analyze", "outline", "project_map", "similar", "search"),
-    ("admin", "models", "coderefs"),
+    ("admin", "models", "coderefs", "portable"),
     ("project", "index_process"),
     ("sage_code",),
 )

@@ -48,7 +48,7 @@ class BundledEmbedder:
             raise ModelError(f"there is no model in {folder}", "`python -m training.pack` writes one")
         self.name, self.dim = facts.name, facts.dim
         with open(os.path.join(folder, VOCABULARY), encoding="utf-8") as file:
-            self._vocabulary = Vocabulary(file.read().split("\n"), facts.buckets)
+            self._vocabulary = Vocabulary(file.read(), facts.buckets)
         self._rows = np.asarray(np.load(os.path.join(folder, ROWS), mmap_mode="r", allow_pickle=False))
         self._weights = np.load(os.path.join(folder, WEIGHTS), allow_pickle=False).astype(np.int64)
         expected = (self._vocabulary.rows, self.dim)

@@ -21,6 +21,9 @@ _MIN_PIECE, _MAX_PIECE = 3, 16
 # The cache of words starts anew at this many (about 20 MB): memory stays bounded on any input.
 _MAX_CACHED = 1 << 17
 
+# Up to here to look for a word in the text of all of them (50 µs) is cheaper than to number them (10 ms).
+_FEW_WORDS = 100
+
 _WORD = re.compile(r"\w+")
 # Whatever is no part of a word becomes a space: for ASCII that and a split are five times faster than the pattern.
 _SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
@@ -40,17 +43,41 @@ def words_of(text: str) -> list[str]:
     return text.translate(_SPACES).split() if text.isascii() else _WORD.findall(text)
 
 
+class _Lines:
+    """The numbers of the lines of a text. A single question asks for a few: they are looked for where they stand."""
+
+    def __init__(self, text: str) -> None:
+        self._text = f"\n{text}\n"
+        self._size = text.count("\n") + 1
+        self._asked = 0
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def number(self, word: str) -> int | None:
+        """The number of the line that is `word`."""
+        if not self._numbers:
+            self._asked += 1
+            if self._asked <= _FEW_WORDS:
+                place = self._text.find(f"\n{word}\n")
+                return self._text.count("\n", 0, place) if place >= 0 else None
+            self._numbers = {line: number for number, line in enumerate(self._text[1:-1].split("\n"))}
+        return self._numbers.get(word)
+
+
 class Vocabulary(dict[str, tuple[int, ...]]):
     """Maps a word as it stands in a text to the numbers of its rows; learns words as it meets them.
 
     Numbers below `len(words)` are words, those from there on buckets of words that are not in the vocabulary.
     """
 
-    def __init__(self, words: Sequence[str], buckets: int) -> None:
+    def __init__(self, words: Sequence[str] | str, buckets: int) -> None:
+        """`words` as a list, or as the lines of a text; a text is taken apart only when many words are asked for."""
         super().__init__()
-        self._numbers = {word: number for number, word in enumerate(words)}
+        self._words = _Lines(words if isinstance(words, str) else "\n".join(words))
         self._buckets = buckets
-        self.rows = len(words) + buckets
+        self.rows = len(self._words) + buckets
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         if len(self) >= _MAX_CACHED:
@@ -65,10 +92,10 @@ class Vocabulary(dict[str, tuple[int, ...]]):
     def _look_up(self, word: str) -> list[int]:
         parts = split_identifier(word)
         numbers = []
-        if len(parts) > 1 and (compound := self._numbers.get("".join(parts))) is not None:
+        if len(parts) > 1 and (compound := self._words.number("".join(parts))) is not None:
             numbers.append(compound)
         for part in parts:
-            number = self._numbers.get(part)
+            number = self._words.number(part)
             if number is not None:
                 numbers.append(number)
             elif not part.isdigit():
@@ -81,7 +108,7 @@ class Vocabulary(dict[str, tuple[int, ...]]):
         start = 0
         while start <= len(part) - _MIN_PIECE:
             for end in range(min(len(part), start + _MAX_PIECE), start + _MIN_PIECE - 1, -1):
-                number = self._numbers.get(part[start:end])
+                number = self._words.number(part[start:end])
                 if number is not None:
                     numbers.append(number)
                     start = end
@@ -90,5 +117,5 @@ class Vocabulary(dict[str, tuple[int, ...]]):
                 start += 1
         if self._buckets and 1 < len(part) <= _MAX_RARE_CHARS:
             # CRC-32: in the standard library, and the same on every machine.
-            numbers.append(len(self._numbers) + zlib.crc32(part.encode("utf-8", "surrogatepass")) % self._buckets)
+            numbers.append(len(self._words) + zlib.crc32(part.encode("utf-8", "surrogatepass")) % self._buckets)
         return numbers

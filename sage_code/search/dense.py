@@ -19,8 +19,9 @@ _MAX_EXACT = 65_536
 # Of a larger snapshot, so many chunks are scored exactly after the first step, and so many tell what is usual.
 _SHORTLIST = 4_096
 _SAMPLE = 2_048
-# Signs are compared in blocks that stay in the processor's cache.
+# What is gone through once, signs or vectors, is taken in blocks that stay in the processor's cache.
 _BLOCK = 32_768
+_ROWS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class DenseIndex:
     def __init__(self, snapshot: SearchSnapshot) -> None:
         self._snapshot = snapshot
         self.exact = snapshot.chunks <= _MAX_EXACT
+        self._asked = False
 
     def nearness(self, query: NDArray[np.float32]) -> Nearness:
         """How near every chunk is to the unit vector `query`."""
@@ -45,7 +47,7 @@ class DenseIndex:
         if not query.any() or not len(scores):
             return Nearness(scores, 0.0, 1.0)
         if self.exact:
-            scores = usual = self._floats @ query
+            scores = usual = self._exact(query)
         else:
             shortlist = self._nearest_by_sign(query)
             scores[shortlist] = self.scores_of(shortlist, query)
@@ -55,6 +57,18 @@ class DenseIndex:
     def scores_of(self, chunks: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
         """The cosines of some chunks, in ascending order, whether or not they are among the nearest."""
         return self._snapshot.vectors(chunks) @ query
+
+    def _exact(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The first question is answered block by block; whoever asks again is worth the memory of all floats."""
+        if self._asked:
+            return self._floats @ query
+        self._asked = True
+        scores = [np.empty(0, np.float32)]
+        for segment in self._snapshot.segments:
+            vectors = segment.arrays["vectors"]
+            blocks = [vectors[at : at + _ROWS].astype(np.float32) @ query for at in range(0, len(vectors), _ROWS)]
+            scores.append(np.concatenate([np.empty(0, np.float32), *blocks]) * segment.arrays["scales"])
+        return np.concatenate(scores)
 
     @cached_property
     def _floats(self) -> NDArray[np.float32]:

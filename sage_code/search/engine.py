@@ -96,18 +96,20 @@ class SearchEngine:
         snapshot = self.snapshot
         fields = words.fields
         signals = (fields["body"], fields["name"], fields["doc"], dense)
-        proposed = [snapshot.chunk_file[_top(may.among_chunks(signal), _BY_SIGNAL)] for signal in signals]
-        proposed.append(_top(may.among_files(fields["path"]), _BY_PATH))
-        proposed.append(snapshot.chunk_file[list(defined)])
-        files = np.unique(np.concatenate(proposed))
-        members, _ = snapshot.chunks_of(files)
+        wanted = np.zeros(snapshot.files, dtype=bool)
+        for signal in signals:
+            wanted[snapshot.chunk_file[_top(may.among_chunks(signal), _BY_SIGNAL)]] = True
+        wanted[_top(may.among_files(fields["path"]), _BY_PATH)] = True
+        wanted[snapshot.chunk_file[list(defined)]] = True
+        members, _ = snapshot.chunks_of(np.flatnonzero(wanted))
         if may.chunks is not None:
             members = members[may.chunks[members]]
         if not len(members):
             return members
         worth = sum(signal[members] / max(float(signal.max()), 1e-6) for signal in signals)
         assert isinstance(worth, np.ndarray)
-        worth[np.isin(members, list(defined))] += len(signals)
+        for chunk in defined:
+            worth[members == chunk] += len(signals)
         files = snapshot.chunk_file[members]
         order = np.lexsort((-worth, files))
         # The place of each chunk within its file, best first.

@@ -60,7 +60,7 @@ PATH_FEATURES = frozenset(
         *(f"is_{place}" for place in PLACES),
     }
 )
-_LOOSE = ("module", "fallback")
+_IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
 # What asks for a place by name lifts its demotion; these are asked for by the words of another.
 _ASKED_WITH = {"declarations": "doc", "data": "build"}
 
@@ -98,7 +98,7 @@ def measure(
     columns["path"], columns["path_cover"] = words.fields["path"][files], words.path_cover[files]
     columns["dense"] = dense[chunks]
     columns["dense_relative"] = np.clip((dense[chunks] - near.mean) / near.spread / 5, -1, 1)
-    columns["loose"] = np.isin(snapshot.chunk_kind[chunks], [KINDS.index(kind) for kind in _LOOSE]).astype(np.float32)
+    columns["loose"] = _IS_LOOSE[snapshot.chunk_kind[chunks]]
     if len(chunks):
         columns["file_body"] = np.repeat(1 - np.exp(-np.add.reduceat(body[members], first)), runs)
         columns["file_dense"] = np.repeat(np.maximum.reduceat(dense[members], first), runs)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 
 from sage_code import manifest
+from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.discover import list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError
-from sage_code.indexer import discover_rules, index_lock, index_project, look_for_changes, model_changed
 from sage_code.locks import locked
 from sage_code.settings import Settings
 
@@ -64,6 +64,8 @@ class Freshness:
 
     def _bring_in(self) -> str:
         """Index what has changed, unless somebody is at it: an answer does not wait for a whole run."""
+        from sage_code.indexer import index_project  # lazy: mostly nothing has changed
+
         try:
             with locked(index_lock(self._root), timeout_s=0):
                 pass

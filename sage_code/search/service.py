@@ -10,12 +10,14 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from sage_code import registry
+from sage_code.changes import discover_rules
 from sage_code.compiled.published import current
 from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.indexer import discover_rules
 from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
 from sage_code.search.query import Filters, parse_query
@@ -61,6 +63,9 @@ class Searcher:
         query = parse_query(text)
         given = wish.filters
         query = replace(query, filters=query.filters.and_also(given.languages, given.paths, given.kinds))
+        if self._engine is None:
+            # While git is asked what has changed, this process would only wait.
+            Thread(target=import_module, args=("numpy",), daemon=True).start()
         note = self._freshness.ensure() if wish.refresh else ""
         engine = self._open()
         if self._embedder is not None and self._embedder.name != engine.snapshot.generation.model:
