@@ -11,6 +11,7 @@ import argparse
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import quality_documentation
 from measure import machine, table, wall
 
 from sage_code import Project
@@ -62,9 +64,14 @@ def main() -> None:
     parser.add_argument("--repos", required=True, help="the repositories and their labelled folders, JSON")
     parser.add_argument("--roots", required=True, help="checkouts by name; the labelled folders are indexed")
     parser.add_argument("--whole-roots", help="the same, with whole trees indexed")
+    parser.add_argument(
+        "--heldout", type=Path, help="packages that were held out of training, as `training` wrote them"
+    )
     parser.add_argument("--index", action="store_true", help="index what is to be measured first")
     parser.add_argument("--only", nargs="*", default=[], help="these repositories")
-    parser.add_argument("--parts", nargs="*", default=["quality", "ablations", "latency", "cold", "tokens"])
+    parser.add_argument(
+        "--parts", nargs="*", default=["quality", "documentation", "ablations", "latency", "cold", "tokens"]
+    )
     given = parser.parse_args()
     labels = [label for label in read_labels(given.labels) if not given.only or label.repo in given.only]
     below = read_folders(given.repos)
@@ -76,6 +83,7 @@ def main() -> None:
     print(machine(), end="\n\n")
     parts: dict[str, Callable[[], None]] = {
         "quality": lambda: quality(labels, folders, whole),
+        "documentation": lambda: documentation(given.heldout),
         "ablations": lambda: ablations(labels, folders),
         "latency": lambda: latency(labels, folders),
         "cold": lambda: cold(labels, folders),
@@ -115,6 +123,28 @@ def _headline(name: str, found: Report) -> list[object]:
         name, f"{found.ndcg:.4f}", f"{found.mrr:.3f}", *recall, f"{found.hit['1']:.3f}",
         f"{found.latency_ms['p50']:.1f}",
     ]  # fmt: skip
+
+
+def documentation(heldout: Path | None) -> None:
+    """A sentence of the documentation → its function, by language."""
+    if heldout is None:
+        return
+    rows, every = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for language, found in quality_documentation.scores(heldout, Path(scratch)):
+            every += found
+            rows.append([language, len(found), *_figures(found)])
+    print(
+        table(
+            ["language", "questions", "NDCG@10", "MRR", "recall@1", "recall@10"],
+            [*rows, ["all", len(every), *_figures(every)]],
+        )
+    )
+
+
+def _figures(found: Sequence[Score]) -> list[str]:
+    one = report(found)
+    return [f"{value:.3f}" for value in (one.ndcg, one.mrr, one.recall["1"], one.recall["10"])]
 
 
 # -- ablations --------------------------------------------------------------------------------------------------------

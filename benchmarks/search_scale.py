@@ -46,7 +46,7 @@ _BATCH = 64
 # The functions whose time is shown, as they stand in the profile.
 _STEPS = {
     "words": ("lexical.py", "lexical"),
-    "meaning": ("dense.py", "scores"),
+    "meaning": ("dense.py", "nearness"),
     "filters": ("filters.py", "allowed"),
     "names": ("engine.py", "_defined"),
     "choosing candidates": ("engine.py", "_choose"),
