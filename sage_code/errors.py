@@ -8,6 +8,8 @@
     ├── FormatTooNew          written by a newer Sage; never overwritten
     ├── StoreError            LanceDB refused: disk full, unreachable, damaged
     ├── ModelError            an embedding model cannot be loaded
+    ├── MemoryDamaged         a checkpoint, knowledge item or template cannot be read
+    ├── ArchiveError          a file is no index archive, or one that does not fit here; nothing was changed
     └── Busy                  another process holds the lock for longer than we wait
 
 Every message says what happened and to what; every hint says what to do next. Faces print both and exit 2.
@@ -67,6 +69,18 @@ class ModelError(SageError):
     """An embedding model cannot be loaded or run."""
 
     code = "model"
+
+
+class ArchiveError(SageError):
+    """A file is no sound index archive, or does not fit here."""
+
+    code = "archive"
+
+
+class MemoryDamaged(SageError):  # noqa: N818
+    """A memory's file cannot be read; it is left as it is."""
+
+    code = "memory_damaged"
 
 
 class Busy(SageError):  # noqa: N818

@@ -36,6 +36,7 @@ STAGES = (
     ("changes", "indexer", "xref"),
     ("status", "analyze", "outline", "project_map", "similar", "search"),
     ("admin", "models", "coderefs", "portable"),
+    ("memory",),
     ("project", "index_process"),
     ("sage_code",),
 )

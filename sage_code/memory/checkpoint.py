@@ -1,0 +1,69 @@
+"""A checkpoint: what somebody had concluded at one moment, why, and what is still open. Values only, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sage_code.coderefs.ref import CodeRef
+
+RELATIONS = ("supports", "contradicts", "nuances")
+ACTION_TYPES = ("decision", "implementation", "learning", "exploration")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something was learned, and what it means for the thesis."""
+
+    id: str
+    type: str = ""
+    take: str = ""
+    relation: str = ""  # supports, contradicts or nuances, or a word of the author's
+
+
+@dataclass(frozen=True, slots=True)
+class Tension:
+    """Where credible sources disagree."""
+
+    between: tuple[str, ...]
+    nature: str = ""
+    resolution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What was found out here and nowhere else."""
+
+    type: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One state of understanding. What nobody said is empty."""
+
+    id: str
+    ts: str  # ISO 8601, UTC
+    core_question: str
+    thesis: str
+    confidence: float = 0.0
+    trigger: str = "manual"
+    key_evidence: tuple[str, ...] = ()
+    reasoning_trace: str = ""
+    open_questions: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    tensions: tuple[Tension, ...] = ()
+    unique_contributions: tuple[Contribution, ...] = ()
+    action_goal: str = ""
+    action_type: str = ""
+    skill: str = ""
+    project: str = ""
+    parent: str = ""  # the id of the checkpoint that this one goes on from
+    message_count: int = 0
+    token_estimate: int = 0
+    files_explored: frozenset[str] = frozenset()
+    files_changed: frozenset[str] = frozenset()
+    code_refs: tuple[CodeRef, ...] = ()
+    template: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)  # what a template of the user's asks for besides
+    notes: tuple[tuple[str, str], ...] = ()  # sections that a person added to the file: heading, text

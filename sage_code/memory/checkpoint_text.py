@@ -1,0 +1,256 @@
+"""From a checkpoint to its Markdown file and back, without losing a character.
+
+The frontmatter holds what is about the checkpoint, the body what it says. A body may be laid out by a template; what
+cannot be read back from such a layout stands in the frontmatter, under `fields`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields as fields_of
+from typing import Any
+
+from sage_code.coderefs.ref import CodeRef
+from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.memory import frontmatter
+from sage_code.memory.checkpoint import Checkpoint, Contribution, Source, Tension
+from sage_code.memory.sections import read_list, read_prose, read_sections, write_list, write_prose, write_sections
+
+_ESCAPED_TEXT = r"(?:[^\\]|\\.)*?"
+_LAST = re.compile(r"(?P<text>.*) — _(?P<last>(?:[^_\\]|\\.)*)_", re.DOTALL)
+_SOURCE = re.compile(rf"\*\*(?P<id>{_ESCAPED_TEXT})\*\*(?: \((?P<type>{_ESCAPED_TEXT})\))?: (?P<take>.*)", re.DOTALL)
+_TENSION = re.compile(r"(?P<between>\*\*.*?\*\*(?: vs \*\*(?:[^*\\]|\\.)*\*\*)*): (?P<nature>.*)", re.DOTALL)
+_CONTRIBUTION = re.compile(rf"\*\*(?P<type>{_ESCAPED_TEXT})\*\*: (?P<content>.*)", re.DOTALL)
+_PARTY = re.compile(r"\*\*((?:[^*\\]|\\.)*)\*\*", re.DOTALL)
+_MARKS = re.compile(r"[\\*_()\n]")
+
+
+def _mark(text: str) -> str:
+    """A short text between marks: what would end it is escaped."""
+    return _MARKS.sub(lambda found: "\\n" if found[0] == "\n" else f"\\{found[0]}", text)
+
+
+def _unmark(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text, flags=re.DOTALL)
+
+
+def _with_last(text: str, last: str) -> str:
+    """`text — _last_`; without a last part only if the text does not look as if it had one."""
+    return f"{text} — _{_mark(last)}_" if last or _LAST.fullmatch(text) else text
+
+
+def _without_last(text: str) -> tuple[str, str]:
+    found = _LAST.fullmatch(text)
+    return (found["text"], _unmark(found["last"])) if found else (text, "")
+
+
+def write_source(source: Source) -> str:
+    """One source as an item."""
+    kind = f" ({_mark(source.type)})" if source.type else ""
+    return f"**{_mark(source.id)}**{kind}: {_with_last(source.take, source.relation)}"
+
+
+def _read_source(item: str) -> Source:
+    found = _SOURCE.fullmatch(item)
+    if found is None:
+        return Source("", take=item)
+    take, relation = _without_last(found["take"])
+    return Source(_unmark(found["id"]), _unmark(found["type"] or ""), take, relation)
+
+
+def write_tension(tension: Tension) -> str:
+    """One tension as an item."""
+    between = " vs ".join(f"**{_mark(party)}**" for party in tension.between or ("",))
+    return f"{between}: {_with_last(tension.nature, tension.resolution)}"
+
+
+def _read_tension(item: str) -> Tension:
+    found = _TENSION.fullmatch(item)
+    if found is None:
+        return Tension(("",), item)
+    nature, resolution = _without_last(found["nature"])
+    return Tension(tuple(_unmark(party) for party in _PARTY.findall(found["between"])), nature, resolution)
+
+
+def write_contribution(contribution: Contribution) -> str:
+    """One contribution as an item."""
+    return f"**{_mark(contribution.type)}**: {contribution.content}"
+
+
+def _read_contribution(item: str) -> Contribution:
+    found = _CONTRIBUTION.fullmatch(item)
+    return Contribution(_unmark(found["type"]), found["content"]) if found else Contribution("", item)
+
+
+def _items(write: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], str]:
+    return lambda values: write_list(map(write, values))
+
+
+# Heading, field, how it is written and how it is read; in the order of the file.
+SECTIONS: tuple[tuple[str, str, Callable[[Any], str], Callable[[list[str]], Any]], ...] = (
+    ("Thesis", "thesis", write_prose, read_prose),
+    ("Key Evidence", "key_evidence", write_list, read_list),
+    ("Reasoning Trace", "reasoning_trace", write_prose, read_prose),
+    ("Open Questions", "open_questions", write_list, read_list),
+    ("Sources", "sources", _items(write_source), lambda lines: tuple(map(_read_source, read_list(lines)))),
+    ("Tensions", "tensions", _items(write_tension), lambda lines: tuple(map(_read_tension, read_list(lines)))),
+    (
+        "Unique Contributions",
+        "unique_contributions",
+        _items(write_contribution),
+        lambda lines: tuple(map(_read_contribution, read_list(lines))),
+    ),
+)  # fmt: skip
+_TEXTS = ("skill", "project", "parent", "action_goal", "action_type", "template")
+_COUNTS = ("message_count", "token_estimate")
+_FILES = ("files_explored", "files_changed")
+
+
+def default_body(checkpoint: Checkpoint) -> str:
+    """The body that needs no template: every field that says something, then what a person added."""
+    sections = [
+        (heading, write(value)) for heading, field, write, _ in SECTIONS if (value := getattr(checkpoint, field))
+    ]
+    sections += [(heading, write_prose(text)) for heading, text in checkpoint.notes]
+    return write_sections(checkpoint.core_question, sections)
+
+
+def to_markdown(checkpoint: Checkpoint, body: str | None = None) -> str:
+    """The file of a checkpoint; `body` is what a template has made of it."""
+    head: dict[str, Any] = {
+        "id": checkpoint.id,
+        "type": "checkpoint",
+        "ts": checkpoint.ts,
+        "trigger": checkpoint.trigger,
+        "confidence": checkpoint.confidence,
+    }
+    head |= {key: value for key in (*_TEXTS, *_COUNTS) if (value := getattr(checkpoint, key))}
+    head |= {key: sorted(value) for key in _FILES if (value := getattr(checkpoint, key))}
+    if checkpoint.code_refs:
+        head["code_refs"] = [ref.to_dict() for ref in checkpoint.code_refs]
+    kept: dict[str, Any] = dict(checkpoint.fields)
+    if body is None:
+        body = default_body(checkpoint)
+    else:
+        read = _read_body(body)
+        for field in ("core_question", *(section[1] for section in SECTIONS)):
+            if read.get(field, "") != (value := getattr(checkpoint, field)) and value:
+                kept[field] = _plain(value)
+    if kept:
+        head["fields"] = kept
+    return frontmatter.join(head, body)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    return [item if isinstance(item, str) else _record(item) for item in value]
+
+
+def _record(item: Source | Tension | Contribution) -> dict[str, Any]:
+    values = {field.name: getattr(item, field.name) for field in fields_of(item)}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+
+def from_markdown(text: str, where: str, id: str) -> Checkpoint:  # noqa: A002 - the name of the field
+    """The checkpoint in a file that anybody may have written; `id` is the file's name."""
+    head_text, body = frontmatter.split(text)
+    head = frontmatter.load(head_text, where) if head_text else {}
+    if head.get("type", "checkpoint") != "checkpoint":
+        raise MemoryDamaged(f"{where} is no checkpoint", "its frontmatter says `type: {}`".format(head["type"]))
+    values = _read_body(body)
+    if head.get("template"):
+        values.pop("notes", None)  # the sections of its layout
+    values |= from_record(head.get("fields") or {}, where)
+    return Checkpoint(**{"thesis": "", "core_question": "", **values, **_read_head(head, where), "id": id})
+
+
+def _read_body(body: str) -> dict[str, Any]:
+    title, sections = read_sections(body)
+    values: dict[str, Any] = {"core_question": title}
+    notes = []
+    known = {heading.lower(): (field, read) for heading, field, _, read in SECTIONS}
+    for heading, lines in sections:
+        field, read = known.get(heading.lower(), ("", read_prose))
+        if field and field not in values:
+            values[field] = read(lines)
+        else:
+            notes.append((heading, read_prose(lines)))
+    if notes:
+        values["notes"] = tuple(notes)
+    return values
+
+
+def from_record(record: Any, where: str) -> dict[str, Any]:
+    """The fields of a checkpoint in plain data, and under `fields` what else stands there."""
+    if not isinstance(record, Mapping):
+        raise MemoryDamaged(f"{where}: `fields` must hold `key: value`", "correct it by hand")
+    values: dict[str, Any] = {}
+    others: dict[str, str] = {}
+    makers = {"sources": source_of, "tensions": tension_of, "unique_contributions": contribution_of}
+    for key, value in record.items():
+        if key in makers:
+            values[key] = tuple(makers[key](item) for item in _several(value))
+        elif key in ("key_evidence", "open_questions"):
+            values[key] = tuple(_text(item) for item in _several(value))
+        elif key in ("core_question", "thesis", "reasoning_trace"):
+            values[key] = _text(value)
+        elif value:
+            others[str(key)] = _text(value)
+    return {**values, "fields": others} if others else values
+
+
+def source_of(item: Any) -> Source:
+    """A source that somebody gave as a mapping, or only as its name."""
+    if not isinstance(item, Mapping):
+        return Source(_text(item))
+    return Source(*(_text(item.get(key, "")) for key in ("id", "type", "take", "relation")))
+
+
+def tension_of(item: Any) -> Tension:
+    """A tension that somebody gave as a mapping, or only in words."""
+    if not isinstance(item, Mapping):
+        return Tension(("",), _text(item))
+    between = item.get("between") or [item[key] for key in ("source1", "source2") if key in item]
+    parties = tuple(map(_text, _several(between))) or ("",)
+    return Tension(parties, _text(item.get("nature", "")), _text(item.get("resolution", "")))
+
+
+def contribution_of(item: Any) -> Contribution:
+    """A contribution that somebody gave as a mapping, or only in words."""
+    if not isinstance(item, Mapping):
+        return Contribution("", _text(item))
+    return Contribution(_text(item.get("type", "")), _text(item.get("content", "")))
+
+
+def _read_head(head: Mapping[str, Any], where: str) -> dict[str, Any]:
+    values: dict[str, Any] = {key: _text(head[key]) for key in ("ts", "trigger", *_TEXTS) if key in head}
+    values.setdefault("ts", "")
+    try:
+        values["confidence"] = bounded(float(head.get("confidence") or 0))
+        values |= {key: max(int(head[key]), 0) for key in _COUNTS if head.get(key)}
+        values |= {key: frozenset(map(_text, _several(head[key]))) for key in _FILES if head.get(key)}
+        refs = tuple(_code_ref(record) for record in _several(head.get("code_refs") or []))
+    except (ValueError, TypeError, OverflowError, UsageError) as error:
+        raise MemoryDamaged(f"{where}: {error}", "correct the frontmatter by hand") from error
+    return {**values, "code_refs": refs} if refs else values
+
+
+def bounded(confidence: float) -> float:
+    """A confidence from 0 to 1, whatever was given."""
+    return min(max(confidence, 0.0), 1.0) if confidence == confidence else 0.0  # NaN is no confidence
+
+
+def _code_ref(record: Any) -> CodeRef:
+    if isinstance(record, Mapping) and isinstance(record.get("lines"), list):
+        record = {**record, "lines": [int(line) for line in record["lines"]]}
+    return CodeRef.from_dict(record)
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value] if value not in (None, "") else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)

@@ -1,0 +1,124 @@
+"""Where memory lies: the project's `.sage/` when it has one, the user's own folder otherwise.
+
+What a team shares (checkpoints, knowledge) is written with ordinary modes, what is one user's own with private ones.
+Whatever can be made again from the Markdown files lies in `derived`. A name that anybody gives becomes a plain one
+before it is part of a path, and files are read without following a link.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sage_code import atomic, dot_sage
+from sage_code.discover.contained import read_contained
+from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.paths import DOT_SAGE, sage_home
+
+Scope: TypeAlias = Literal["project", "user"]
+
+# Thousands of times what a person or an agent writes about one thing.
+MAX_FILE_BYTES = 1_000_000
+_MAX_ID_CHARS = 120
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]+")
+_PRIVATE_FOLDER, _SHARED_FOLDER = 0o700, 0o755
+_SHARED_FILE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One home of memories: a project's folder, or the user's."""
+
+    scope: Scope
+    root: str  # what paths are kept inside of: the project, or Sage's home
+    base: str  # from there, `.sage` or nothing
+
+    @property
+    def derived(self) -> str:
+        """The folder for what can be made again, never shared."""
+        return self.path("local", "embeddings") if self.scope == "project" else self.path("embeddings")
+
+    @property
+    def lock(self) -> str:
+        """Held by whoever changes something here."""
+        return self.path("local", "memory.lock") if self.scope == "project" else self.path("memory.lock")
+
+    def path(self, *names: str) -> str:
+        """A path in this place."""
+        return os.path.join(self.root, self.base, *names) if self.base else os.path.join(self.root, *names)
+
+    def prepare(self, *folders: str) -> None:
+        """Make the folders (and `derived`), refusing links in a project that may come from anybody."""
+        if self.scope == "project":
+            steps = [
+                os.path.join(*folder.split("/")[: n + 1]) for folder in folders for n in range(folder.count("/") + 1)
+            ]
+            dot_sage.prepare(self.root, "local", os.path.join("local", "embeddings"), *steps)
+            os.chmod(self.path("local"), _PRIVATE_FOLDER)
+            return
+        for folder in (self.root, self.derived, *(self.path(folder) for folder in folders)):
+            os.makedirs(folder, mode=_PRIVATE_FOLDER, exist_ok=True)
+
+    def read(self, *names: str) -> str:
+        """The text of a file here; FileNotFoundError when there is none, MemoryDamaged for what is no text."""
+        path = "/".join((self.base, *names) if self.base else names)
+        shown = self.path(*names)
+        try:
+            data = read_contained(os.fsencode(self.root), os.fsencode(path), MAX_FILE_BYTES + 1)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise MemoryDamaged(
+                f"{shown} cannot be read: {error.strerror or error}", "a link or a device is not followed: move it away"
+            ) from error
+        if len(data) > MAX_FILE_BYTES:
+            raise MemoryDamaged(f"{shown} is larger than {MAX_FILE_BYTES:,} bytes", "shorten it or move it away")
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise MemoryDamaged(f"{shown} is not UTF-8", "save it as UTF-8") from error
+
+    def write(self, text: str, *names: str) -> None:
+        """Replace a file here, whole or not at all."""
+        mode = _SHARED_FILE if self.scope == "project" else atomic.PRIVATE_FILE
+        atomic.write_bytes(self.path(*names), text.encode("utf-8"), mode=mode)
+
+    def write_derived(self, name: str, data: bytes) -> None:
+        """Replace a file of `derived`."""
+        atomic.write_bytes(os.path.join(self.derived, name), data, mode=atomic.PRIVATE_FILE)
+
+
+def places(project_root: str | None) -> tuple[Place, ...]:
+    """Where to look, nearest first: the project when it has a `.sage/` of its own, then the user."""
+    user = Place("user", sage_home(), "")
+    if project_root is not None:
+        folder = os.path.join(project_root, DOT_SAGE)
+        if (
+            os.path.isdir(folder)
+            and not os.path.islink(folder)
+            and os.path.realpath(folder) != os.path.realpath(user.root)
+        ):
+            return Place("project", project_root, DOT_SAGE), user
+    return (user,)
+
+
+def place_to_write(project_root: str | None, scope: Scope | None = None) -> Place:
+    """Where something new goes; asking for the project makes its `.sage/`."""
+    found = places(project_root)
+    if scope is None:
+        return found[0]
+    if scope == "user":
+        return found[-1]
+    if project_root is None:
+        raise UsageError("there is no project to save into", "run it inside a project, or save for yourself")
+    return Place("project", project_root, DOT_SAGE)
+
+
+def safe_id(name: str) -> str:
+    """`name` as a file's name that leads nowhere else; UsageError when nothing is left of it."""
+    safe = _NOT_IN_IDS.sub("-", name).strip("-")[:_MAX_ID_CHARS].strip("-")
+    if not safe:
+        raise UsageError(f"{name[:80]!r} is no id", "use letters, digits, - and _")
+    return safe

@@ -1,0 +1,95 @@
+"""Markdown as a person reads and edits it, and yet exactly what was written: headings, prose and lists.
+
+Prose that would be taken for structure is escaped as Markdown escapes it, with a backslash that no viewer shows: lines
+that begin like a heading, and blank lines at its edges. Items of a list go on in lines that are indented. The reader
+takes what our writer never writes, too: blank lines after headings, `*` for items, sections nobody knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_HEADING = re.compile(r"#{1,2} (.*)|#{1,2}")
+# Lines of prose that get one backslash more when written, and lose one when read.
+_STRUCTURE = re.compile(r"\\*#{1,2}( |$)|\\+\s*$")
+_ESCAPED = re.compile(r"\\+(#{1,2}( |$)|\s*$)")
+_ITEM = re.compile(r"[-*+](?: (.*))?", re.DOTALL)
+_INDENT = "  "
+
+
+def write_sections(title: str, sections: Iterable[tuple[str, str]]) -> str:
+    """A document; the texts of the sections are written already, by `write_prose` or `write_list`."""
+    first, more, rest = title.partition("\n")
+    parts = [f"# {first}\n{write_prose(rest)}" if more else f"# {first}"]
+    parts += [f"## {heading}\n{text}" for heading, text in sections]
+    return "\n" + "\n\n".join(parts) + "\n"
+
+
+def read_sections(body: str) -> tuple[str, list[tuple[str, list[str]]]]:
+    """The title, and each section's heading with the lines below it."""
+    title: str | None = None
+    sections: list[tuple[str, list[str]]] = []
+    head: list[str] = []  # what follows the title; what stands above it says nothing that we know
+    current = head
+    for line in body.split("\n"):
+        found = _HEADING.fullmatch(line)
+        if found is None:
+            current.append(line)
+        elif title is None and not line.startswith("##"):
+            title, current = found[1] or "", head
+            head.clear()
+        else:
+            current = []
+            sections.append(((found[1] or "").strip(), current))
+    rest = _trimmed(head)
+    return f"{title}\n{read_prose(rest)}" if title is not None and rest else title or "", sections
+
+
+def write_prose(text: str) -> str:
+    """Free text as the body of a section."""
+    lines = text.split("\n")
+    inner = len(_trimmed(lines))
+    start = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+    return "\n".join(
+        f"\\{line}" if _STRUCTURE.match(line) or not start <= number < start + inner else line
+        for number, line in enumerate(lines)
+    )
+
+
+def read_prose(lines: list[str]) -> str:
+    """The text that `write_prose` was given."""
+    return "\n".join(line[1:] if _ESCAPED.match(line) else line for line in _trimmed(lines))
+
+
+def _trimmed(lines: list[str]) -> list[str]:
+    start, end = 0, len(lines)
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    return lines[start:end]
+
+
+def write_list(items: Iterable[str]) -> str:
+    """Texts as the items of a list."""
+    return "\n".join("- " + item.replace("\n", f"\n{_INDENT}") for item in items)
+
+
+def read_list(lines: list[str]) -> tuple[str, ...]:
+    """The texts that `write_list` was given; a line that belongs to no item is one of its own."""
+    items: list[list[str]] = []
+    waiting = 0  # blank lines that may belong to the item, if it goes on
+    for line in lines:
+        found = _ITEM.fullmatch(line)
+        if found is not None:
+            items.append([found[1] or ""])
+        elif line.startswith(_INDENT) and items:
+            items[-1] += [""] * waiting + [line[len(_INDENT) :]]
+        elif not line.strip():
+            waiting += 1
+            continue
+        else:
+            items.append([line])
+        waiting = 0
+    return tuple("\n".join(item) for item in items)
