@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.segment import KINDS
 from sage_code.search.dense import Nearness
 from sage_code.search.lexical import Lexical
-from sage_code.search.places import PLACES, Stems, own_stems, path_stems, places
+from sage_code.search.places import PLACES, Stems, own_stems, path_stems, places, superseded
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.words import stem
@@ -46,6 +46,7 @@ FEATURES: dict[str, str] = {
     "loose": "not a definition: imports, statements, prose",
     "large_file": "length of the file",
     **{f"is_{place}": f"lies among {place} code" for place in PLACES},
+    "is_superseded": "lies in an older version of what is there in a newer one",
 }
 NAMES = tuple(FEATURES)
 # Those that know the path; the path-blind measurement hides them.
@@ -57,6 +58,7 @@ PATH_FEATURES = frozenset(
         "stem_share",
         "folder_cover",
         "path_match",
+        "is_superseded",
         *(f"is_{place}" for place in PLACES),
     }
 )
@@ -104,8 +106,10 @@ def measure(
         columns["file_dense"] = np.repeat(np.maximum.reduceat(dense[members], first), runs)
         columns["large_file"] = np.repeat(np.log1p(np.diff(first, append=len(members))) / 8, runs)
     wanted = _Wanted(query, words)
-    of_files = [_of_path(path, query, wanted) for path in snapshot.paths(distinct)]
-    for feature in PATH_FEATURES - {"path", "path_cover"}:
+    paths = snapshot.paths(distinct)
+    of_files = [_of_path(path, query, wanted) for path in paths]
+    columns["is_superseded"] = np.repeat(np.array(superseded(paths, query.terms), np.float32), runs)
+    for feature in PATH_FEATURES - {"path", "path_cover", "is_superseded"}:
         columns[feature] = np.repeat(np.array([found.get(feature, 0.0) for found in of_files], np.float32), runs)
     own_words = [own_stems(qualname) for qualname in snapshot.qualnames(chunks)]
     columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)

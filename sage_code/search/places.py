@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,6 +11,7 @@ from sage_code.lexemes import split_word
 from sage_code.search.words import stem
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
+_VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")
 # Paths and names whose words are kept: the candidates of the next question are often the same.
 _KEPT = 65_536
 
@@ -62,6 +64,21 @@ def places(path: str) -> frozenset[str]:
         "entry": own.lower() in _ENTRY_STEMS,
     }
     return frozenset(place for place, holds in found.items() if holds)
+
+
+def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
+    """Which of `paths` lie in an older version of what others of them lie in: `api/v1/` beside `api/v2/`.
+
+    A version that is asked for by its name is not one of them.
+    """
+    versions = [_VERSION.match(path) for path in paths]
+    newest: dict[str, int] = {}
+    for version in filter(None, versions):
+        newest[version[1]] = max(newest.get(version[1], 0), int(version[2]))
+    return [
+        version is not None and int(version[2]) < newest[version[1]] and f"v{version[2]}" not in asked
+        for version in versions
+    ]
 
 
 @dataclass(frozen=True, slots=True)
