@@ -1,0 +1,138 @@
+"""Codex CLI's records (`~/.codex/sessions/…/rollout-*.jsonl`): which files did the calls of a line touch?
+
+A line is `{"timestamp", "type", "payload"}`. Codex reads with shell commands and writes with patches: commands are read
+as those of Claude Code are, and a patch counts once its result says that it was applied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from sage_code.transcripts.shell import file_uses
+from sage_code.transcripts.touches import Call, Touch, absolute, decode
+
+_NEEDLES = (b'"function_call"', b'"custom_tool_call"', b'"local_shell_call"', b'"turn_context"', b'"session_meta"')
+_OUTPUTS = (b'"function_call_output"', b'"custom_tool_call_output"')
+_CALL_ID = re.compile(rb'"call_id"\s*:\s*"([^"\\]{1,200})"')
+_PATCHED = re.compile(
+    r"^\*\*\* (Add|Update) File: (.{1,4096}?)\r?(?:\n\*\*\* Move to: (.{1,4096}?)\r?)?$", re.MULTILINE
+)
+# How each generation of the tools says that a command did not end well.
+_FAILED = re.compile(r"(?:Exit code:|Process exited with code|\"exit_code\":) ?(-?\d{1,10})")
+_MAX_PENDING = 4096
+_MAX_FILES = 1000
+# A result says in its first lines how the command ended.
+_HEAD_CHARS = 400
+# Where the folder of a turn is kept among the calls: it is part of the cursor, too.
+_FOLDER = "cwd"
+
+
+class CodexRecords:
+    """Pairs calls with their results, line by line."""
+
+    def __init__(self, pending: Mapping[str, Call] | None = None) -> None:
+        self.pending: dict[str, Call] = dict(pending or {})
+
+    def touches(self, line: bytes) -> Iterable[Touch]:
+        """What the results in a line did; raises ValueError for a damaged line."""
+        if line[:1] != b"{":
+            raise ValueError("no record")
+        if any(needle in line for needle in _OUTPUTS):
+            waited = any(found[1].decode("ascii", "replace") in self.pending for found in _CALL_ID.finditer(line))
+            record = decode(line) if waited else None
+            return list(self._result(record)) if record else ()
+        if any(needle in line for needle in _NEEDLES):
+            record = decode(line)
+            if record:
+                self._call(record)
+        return ()
+
+    @property
+    def _cwd(self) -> str:
+        known = self.pending.get(_FOLDER)
+        return known.folder if known else ""
+
+    def _call(self, record: Mapping[str, Any]) -> None:
+        payload = record.get("payload")
+        if not isinstance(payload, dict):
+            return
+        if record.get("type") in ("turn_context", "session_meta"):
+            if folder := absolute(payload.get("cwd"), None):
+                self.pending[_FOLDER] = Call(_FOLDER, folder=folder)
+            return
+        number = payload.get("call_id")
+        uses = tuple(_uses(payload, self._cwd))[:_MAX_FILES]
+        if isinstance(number, str) and number != _FOLDER and uses:
+            self.pending[number] = Call(str(payload.get("name") or "shell"), uses=uses)
+        while len(self.pending) > _MAX_PENDING:
+            del self.pending[next(number for number in self.pending if number != _FOLDER)]
+
+    def _result(self, record: Mapping[str, Any]) -> Iterator[Touch]:
+        payload = record.get("payload")
+        if not isinstance(payload, dict):
+            return
+        number = payload.get("call_id")
+        call = self.pending.pop(number, None) if isinstance(number, str) and number != _FOLDER else None
+        timestamp = record.get("timestamp")
+        if call is not None and _succeeded(payload.get("output")):
+            at = timestamp if isinstance(timestamp, str) else ""
+            yield from (use._replace(timestamp=at) for use in call.uses)
+
+
+def _uses(payload: Mapping[str, Any], cwd: str) -> Iterator[Touch]:
+    kind, name = payload.get("type"), payload.get("name")
+    if kind == "custom_tool_call" and name == "apply_patch":
+        yield from _patched(payload.get("input"), cwd)
+        return
+    given = payload.get("action") if kind == "local_shell_call" else _arguments(payload.get("arguments"))
+    if not isinstance(given, dict):
+        return
+    if name == "apply_patch":
+        yield from _patched(given.get("input"), cwd)
+        return
+    folder = absolute(given.get("workdir") or given.get("working_directory") or ".", cwd)
+    command = given.get("cmd") or given.get("command")
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        if command[:1] == ["apply_patch"]:
+            yield from _patched(command[-1], folder)
+            return
+        # `["bash", "-lc", SCRIPT]`: the script is the command.
+        is_script = len(command) == 3 and command[1] in ("-lc", "-c")
+        command = command[2] if is_script else " ".join(f"'{word}'" for word in command if "'" not in word)
+    if isinstance(command, str) and folder:
+        if "*** Begin Patch" in command:
+            yield from _patched(command, folder)
+        else:
+            yield from (Touch(use.path, use.action, "", use.lines) for use in file_uses(command, folder))
+
+
+def _patched(patch: object, cwd: str) -> Iterator[Touch]:
+    """The files of a patch in Codex's own format; deleted ones are not there to be referred to."""
+    for action, path, target in _PATCHED.findall(patch) if isinstance(patch, str) else ():
+        if file := absolute(target or path, cwd):
+            yield Touch(file, "write" if action == "Add" else "edit", "")
+
+
+def _arguments(text: object) -> object:
+    """A function's arguments: JSON in a string."""
+    try:
+        return orjson.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _succeeded(output: object) -> bool:
+    if isinstance(output, dict):  # older: {"content", "success"}
+        return output.get("success") is not False and _succeeded(output.get("content", ""))
+    if isinstance(output, list):
+        output = next((part["text"] for part in output if isinstance(part, dict) and "text" in part), "")
+    if not isinstance(output, str):
+        return True
+    head = output[:_HEAD_CHARS]
+    if found := _FAILED.search(head.replace('\\"', '"')) or _FAILED.search(output[-_HEAD_CHARS:]):
+        return int(found[1]) == 0
+    return not head.startswith(("apply_patch verification failed", "failed", "execution error", "exec_command failed"))

@@ -1,0 +1,97 @@
+"""What a tool call did to files, whichever agent made it: the value between the formats and the session's context."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, NamedTuple
+
+import orjson
+
+# What no real path or line number exceeds: a transcript is foreign text.
+_MAX_PATH_CHARS = 4096
+_MAX_LINE = 10_000_000
+_ODD_PATH = re.compile(r"//|/\.|/$")
+# A long line is decoded only when it is mostly text: a megabyte of `[[],[],` would take a hundred in memory.
+_LONG_LINE = 1 << 20
+_MAX_COMMAS = 400_000
+
+
+class Hunk(NamedTuple):
+    """Lines that were replaced by others; a count of 0 is an insertion or a deletion."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+
+
+class Touch(NamedTuple):
+    """One file that a successful call read, found or changed."""
+
+    file: str  # absolute
+    action: str  # read | edit | write | grep | glob
+    timestamp: str
+    lines: tuple[int, int] | None = None
+    hunks: tuple[Hunk, ...] = ()
+
+
+class Call(NamedTuple):
+    """A call whose result has not been seen yet. It is part of a cursor, so it is small and plain."""
+
+    tool: str
+    file: str = ""
+    lines: tuple[int, int] | None = None
+    folder: str = ""  # where relative names in the result start
+    uses: tuple[Touch, ...] = ()
+
+
+def decode(line: bytes) -> dict[str, Any] | None:
+    """The record of a line; None for one that is no record, raises ValueError for one that is damaged."""
+    if len(line) > _LONG_LINE and line.count(b",") + line.count(b"[") > _MAX_COMMAS:
+        raise ValueError("the line is no text")
+    record = orjson.loads(line)
+    return record if isinstance(record, dict) else None
+
+
+def absolute(path: object, folder: object) -> str:
+    """`path` as an absolute one, or nothing when it cannot be a path."""
+    if not isinstance(path, str) or not path or len(path) > _MAX_PATH_CHARS or "\0" in path:
+        return ""
+    if path[0] != "/" and not os.path.isabs(path):
+        if not isinstance(folder, str) or not os.path.isabs(folder) or "\0" in folder:
+            return ""
+        path = os.path.join(folder, path)
+    # Nearly every path is in order as it is, and there may be thousands of them.
+    return os.path.normpath(path) if _ODD_PATH.search(path) or os.sep != "/" else path
+
+
+def line_range(first: object, count: object) -> tuple[int, int] | None:
+    """A range from its first line and its length, when both can be."""
+    if type(first) is not int or type(count) is not int or not 1 <= first <= _MAX_LINE or not 1 <= count <= _MAX_LINE:
+        return None
+    return first, first + count - 1
+
+
+def hunk(given: object) -> Hunk | None:
+    """A hunk of a patch without the context around its change, when it can be one."""
+    if not isinstance(given, dict):
+        return None
+    numbers = [
+        number
+        for key in ("oldStart", "oldLines", "newStart", "newLines")
+        if type(number := given.get(key)) is int and 0 <= number <= _MAX_LINE
+    ]
+    if len(numbers) < len(Hunk._fields):
+        return None
+    old_start, old_lines, new_start, new_lines = numbers
+    lines = given.get("lines")
+    head = tail = 0
+    if isinstance(lines, list):
+        kept = [isinstance(line, str) and line[:1] == " " for line in lines]
+        head = kept.index(False) if False in kept else 0
+        tail = kept[::-1].index(False) if False in kept else 0
+    most = min(old_lines, new_lines)
+    head = min(head, most)
+    tail = min(tail, most - head)
+    return Hunk(old_start + head, old_lines - head - tail, new_start + head, new_lines - head - tail)
