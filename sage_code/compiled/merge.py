@@ -6,7 +6,7 @@ time and once as a whole. The result is what `SegmentBuilder` would have written
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.references import by_name
-from sage_code.compiled.sections import Strings, pack_strings, write_sections
+from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write_sections
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.reference_codec import TEXTS
 
@@ -41,18 +41,22 @@ def merge(segments: Sequence[Segment], path: str) -> None:
         heaps = _column(segments, name)
         ends = _shifted(segments, f"{name}_at", _starts(len(heap) for heap in heaps))
         arrays[f"{name}_at"], arrays[name] = [ends[0], *(part[1:] for part in ends[1:])], heaps
-    arrays["terms_at"], arrays["terms"], places = _union([segment.terms for segment in segments])
-    for field in FIELDS:
-        documents = files if field in FILE_FIELDS else chunks
-        postings = _postings(segments, field, places, len(arrays["terms_at"]) - 1, documents)
-        arrays.update({f"{field}_{name}": values for name, values in postings.items()})
+    terms, places = _union([segment.terms for segment in segments])
+    arrays.update(pack_terms(terms, "terms"))
+    posting_ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
+    for column, field in enumerate(FIELDS):
         arrays[f"{field}_lengths"] = _column(segments, f"{field}_lengths")
+        documents = files if field in FILE_FIELDS else chunks
+        posting_ends[1:, column], arrays[f"{field}_docs"], arrays[f"{field}_tfs"] = _postings(
+            segments, column, places, len(terms), documents
+        )
+    arrays["posting_ends"] = posting_ends
     arrays.update(_references(segments))
     meta = {**segments[0].meta, "chunks": chunks[-1], "files": files[-1], "languages": languages}
     write_sections(path, meta, arrays)
 
 
-def _starts(counts: Any) -> list[int]:
+def _starts(counts: Iterable[int]) -> list[int]:
     return list(accumulate(counts, initial=0))
 
 
@@ -65,39 +69,43 @@ def _shifted(segments: Sequence[Segment], name: str, starts: Sequence[int]) -> _
     return [part + part.dtype.type(start) for part, start in zip(_column(segments, name), starts, strict=False)]
 
 
-def _union(columns: Sequence[Strings]) -> tuple[NDArray[np.uint64], NDArray[np.uint8], list[NDArray[np.int64]]]:
-    """The strings of several sorted columns as one, and where those of each are in it."""
+def _union(columns: Sequence[Iterable[bytes]]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+    """The strings of several columns as one sorted column, and where those of each are in it."""
     numbers: dict[bytes, int] = {}
     found = [[numbers.setdefault(text, len(numbers)) for text in column] for column in columns]
     ordered = sorted(numbers)
     rank = np.empty(len(ordered), np.int64)
     rank[[numbers[text] for text in ordered]] = np.arange(len(ordered))
-    return *pack_strings(ordered), [rank[np.array(places, np.int64)] for places in found]
+    return ordered, [rank[np.array(places, np.int64)] for places in found]
 
 
 def _postings(
-    segments: Sequence[Segment], field: str, places: Sequence[NDArray[np.int64]], terms: int, starts: Sequence[int]
-) -> dict[str, NDArray[Any]]:
-    """The postings of a field: those of a term stand together, in the order of the segments."""
+    segments: Sequence[Segment], column: int, places: Sequence[NDArray[np.int64]], terms: int, starts: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
+    """The ends, documents and counts of a field: those of a term stand together, in the order of the segments."""
+    field = FIELDS[column]
     counts = np.zeros(terms, np.int64)
-    own: list[NDArray[np.int64]] = [np.diff(segment.arrays[f"{field}_starts"]).astype(np.int64) for segment in segments]
-    for place, lengths in zip(places, own, strict=True):
+    own: list[NDArray[np.int64]] = []
+    for segment, place in zip(segments, places, strict=True):
+        lengths = np.diff(segment.arrays["posting_ends"][:, column]).astype(np.int64)
         counts[place] += lengths
+        own.append(lengths)
     ends = np.cumsum(counts)
     free = ends - counts  # where the next posting of each term goes
     total = int(ends[-1]) if terms else 0
     docs, tfs = np.empty(total, np.uint32), np.empty(total, np.uint8)
     for segment, place, lengths, start in zip(segments, places, own, starts, strict=False):
-        before = segment.arrays[f"{field}_starts"][:-1]
+        before = segment.arrays["posting_ends"][:-1, column]
         target = np.repeat(free[place] - before, lengths) + np.arange(int(lengths.sum()))
         docs[target] = segment.arrays[f"{field}_docs"] + np.uint32(start)
         tfs[target] = segment.arrays[f"{field}_tfs"]
         free[place] += lengths
-    return {"starts": np.concatenate([[0], ends]).astype(np.uint32), "docs": docs, "tfs": tfs}
+    return ends, docs, tfs
 
 
 def _references(segments: Sequence[Segment]) -> dict[str, NDArray[Any] | _Parts]:
-    at, heap, places = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
+    strings, places = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
+    at, heap = pack_strings(strings)
     columns: dict[str, _Parts] = {
         f"ref_{text}": [
             place.astype(np.uint32)[part] for place, part in zip(places, _column(segments, f"ref_{text}"), strict=True)

@@ -20,6 +20,8 @@ from sage_code.errors import IndexCorrupt
 
 _MAGIC = b"SAGESEG1"
 _ALIGN = 64
+# The letters of a term that are searched as one number.
+_HEAD = 8
 _HINT = "run `sage index --full`: it comes back from the store"
 # Arrays of objects would be unpickled; these are all the types we write.
 _DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
@@ -109,11 +111,6 @@ class Strings:
         heap = self._heap.data
         return [str(heap[start:end], "utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
 
-    def beginning(self, head: bytes, max_bytes: int) -> NDArray[np.int64]:
-        """The places of a sorted column whose strings begin with `head` and are no longer than `max_bytes`."""
-        first, last = self.lower_bound(head), self.lower_bound(head + b"\xff")
-        return first + np.flatnonzero(np.diff(self._at[first : last + 1]) <= max_bytes)
-
     def find(self, text: str) -> int | None:
         """The place of `text` in a sorted column."""
         wanted = text.encode("utf-8", "surrogatepass")
@@ -130,3 +127,41 @@ class Strings:
             else:
                 high = middle
         return low
+
+
+class Terms:
+    """A sorted column of byte strings with the first letters of each as a number, to be searched without Python."""
+
+    __slots__ = ("_at", "_heads", "_strings")
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+        self._strings = Strings(arrays, name)
+        self._at, self._heads = arrays[f"{name}_at"], arrays[f"{name}_heads"]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._strings)
+
+    def beginning(self, head: str, max_bytes: int) -> tuple[list[int], list[str]]:
+        """Places and strings that begin with `head` (or at least with its first letters), up to a length."""
+        begin = head.encode("utf-8", "surrogatepass")[:_HEAD]
+        low, high = (int.from_bytes(begin.ljust(_HEAD, fill), "big") for fill in (b"\0", b"\xff"))
+        first, last = np.searchsorted(self._heads, np.array([low, high], np.uint64), side="left").tolist()
+        while last < len(self._heads) and int(self._heads[last]) == high:
+            last += 1
+        places = first + np.flatnonzero(np.diff(self._at[first : last + 1]) <= max_bytes)
+        return places.tolist(), self._strings.many(places)
+
+    def find(self, text: str) -> int | None:
+        """The place of `text`."""
+        size = len(text.encode("utf-8", "surrogatepass"))
+        for place, found in zip(*self.beginning(text, size), strict=True):
+            if found == text:
+                return place
+        return None
+
+
+def pack_terms(strings: list[bytes], name: str) -> dict[str, NDArray[Any]]:
+    """Sorted byte strings as the arrays of `Terms`."""
+    at, heap = pack_strings(strings)
+    heads = np.array([string[:_HEAD] for string in strings], f"S{_HEAD}").view(">u8").astype("<u8")
+    return {f"{name}_at": at, name: heap, f"{name}_heads": heads}

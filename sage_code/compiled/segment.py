@@ -18,14 +18,15 @@ import orjson
 from numpy.typing import NDArray
 
 from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
-from sage_code.compiled.sections import Strings, pack_strings, read_sections, write_sections
+from sage_code.compiled.sections import Strings, Terms, pack_strings, pack_terms, read_sections, write_sections
 from sage_code.lexemes import Lexicon
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
 
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
-# 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields.
-FORMAT = 4
+# 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
+# 5: terms are searched by their first letters, and the ends of a term's postings stand together.
+FORMAT = 5
 # Searched fields of a chunk: its text, what is called in it, what its documentation says.
 CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
@@ -112,11 +113,14 @@ class SegmentBuilder:
         for name, values in strings.items():
             arrays[f"{name}_at"], arrays[name] = pack_strings(values)
         terms = sorted((term.encode("utf-8", "surrogatepass"), n) for term, n in self._lexicon.numbers.items())
-        arrays["terms_at"], arrays["terms"] = pack_strings([text for text, _ in terms])
+        arrays.update(pack_terms([text for text, _ in terms], "terms"))
         rank = np.empty(len(terms), dtype=np.int64)
         rank[[number for _, number in terms]] = np.arange(len(terms))
-        for field, postings in self._fields.items():
-            arrays.update({f"{field}_{name}": values for name, values in postings.arrays(rank).items()})
+        ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
+        for column, (field, postings) in enumerate(self._fields.items()):
+            ends[1:, column], own = postings.arrays(rank)
+            arrays.update({f"{field}_{name}": values for name, values in own.items()})
+        arrays["posting_ends"] = ends
         arrays.update(self._references.arrays())
         meta = {
             "format": FORMAT,
@@ -145,8 +149,11 @@ class _Postings:
         self._counts.extend([min(count, _MAX_TF) for count in counts])
         self._entries.extend(entries)
 
-    def arrays(self, rank: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """For each term its documents and counts, in the order of the documents; `rank` sorts the terms."""
+    def arrays(self, rank: NDArray[np.int64]) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+        """Where the postings of each term end; documents and counts, and the documents' lengths.
+
+        `rank` sorts the terms; the postings of a term are in the order of the documents.
+        """
         entries = np.asarray(self._entries, np.int64)
         documents = np.repeat(np.arange(len(entries), dtype=np.int64), entries)
         # Term, document and count in one number: one sort in place, and little memory. Eight bits hold a count.
@@ -163,10 +170,7 @@ class _Postings:
         sums = np.add.reduceat(counts, first) if len(first) else counts
         term, document = np.divmod(pairs[first], max(len(entries), 1))
         lengths = np.bincount(document, weights=sums, minlength=len(entries)).astype(np.uint32)
-        starts = np.zeros(len(rank) + 1, dtype=np.uint32)
-        np.cumsum(np.bincount(term, minlength=len(rank)), out=starts[1:])
-        return {
-            "starts": starts,
+        return np.cumsum(np.bincount(term, minlength=len(rank))), {
             "docs": document.astype(np.uint32),
             "tfs": np.minimum(sums, _MAX_TF).astype(np.uint8),
             "lengths": lengths,
@@ -235,14 +239,18 @@ class Segment:
         return language
 
     @cached_property
-    def terms(self) -> Strings:
+    def terms(self) -> Terms:
         """Every term of any field, sorted."""
-        return Strings(self.arrays, "terms")
+        return Terms(self.arrays, "terms")
 
-    def postings(self, field: str, place: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """The documents that hold the term at `place` in `field`, and how often."""
-        start, end = self.arrays[f"{field}_starts"][place : place + 2].tolist()
-        return self.arrays[f"{field}_docs"][start:end], self.arrays[f"{field}_tfs"][start:end]
+    def postings(self, place: int) -> dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+        """By field, the documents that hold the term at `place`, and how often; fields without it are left out."""
+        starts, ends = self.arrays["posting_ends"][place : place + 2].tolist()
+        return {
+            field: (self.arrays[f"{field}_docs"][start:end], self.arrays[f"{field}_tfs"][start:end])
+            for field, start, end in zip(FIELDS, starts, ends, strict=True)
+            if start < end
+        }
 
 
 def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

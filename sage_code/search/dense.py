@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ _MAX_EXACT = 65_536
 # Of a larger snapshot, so many chunks are scored exactly after the first step, and so many tell what is usual.
 _SHORTLIST = 4_096
 _SAMPLE = 2_048
+_EVERY = 16
 # What is gone through once, signs or vectors, is taken in blocks that stay in the processor's cache.
 _BLOCK = 32_768
 _ROWS = 1_024
@@ -91,13 +93,16 @@ class DenseIndex:
 
     def _nearest_by_sign(self, query: NDArray[np.float32]) -> NDArray[np.int64]:
         wanted = _pack_signs(query[None, :])[0]
-        different = np.zeros(self._snapshot.chunks, np.uint16)
+        # In a byte 256 differences would look like none; what is opposite in everything is then scored for nothing.
+        different: NDArray[Any] = np.zeros(self._snapshot.chunks, np.uint8 if len(query) <= 256 else np.uint16)
+        differing, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
         for start in range(0, len(different), _BLOCK):
             block = different[start : start + _BLOCK]
             for own, signs in zip(wanted, self._signs[:, start : start + _BLOCK], strict=True):
-                block += np.bitwise_count(signs ^ own)
-        # As many as the shortlist takes, and those that are as near as its last.
-        at_most = np.cumsum(np.bincount(different))
+                np.bitwise_xor(signs, own, out=differing[: len(block)])
+                block += np.bitwise_count(differing[: len(block)], out=counted[: len(block)])
+        # How near the nearest are is told by every sixteenth.
+        at_most = np.cumsum(np.bincount(different[::_EVERY])) * _EVERY
         return np.flatnonzero(different <= np.searchsorted(at_most, _SHORTLIST))
 
 

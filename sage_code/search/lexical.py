@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.compiled.sections import Strings
+from sage_code.compiled.sections import Terms
 from sage_code.compiled.segment import CHUNK_FIELDS, FIELDS, FILE_FIELDS
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.words import LONGEST_ENDING, head_of, inflected, stem
@@ -23,9 +23,12 @@ _K1 = {"body": 1.5, "name": 1.2, "doc": 1.2, "path": 1.0}
 _B = {"body": 0.75, "name": 0.4, "doc": 0.6, "path": 0.3}
 # What another form of a word is worth (`retries` for `retry`), and a word derived from it (`parser` for `parse`).
 _FORM, _DERIVED = 0.85, 0.6
+# Sets that are together this much smaller than the index are united by sorting, others by marking.
+_SPARSE = 64
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
+_NONE: Places = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -88,6 +91,10 @@ class _Scratch:
 
     def union(self, sets: Sequence[Places]) -> Places:
         """The members of any of the sets, in order."""
+        if sum(map(len, sets)) * _SPARSE < len(self._marks):
+            members = np.concatenate([_NONE, *sets])
+            members.sort()
+            return members[np.diff(members, prepend=-1) > 0]
         for members in sets:
             self._marks[members] = True
         united = np.flatnonzero(self._marks)
@@ -111,18 +118,18 @@ def _gather(snapshot: SearchSnapshot, term: str, chunks: _Scratch, files: _Scrat
     tfs: dict[str, list[Floats]] = {name: [] for name in FIELDS}
     for number, segment in enumerate(snapshot.segments):
         for place, worth in forms(segment.terms, term):
-            for name in snapshot.fields:
-                found, often = segment.postings(name, place)
-                if len(found):
-                    start = snapshot.file_at[number] if name in FILE_FIELDS else snapshot.chunk_at[number]
-                    docs[name].append(found.astype(np.int64) + start)
-                    tfs[name].append(often.astype(np.float32) * np.float32(worth))
+            for name, (found, often) in segment.postings(place).items():
+                start = snapshot.file_at[number] if name in FILE_FIELDS else snapshot.chunk_at[number]
+                docs[name].append(found.astype(np.int64) + start)
+                tfs[name].append(often.astype(np.float32) * np.float32(worth))
+    if snapshot.hides_paths:
+        docs["path"], tfs["path"] = [], []
     # Several forms may stand in one document, none of them twice.
     fields = {name: (files if name in FILE_FIELDS else chunks).summed(docs[name], tfs[name]) for name in FIELDS}
     return _Postings(fields, chunks.union([fields[name][0] for name in CHUNK_FIELDS]))
 
 
-def forms(terms: Strings, term: str) -> Iterator[tuple[int, float]]:
+def forms(terms: Terms, term: str) -> Iterator[tuple[int, float]]:
     """The places of a word and of its other forms among sorted terms, each with what it is worth."""
     stemmed = stem(term)
     head = head_of(stemmed)
@@ -132,8 +139,7 @@ def forms(terms: Strings, term: str) -> Iterator[tuple[int, float]]:
             yield place, 1.0
         return
     base = inflected(term)
-    places = terms.beginning(head.encode(), len(head) + LONGEST_ENDING)
-    for place, word in zip(places.tolist(), terms.many(places), strict=True):
+    for place, word in zip(*terms.beginning(head, len(head) + LONGEST_ENDING), strict=True):
         if word == term:
             yield place, 1.0
         elif stem(word) == stemmed:

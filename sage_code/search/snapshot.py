@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.published import Generation, open_snapshot
 from sage_code.compiled.sections import Strings
-from sage_code.compiled.segment import FIELDS, KINDS, Segment
+from sage_code.compiled.segment import KINDS, Segment
 from sage_code.errors import NotIndexed
 from sage_code.values import Symbol
 
@@ -25,7 +25,7 @@ from sage_code.values import Symbol
 class SearchSnapshot:
     """One published generation, ready to be asked."""
 
-    fields: tuple[str, ...] = FIELDS  # that are searched
+    hides_paths = False
 
     def __init__(self, root: str) -> None:
         found = open_snapshot(root)

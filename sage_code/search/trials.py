@@ -11,7 +11,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sage_code.compiled.segment import CHUNK_FIELDS
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import NotIndexed, UsageError
 from sage_code.paths import find_root
@@ -46,7 +45,7 @@ class Setup:
 class PathBlindSnapshot(SearchSnapshot):
     """A snapshot in which no file has a name."""
 
-    fields = CHUNK_FIELDS
+    hides_paths = True
 
     def path(self, file: int) -> str:  # noqa: ARG002
         """Nothing."""

@@ -20,6 +20,8 @@ _NOTHING = """
     happens happen work works way ways place places
 """
 STOP_WORDS = frozenset(_NOTHING.split())
+# Words whose forms are kept: a project has few that are asked for.
+_KEPT = 65_536
 # Shorter words have too many neighbours that only look like forms of them.
 _MIN_STEM = 4
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
@@ -33,6 +35,7 @@ _DERIVED = (
 LONGEST_ENDING = 1 + max(map(len, _DERIVED)) + len("s")
 
 
+@lru_cache(maxsize=_KEPT)
 def inflected(word: str) -> str:
     """A word without plural, `-ing` and `-ed`."""
     if len(word) <= 3 or not word.isascii():
@@ -50,7 +53,7 @@ def inflected(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=_KEPT)
 def stem(word: str) -> str:
     """What the forms of a word and the words derived from it have in common: `pars` for parse, parser, parsing."""
     base = inflected(word)

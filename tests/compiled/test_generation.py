@@ -65,7 +65,7 @@ def _content(root: str) -> tuple[list[Any], list[Any]]:
                 lines = (int(segment.arrays["chunk_start"][chunk]), int(segment.arrays["chunk_end"][chunk]))
                 name, vector = segment.string("names", chunk), segment.arrays["vectors"][chunk].tolist()
                 limit = segment.terms.find("limit")
-                has_limit = limit is not None and chunk in segment.postings("body", limit)[0]
+                has_limit = limit is not None and chunk in segment.postings(limit)["body"][0]
                 key = (segment.paths[file], segment.keys[file])
                 chunks.append((*key, *lines, segment.kind(chunk), segment.language(chunk), name, has_limit, vector))
     assert published.chunks == len(chunks)

@@ -56,7 +56,7 @@ def _found(segment: Segment, field: str, term: str) -> list[tuple[int, int]]:
     place = segment.terms.find(term)
     if place is None:
         return []
-    documents, often = segment.postings(field, place)
+    documents, often = segment.postings(place).get(field, (np.empty(0), np.empty(0)))
     return list(zip(documents.tolist(), often.tolist(), strict=True))
 
 
