@@ -1,0 +1,116 @@
+"""The files of a project as references see them: their lines now, and what they define, each read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from sage_code.chunk.chunker import chunk_text
+from sage_code.coderefs.ref import CodeRef
+from sage_code.coderefs.text import content_hash, quotation
+from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.kinds import CHUNK_KIND, TEXT_KINDS
+from sage_code.languages import HEAD_BYTES, detect
+from sage_code.parse.definitions import parse
+from sage_code.parse.parsed import ParsedFile
+from sage_code.values import Chunk, SkipReason, SourceFile, Symbol
+
+# A memory may be about a file that is too large or too generated to be searched.
+_RULES = DiscoverRules(max_file_bytes=4_000_000, include_generated=True)
+# Texts that stay in memory; what is read beyond that is read again when it is asked for again.
+_KEPT_CHARS = 50_000_000
+_FUNCTIONS = frozenset({"function", "method"})
+_CONTAINERS = frozenset({"class", "type"})
+
+
+class Source:
+    """One file's text, and what it defines once somebody asks."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self.lines = text.removesuffix("\n").split("\n") if text else []
+        self._hashes: dict[tuple[int, int], str] = {}
+
+    @cached_property
+    def parsed(self) -> ParsedFile | None:
+        """The file as its grammar reads it; None for what no grammar of ours reads."""
+        data = self.text.encode()
+        language = detect(self.path, data[:HEAD_BYTES])
+        return parse(data, language) if language else None
+
+    @cached_property
+    def symbols(self) -> Sequence[Symbol]:
+        """Every definition in code."""
+        found = self.parsed.symbols if self.parsed else ()
+        return [symbol for symbol in found if symbol.kind not in TEXT_KINDS]
+
+    @cached_property
+    def units(self) -> Sequence[Symbol]:
+        """The definitions that a conclusion is about: whole functions, methods, and types without any inside."""
+        functions = [symbol for symbol in self.symbols if CHUNK_KIND.get(symbol.kind) in _FUNCTIONS]
+        outer: list[Symbol] = []
+        for symbol in sorted(functions, key=lambda one: (one.start_line, -one.end_line)):
+            if not outer or symbol.end_line > outer[-1].end_line:
+                outer.append(symbol)
+        types = [
+            symbol
+            for symbol in self.symbols
+            if CHUNK_KIND.get(symbol.kind) in _CONTAINERS
+            and not any(symbol.start_line <= one.line <= symbol.end_line for one in outer)
+            and not any(one.start_line <= symbol.line <= one.end_line for one in outer)
+        ]
+        return sorted([*outer, *types], key=lambda one: one.start_line)
+
+    @cached_property
+    def chunks(self) -> Sequence[Chunk]:
+        """The pieces that the file is searched in."""
+        return chunk_text(self.text, self.parsed.symbols, self.parsed.borders) if self.parsed else ()
+
+    def piece(self, lines: tuple[int, int]) -> list[str]:
+        """The lines of a range, as far as they are there."""
+        return self.lines[lines[0] - 1 : lines[1]]
+
+    def hash(self, lines: tuple[int, int]) -> str:
+        """The hash of a range."""
+        if lines not in self._hashes:
+            self._hashes[lines] = content_hash(self.piece(lines))
+        return self._hashes[lines]
+
+    def ref(self, lines: tuple[int, int] | None, symbol: str = "", relevance: str = "context") -> CodeRef:
+        """A reference to a range, or to the whole file, as it is now."""
+        piece = self.lines if lines is None else self.piece(lines)
+        digest = content_hash(piece) if lines is None else self.hash(lines)
+        return CodeRef(self.path, lines, None, quotation(piece) or None, relevance, symbol, digest)
+
+
+class Sources:
+    """Reads the files of a project, each once; nothing outside it, and no link."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._known: dict[str, Source | None] = {}
+        self._chars = 0
+
+    def get(self, path: str) -> Source | None:
+        """The file at a relative path; None when there is no text file."""
+        if path in self._known:
+            return self._known[path]
+        source = self._read(path)
+        self._chars += len(source.text) if source else 0
+        if self._chars < _KEPT_CHARS:
+            self._known[path] = source
+        return source
+
+    def _read(self, path: str) -> Source | None:
+        try:
+            read = read_source(self.root, SourceFile(path, 0, 0), _RULES)
+        except UnicodeEncodeError:  # a name with lone surrogates is no name of ours
+            return None
+        if isinstance(read, SourceText):
+            return Source(path, read.text)
+        return Source(path, "") if read.reason == SkipReason.EMPTY else None
+
+
+def span(symbol: Symbol) -> tuple[int, int]:
+    """The lines of a definition."""
+    return symbol.start_line, symbol.end_line
