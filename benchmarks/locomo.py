@@ -5,7 +5,7 @@
 The data is `data/locomo10.json` of the public repository snap-research/LoCoMo; it stays outside of ours. Questions of
 the categories 1 to 4 (the fifth has no answer in the conversation). Recall@k is the share of a question's evidence
 among the first k turns, averaged over the questions. The passages, the ranking and the model are those that
-`sage checkpoint search` uses; the weights were chosen on every other conversation (`--tune`), the rest was not looked at.
+`sage checkpoint search` uses; weights were chosen on every other conversation (`--tune`), the rest was not looked at.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ class Conversation:
         for number in itertools.count(1):
             if f"session_{number}_date_time" not in talk:
                 break
+            before = ""
             for turn in talk.get(f"session_{number}", []):
                 said = f"{turn['text']} {turn.get('blip_caption', '')}".strip()
                 texts.append(f"{turn['speaker']}: {said}")
-                records.append(record_of(turn["dia_id"], texts[-1], thread=str(number), names=(turn["speaker"],)))
+                records.append(record_of(turn["dia_id"], texts[-1], follows=before, names=(turn["speaker"],)))
+                before = turn["dia_id"]
         self.passages: Passages = all_of(records, embedder.embed_code(texts))
         self.questions = [
             (question["question"], evidence, question["category"])

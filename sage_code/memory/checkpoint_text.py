@@ -254,3 +254,19 @@ def _several(value: Any) -> list[Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def from_yaml(text: str, where: str, id: str) -> Checkpoint:  # noqa: A002
+    """A checkpoint of before Markdown: one YAML file, everything under its name or inside `checkpoint:`."""
+    record = frontmatter.load(text.removeprefix("\ufeff").removeprefix("---\n"), where)
+    inner = record.get("checkpoint")
+    record = inner if isinstance(inner, dict) else record
+    context = record.get("action") or record.get("action_context") or {}
+    if isinstance(context, Mapping):
+        record = {"action_goal": context.get("goal", ""), "action_type": context.get("type", ""), **record}
+    metadata = record.get("metadata")
+    head = {**record, **metadata} if isinstance(metadata, Mapping) else record
+    body = {key: record[key] for key in ("core_question", *(section[1] for section in SECTIONS)) if key in record}
+    return Checkpoint(
+        **{"thesis": "", "core_question": "", **from_record(body, where), **_read_head(head, where), "id": id}
+    )

@@ -1,8 +1,8 @@
 """Memories as search sees them: their words and their vectors in flat arrays, to which one more can be added at once.
 
 Nothing here reads a file. Words are the stems of lexemes, as everywhere in Sage; English function words say nothing.
-A passage may belong to a thread (the checkpoints that go on from one another, the turns of a conversation): what its
-neighbours say is part of what it means.
+A passage may go on from another (a checkpoint from its parent, a turn of a conversation from the one before it): what
+such neighbours say is part of what it means.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ class Record:
     id: str
     stamp: str  # of the file that it was made from
     terms: Mapping[str, int]  # how often each word stands there
-    thread: str = ""
+    follows: str = ""  # the id of the memory that this one goes on from
     names: tuple[str, ...] = ()  # whose it is: a speaker, a project, a skill
     shown: Mapping[str, Any] = field(default_factory=dict)  # what a list of results shows
 
 
-def terms_of(text: str) -> Counter[str]:
+def terms_of(text: str) -> dict[str, int]:
     """The words of a text and how often each stands there."""
-    counted = Counter(stem(word) for word in lexemes(text) if word not in STOP_WORDS)
-    return Counter(dict(counted.most_common(_MAX_TERMS))) if len(counted) > _MAX_TERMS else counted
+    return dict(Counter(stem(word) for word in lexemes(text) if word not in STOP_WORDS).most_common(_MAX_TERMS))
 
 
 @dataclass(slots=True)
@@ -79,7 +78,7 @@ class Passages:
         self._alive = np.zeros(_FIRST_ROOM, dtype=bool)
         self._before = np.full(_FIRST_ROOM, -1, np.int32)
         self._after = np.full(_FIRST_ROOM, -1, np.int32)
-        self._last_of_thread: dict[str, int] = {}
+        self._linked = False
         self.named: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
@@ -139,8 +138,8 @@ class Passages:
         )
 
     def neighbours(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """For each row the ones before and after it in its thread, -1 for none; None when there are no threads."""
-        if not self._last_of_thread:
+        """For each row the one it goes on from and the one that goes on from it, -1 for none; None without any."""
+        if not self._linked:
             return None
         return self._before[: len(self.records)], self._after[: len(self.records)]
 
@@ -169,12 +168,10 @@ class Passages:
         self.records.append(record)
         self.row_of[record.id] = row
         self._alive[row] = True
-        if record.thread:
-            last = self._last_of_thread.get(record.thread, -1)
-            self._before[row] = last
-            if last >= 0:
-                self._after[last] = row
-            self._last_of_thread[record.thread] = row
+        before = self.row_of.get(record.follows)
+        if before is not None and before != row:
+            self._before[row], self._after[before] = before, row
+            self._linked = True
         for name in record.names:
             self.named.setdefault(name, []).append(row)
 

@@ -27,12 +27,12 @@ _ELSEWHERE, _ELSEWHERE_WITH = 200.0, 2.0
 class Weights:
     """What each signal counts for."""
 
-    k1: float = 0.6  # memories are short: a word that stands there twice says little more than once
-    b: float = 0.3
-    dense: float = 0.12
-    near: float = 0.4  # the words and the meaning of the neighbours in a thread
-    far: float = 0.25  # and of their neighbours
-    name: float = 0.08  # the question names whose memory it is
+    k1: float = 0.3  # memories are short: a word that stands there twice says little more than once
+    b: float = 0.2
+    dense: float = 0.1
+    near: float = 0.4  # the words and the meaning of what it goes on from, and of what goes on from it
+    far: float = 0.35  # and of their neighbours
+    name: float = 0.2  # the question names whose memory it is
 
 
 DEFAULT = Weights()

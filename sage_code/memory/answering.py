@@ -1,0 +1,70 @@
+"""From a question to memories, over all the shelves that a project sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sage_code.errors import UsageError
+from sage_code.memory.calibration import Calibration, calibration_of
+from sage_code.memory.passages import Record
+from sage_code.memory.places import Place
+from sage_code.memory.prose import prose_embedder
+from sage_code.memory.ranking import best, signals, words_of
+from sage_code.memory.shelf import Shelf
+from sage_code.settings_table import Settings
+
+MAX_QUESTION_CHARS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One memory, and why it was chosen."""
+
+    record: Record
+    place: Place
+    order: float  # what it was put in order by
+    probability: float  # that it is about the question
+    explain: dict[str, float]
+
+
+def search(shelves: Sequence[Shelf], question: str, limit: int, settings: Settings) -> list[Answer]:
+    """The best memories of all shelves; of two with one id, the nearer place's."""
+    if limit < 1:
+        raise UsageError("a limit is at least 1", "ask for more")
+    answers: dict[str, Answer] = {}
+    for answer in scored(shelves, question, limit, settings):
+        answers.setdefault(answer.record.id, answer)
+    return sorted(answers.values(), key=lambda answer: -answer.order)[:limit]
+
+
+def scored(shelves: Sequence[Shelf], question: str, limit: int | None, settings: Settings) -> list[Answer]:
+    """Memories shelf by shelf, the best `limit` of each or all of them, with every signal."""
+    question = question[:MAX_QUESTION_CHARS]
+    if not words_of(question):
+        raise UsageError("the question has no words", "ask in words")
+    embedder = prose_embedder(settings)
+    vector = embedder.embed_query([question])[0]
+    calibration = calibration_of(embedder)
+    answers = []
+    for shelf in shelves:
+        passages = shelf.passages()
+        if not len(passages):
+            continue
+        found = signals(passages, question, vector)
+        rows = best(found, len(passages) if limit is None else limit)
+        for row in rows:
+            words, dense = float(found.words[row]), float(found.dense[row])
+            explain = explained(calibration, words, dense, float(found.score[row]))
+            answers.append(Answer(passages.records[row], shelf.place, explain["order"], explain["meaning"], explain))
+    return answers
+
+
+def explained(calibration: Calibration, words: float, dense: float, order: float) -> dict[str, float]:
+    """The arithmetic of one score."""
+    return {
+        "words": round(words, 4),
+        "cosine": round(dense, 4),
+        "meaning": round(calibration.probability(words, dense), 4),
+        "order": round(order, 4),
+    }

@@ -1,0 +1,224 @@
+"""Checkpoints on the disk: saved without losing one, found by id, listed newest first, searched, removed.
+
+The project's own folder comes first, the user's after it. A name is never used twice: of two saves at the same moment,
+in whichever processes, each gets a file of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.locks import locked
+from sage_code.memory.checkpoint import Checkpoint
+from sage_code.memory.checkpoint_text import from_markdown, from_yaml, to_markdown
+from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
+from sage_code.memory.shelf import Readable, Shelf
+from sage_code.settings_table import Settings
+
+if TYPE_CHECKING:
+    from sage_code.memory.passages import Floats, Record
+
+FOLDER = "checkpoints"
+_SUFFIXES = (".md", ".yaml")
+_SLUG_WORDS = 6
+_PATIENCE_S = 30.0
+# How many of the newest a new thesis is compared with: what was said long ago may be said again.
+RECENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A checkpoint that a search proposes."""
+
+    id: str
+    score: float  # how likely it is about the question, 0 to 1
+    shown: dict[str, Any]  # thesis, confidence, trigger, ts ...
+    scope: Scope
+    explain: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """An older checkpoint that says nearly the same."""
+
+    id: str
+    similarity: float
+
+
+def new_id(checkpoint: Checkpoint) -> str:
+    """When it was made and what it is about."""
+    when = re.sub(r"[:.]", "-", checkpoint.ts.removesuffix("Z"))[:19] or "undated"
+    words = re.findall(r"[a-z0-9]+", (checkpoint.core_question or checkpoint.thesis).lower())
+    return safe_id(f"{when}_{'-'.join(words[:_SLUG_WORDS])[:60] or 'checkpoint'}")
+
+
+def now() -> str:
+    """This moment as checkpoints write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Checkpoints:
+    """The checkpoints that a project sees: its own, and the user's."""
+
+    def __init__(self, root: str | None, settings: Settings) -> None:
+        self._root, self._settings = root, settings
+        self._shelves: dict[Place, Shelf] = {}
+
+    @property
+    def shelves(self) -> list[Shelf]:
+        """Every place that is looked at, nearest first."""
+        return [self._shelf(place) for place in places(self._root)]
+
+    def save(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        body: str | None = None,
+        scope: Scope | None = None,
+        vector: Floats | None = None,
+    ) -> Checkpoint:
+        """Write a new checkpoint; as it was written, with its id."""
+        place = place_to_write(self._root, scope)
+        checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
+        wanted = safe_id(checkpoint.id) if checkpoint.id else new_id(checkpoint)
+        place.prepare(FOLDER)
+        shelf = self._shelf(place)
+        with locked(place.lock, timeout_s=_PATIENCE_S):
+            id_, number = wanted, 1
+            while any(os.path.lexists(place.path(FOLDER, id_ + suffix)) for suffix in _SUFFIXES):
+                number += 1
+                id_ = f"{wanted}-{number}"
+            saved = replace(checkpoint, id=id_)
+            place.write(to_markdown(saved, body), FOLDER, f"{id_}.md")
+            shelf.saved(f"{FOLDER}/{id_}.md", record_of_checkpoint(saved), saved.thesis, vector)
+        return saved
+
+    def load(self, id_: str) -> Checkpoint:
+        """The checkpoint with this id, or whose id alone contains it."""
+        place, path = self.find(id_)
+        return _parse(_id_of(path), place.read(*path.split("/")), place.path(path))
+
+    def find(self, id_: str) -> tuple[Place, str]:
+        """Where a checkpoint's file is: the place, and the path below it."""
+        wanted = safe_id(id_)
+        candidates: list[tuple[Place, str]] = []
+        for place in places(self._root):
+            for suffix in _SUFFIXES:
+                path = f"{FOLDER}/{wanted}{suffix}"
+                if os.path.isfile(place.path(path)) and not os.path.islink(place.path(path)):
+                    return place, path
+            candidates += [(place, f"{FOLDER}/{name}") for name in _names(place) if wanted in _id_of(name)]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            some = ", ".join(_id_of(path) for _, path in candidates[:5])
+            raise UsageError(f"{len(candidates)} checkpoints are called like {wanted}", f"name one of them: {some}")
+        raise UsageError(f"there is no checkpoint {wanted}", "`sage checkpoint list` shows them")
+
+    def newest(
+        self, *, wanted: Callable[[Checkpoint], bool] | None = None, on_damaged: Callable[[str], None] | None = None
+    ) -> Iterator[tuple[Checkpoint, Scope]]:
+        """Checkpoints one by one, newest first; each file is read when it is its turn."""
+        files = [(name, place) for place in places(self._root) for name in _names(place)]
+        for name, place in sorted(files, key=lambda file: _id_of(file[0]), reverse=True):
+            try:
+                found = _parse(_id_of(name), place.read(FOLDER, name), place.path(FOLDER, name))
+            except FileNotFoundError:
+                continue
+            except MemoryDamaged as error:
+                if on_damaged is not None:
+                    on_damaged(error.message)
+                continue
+            if wanted is None or wanted(found):
+                yield found, place.scope
+
+    def remove(self, id_: str) -> str:
+        """Delete a checkpoint's file; its id. The index notices by itself."""
+        place, path = self.find(id_)
+        with locked(place.lock, timeout_s=_PATIENCE_S):
+            os.unlink(place.path(path))
+        return _id_of(path)
+
+    def search(self, question: str, limit: int = 5) -> list[Found]:
+        """The checkpoints that are about a question, best first."""
+        from sage_code.memory.answering import search
+
+        hits = search(self.shelves, question, limit, self._settings)
+        return [
+            Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.place.scope, hit.explain) for hit in hits
+        ]
+
+    def nearest_thesis(self, thesis: str) -> tuple[Similar | None, Floats]:
+        """The most similar thesis among the newest checkpoints, and the vector of this one."""
+        import numpy as np  # lazy: loading and listing need no vectors
+
+        place = place_to_write(self._root)
+        shelf = self._shelf(place)
+        vector = shelf.embed([thesis])[0]
+        passages = shelf.passages()
+        recent = sorted(passages.row_of)[-RECENT:]
+        rows = [passages.row_of[id_] for id_ in recent]
+        if not rows or not thesis.strip():
+            return None, vector
+        similarities = passages.vectors[rows] @ vector
+        top = int(np.argmax(similarities))
+        return Similar(recent[top], float(min(similarities[top], 1.0))), vector
+
+    def _shelf(self, place: Place) -> Shelf:
+        if place not in self._shelves:
+            self._shelves[place] = Shelf(place, READABLE, self._settings)
+        return self._shelves[place]
+
+
+def record_of_checkpoint(checkpoint: Checkpoint) -> Record:
+    """What a search knows of a checkpoint."""
+    from sage_code.memory.passages import record_of  # lazy: NumPy
+
+    said = [checkpoint.core_question, checkpoint.thesis, *checkpoint.key_evidence, checkpoint.reasoning_trace]
+    said += [*checkpoint.open_questions, *(f"{source.id} {source.take}" for source in checkpoint.sources)]
+    said += [f"{tension.nature} {tension.resolution}" for tension in checkpoint.tensions]
+    said += [one.content for one in checkpoint.unique_contributions] + [text for _, text in checkpoint.notes]
+    said += [*checkpoint.fields.values(), *checkpoint.files_changed, checkpoint.action_goal]
+    names = tuple(name for name in (checkpoint.skill, os.path.basename(checkpoint.project)) if name)
+    shown = {
+        "core_question": checkpoint.core_question,
+        "thesis": checkpoint.thesis,
+        "confidence": checkpoint.confidence,
+        "trigger": checkpoint.trigger,
+        "ts": checkpoint.ts,
+    }
+    return record_of(checkpoint.id, "\n".join(said), follows=checkpoint.parent, names=names, shown=shown)
+
+
+def _parse(id_: str, text: str, where: str) -> Checkpoint:
+    return from_yaml(text, where, id_) if where.endswith(".yaml") else from_markdown(text, where, id_)
+
+
+def _passage(id_: str, text: str) -> tuple[Record, str]:
+    # A file that begins like Markdown's frontmatter is no legacy file, whatever its name.
+    checkpoint = (
+        from_markdown(text, id_, id_) if text.lstrip("\ufeff").startswith(("---", "#")) else from_yaml(text, id_, id_)
+    )
+    return record_of_checkpoint(checkpoint), checkpoint.thesis
+
+
+def _names(place: Place) -> list[str]:
+    """The files of a place; of a checkpoint in both formats the Markdown."""
+    try:
+        found = {name for name in os.listdir(place.path(FOLDER)) if name.endswith(_SUFFIXES)}
+    except OSError:
+        return []
+    return sorted(name for name in found if name.endswith(".md") or _id_of(name) + ".md" not in found)
+
+
+def _id_of(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+READABLE = Readable(FOLDER, lambda _: (FOLDER,), _SUFFIXES, _passage)

@@ -1,0 +1,216 @@
+"""The vectors and words of memories on the disk: made from the Markdown files, and made again from them at any time.
+
+`<kind>.npz` holds what was there when it was last packed, `<kind>.log` one line for each change since: a save appends
+one line, whatever the number of memories. Opening packs the two together once the log has grown. A line that was cut
+off by a crash counts as not written. LanceDB has no part in this: importing it takes longer than all of the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import os
+import zipfile
+from typing import Any
+
+import numpy as np
+import orjson
+
+from sage_code.atomic import PRIVATE_FILE
+from sage_code.memory.passages import Floats, Passages, Postings, Record
+from sage_code.memory.places import Place
+
+# History of the format: 1: first version.
+FORMAT = 1
+_LOG_BEFORE_PACKING = 256
+# Memories come from their authors, these files from us: beyond this something is wrong with them.
+_MAX_BYTES = 2_000_000_000
+_APPEND = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class IndexFiles:
+    """The two files of one kind of memory in one place, and what they hold."""
+
+    def __init__(self, place: Place, kind: str, model: str, dim: int) -> None:
+        self._place, self._kind, self._model, self._dim = place, kind, model, dim
+        self.passages = Passages(dim)
+        self.foreign_model = ""  # of the vectors on the disk, when it is another one
+        self._packed_stat: tuple[int, int] | None = None
+        self._read = 0  # bytes of the log
+        self._lines = 0
+
+    def refresh(self) -> None:
+        """Take in what other processes have written since."""
+        packed = self._stat_of_packed()
+        if packed != self._packed_stat or _size(self._log) < self._read:
+            self.passages = Passages(self._dim)
+            self._packed_stat, self._read, self._lines = packed, 0, 0
+            if packed is not None:
+                self._load_packed()
+        self._load_log()
+
+    def add(self, records: list[Record], vectors: Floats) -> None:
+        """Append memories; the caller holds the place's lock, or owns the only copy."""
+        self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
+        for record, vector in zip(records, vectors, strict=True):
+            self.passages.add(record, vector.astype(np.float16).astype(np.float32))
+
+    def remove(self, ids: list[str]) -> None:
+        """Append that memories are gone."""
+        self._append([orjson.dumps({"gone": id_, "model": self._model}) for id_ in ids])
+        for id_ in ids:
+            self.passages.remove(id_)
+
+    @property
+    def wants_packing(self) -> bool:
+        """Whether reading the log costs more than packing once."""
+        return self._lines > max(_LOG_BEFORE_PACKING, len(self.passages) // 8)
+
+    def pack(self) -> None:
+        """Write everything into one file and begin a new log; the caller holds the lock."""
+        passages = self.passages
+        living = np.flatnonzero(passages.alive)
+        records = [passages.records[row] for row in living]
+        postings = passages.merged()
+        head = {"format": FORMAT, "model": self._model, "dim": self._dim}
+        out = io.BytesIO()
+        np.savez(
+            out,
+            head=_as_bytes(orjson.dumps(head)),
+            records=_as_bytes(b"\n".join(orjson.dumps(_plain(record)) for record in records)),
+            vectors=passages.vectors[living].astype(np.float16),
+            lengths=passages.lengths[living],
+            terms=_as_bytes("\n".join(postings.places).encode("utf-8", "surrogatepass")),
+            starts=postings.starts,
+            rows=postings.rows,
+            counts=postings.counts,
+        )
+        self._place.write_derived(f"{self._kind}.npz", out.getvalue())
+        # A reader between the two sees the packed file and the old log, whose lines change nothing any more.
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(self._log, 0)
+        self._packed_stat = None
+        self.refresh()
+
+    def clear(self) -> None:
+        """Forget everything; the caller embeds anew."""
+        for path in (self._packed, self._log):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        self.passages = Passages(self._dim)
+        self._packed_stat, self._read, self._lines = None, 0, 0
+
+    @property
+    def _packed(self) -> str:
+        return os.path.join(self._place.derived, f"{self._kind}.npz")
+
+    @property
+    def _log(self) -> str:
+        return os.path.join(self._place.derived, f"{self._kind}.log")
+
+    def _stat_of_packed(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._packed)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+    def _load_packed(self) -> None:
+        try:
+            if _size(self._packed) > _MAX_BYTES:
+                return
+            with np.load(self._packed, allow_pickle=False) as file:
+                head = orjson.loads(file["head"].tobytes())
+                if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
+                    self.foreign_model = str(head["model"])
+                    return
+                records = [_record({**row, "terms": {}}) for row in _rows(file["records"].tobytes())]
+                terms = file["terms"].tobytes().decode("utf-8", "surrogatepass")
+                places = {term: place for place, term in enumerate(terms.split("\n"))} if terms else {}
+                postings = Postings(places, file["starts"], file["rows"], file["counts"])
+                _check(postings, len(records))
+                self.passages.load(records, file["lengths"], file["vectors"].astype(np.float32), postings)
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+            self.passages = Passages(self._dim)  # it is made again from the Markdown files
+
+    def _load_log(self) -> None:
+        try:
+            with open(self._log, "rb") as file:
+                file.seek(self._read)
+                data = file.read(_MAX_BYTES)
+        except OSError:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            self._lines += 1
+            try:
+                row = orjson.loads(line)
+                if row.get("model") != self._model:
+                    self.foreign_model = str(row.get("model"))
+                elif "gone" in row:
+                    self.passages.remove(row["gone"])
+                else:
+                    vector = np.frombuffer(base64.b64decode(row["vector"]), np.float16).astype(np.float32)
+                    self.passages.add(_record(row), vector)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue  # a damaged line is a memory that will be embedded again
+
+    def _append(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        data = b"".join(line + b"\n" for line in lines)
+        with os.fdopen(os.open(self._log, _APPEND, PRIVATE_FILE), "r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    data = b"\n" + data  # what a killed writer left becomes a damaged line
+            file.write(data)
+        if size == self._read:
+            self._read += len(data)
+            self._lines += len(lines)
+
+
+def _line(record: Record, vector: Floats, model: str) -> bytes:
+    encoded = base64.b64encode(vector.astype(np.float16).tobytes()).decode()
+    return orjson.dumps({**_plain(record), "terms": record.terms, "vector": encoded, "model": model})
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "stamp": record.stamp,
+        "follows": record.follows,
+        "names": record.names,
+        "shown": record.shown,
+    }
+
+
+def _record(row: dict[str, Any]) -> Record:
+    return Record(row["id"], row["stamp"], row["terms"], row["follows"], tuple(row["names"]), row["shown"])
+
+
+def _rows(data: bytes) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in data.split(b"\n")] if data else []
+
+
+def _check(postings: Postings, rows: int) -> None:
+    """Whether the arrays belong together; a ValueError otherwise."""
+    starts = postings.starts
+    ordered = len(starts) == len(postings.places) + 1 and bool((np.diff(starts) >= 0).all())
+    inside = not len(postings.rows) or (int(postings.rows.min()) >= 0 and int(postings.rows.max()) < rows)
+    if not (ordered and inside and starts[-1] == len(postings.rows) == len(postings.counts)):
+        raise ValueError("the arrays do not belong together")
+
+
+def _as_bytes(data: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return np.frombuffer(data, np.uint8)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,25 @@
+"""The model for prose, loaded once a process and only when something is embedded."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from sage_code.settings_table import Settings
+
+if TYPE_CHECKING:
+    from sage_code.embed.protocol import Embedder
+
+_loaded: dict[str, Embedder] = {}
+_loading = Lock()
+
+
+def prose_embedder(settings: Settings) -> Embedder:
+    """The embedder that the setting `embedding_model` names."""
+    with _loading:
+        name = settings.embedding_model
+        if name not in _loaded:
+            from sage_code.embed.registry import load_embedder  # lazy: NumPy, perhaps torch
+
+            _loaded[name] = load_embedder(name, "prose", settings)
+        return _loaded[name]
