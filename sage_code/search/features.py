@@ -5,7 +5,7 @@ Every number has a meaning that can be said in a few words (`FEATURES`); `sage s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,10 +107,8 @@ def measure(
         columns["large_file"] = np.repeat(np.log1p(np.diff(first, append=len(members))) / 8, runs)
     wanted = _Wanted(query, words)
     paths = snapshot.paths(distinct)
-    of_files = [_of_path(path, query, wanted) for path in paths]
-    columns["is_superseded"] = np.repeat(np.array(superseded(paths, query.terms), np.float32), runs)
-    for feature in PATH_FEATURES - {"path", "path_cover", "is_superseded"}:
-        columns[feature] = np.repeat(np.array([found.get(feature, 0.0) for found in of_files], np.float32), runs)
+    for feature, values in _of_paths(paths, query, wanted).items():
+        columns[feature] = np.repeat(values, runs)
     own_words = [own_stems(qualname) for qualname in snapshot.qualnames(chunks)]
     columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
     columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
@@ -134,8 +132,9 @@ class _Wanted:
 
     def cover(self, stems: Stems) -> float:
         """How much of the question these words are."""
-        weights = self._weights
-        return sum([weights[stemmed] for stemmed in stems.different if stemmed in weights])
+        if stems.different.isdisjoint(self._weights):
+            return 0.0
+        return sum([self._weights.get(stemmed, 0.0) for stemmed in stems.different])
 
     def share(self, stems: Stems) -> float:
         """How many of these words are in the question."""
@@ -144,15 +143,21 @@ class _Wanted:
         return sum([stemmed in self._weights for stemmed in stems.all]) / len(stems.all)
 
 
-def _of_path(path: str, query: Query, wanted: _Wanted) -> dict[str, float]:
-    file, folders = path_stems(path)
+def _of_paths(paths: Sequence[str], query: Query, wanted: _Wanted) -> dict[str, Floats]:
+    """What the paths of the files say, by feature."""
+    stems = [path_stems(path) for path in paths]
     found = {
-        "stem_cover": wanted.cover(file),
-        "stem_share": wanted.share(file),
-        "folder_cover": wanted.cover(folders),
-        "path_match": float(any(path.endswith(asked.lstrip("./")) or asked.endswith(path) for asked in query.paths)),
+        "stem_cover": [wanted.cover(file) for file, _ in stems],
+        "stem_share": [wanted.share(file) for file, _ in stems],
+        "folder_cover": [wanted.cover(folders) for _, folders in stems],
+        "path_match": [
+            any(path.endswith(asked.lstrip("./")) or asked.endswith(path) for asked in query.paths) for path in paths
+        ],
+        "is_superseded": superseded(paths, query.terms),
     }
-    for place in places(path):
-        if _ASKED_WITH.get(place, place) not in query.asks_for:
-            found[f"is_{place}"] = 1.0
-    return found
+    asked = [_ASKED_WITH.get(place, place) in query.asks_for for place in PLACES]
+    lies = np.array([places(path) for path in paths], np.float32).reshape(-1, len(PLACES)) * ~np.array(asked)
+    return {
+        **{name: np.array(values, np.float32) for name, values in found.items()},
+        **{f"is_{place}": lies[:, number] for number, place in enumerate(PLACES)},
+    }

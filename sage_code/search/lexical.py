@@ -52,12 +52,11 @@ def lexical(snapshot: SearchSnapshot, terms: Sequence[str]) -> Lexical:
     result = Lexical(weights={term: value / total for term, value in idf.items()})
     for name in FIELDS:
         scores = result.fields[name] = np.zeros(snapshot.files if name in FILE_FIELDS else snapshot.chunks, np.float32)
-        lengths, average = snapshot.lengths(name), snapshot.average_length(name)
+        norms = snapshot.norms(name, _K1[name], _B[name])
         for term, postings in found.items():
             docs, tfs = postings.fields[name]
             if len(docs):
-                norm = _K1[name] * (1 - _B[name]) + (_K1[name] * _B[name] / average) * lengths[docs].astype(np.float32)
-                scores[docs] += np.float32(result.weights[term]) * tfs / (tfs + norm)
+                scores[docs] += np.float32(result.weights[term]) * (tfs / (tfs + norms[docs]))
     result.chunk_cover = np.zeros(snapshot.chunks, np.float32)
     result.file_cover = np.zeros(snapshot.files, np.float32)
     result.path_cover = np.zeros(snapshot.files, np.float32)
@@ -94,7 +93,9 @@ class _Scratch:
         if sum(map(len, sets)) * _SPARSE < len(self._marks):
             members = np.concatenate([_NONE, *sets])
             members.sort()
-            return members[np.diff(members, prepend=-1) > 0]
+            again = np.zeros(len(members), dtype=bool)
+            np.equal(members[1:], members[:-1], out=again[1:])
+            return members[~again]
         for members in sets:
             self._marks[members] = True
         united = np.flatnonzero(self._marks)
@@ -120,8 +121,8 @@ def _gather(snapshot: SearchSnapshot, term: str, chunks: _Scratch, files: _Scrat
         for place, worth in forms(segment.terms, term):
             for name, (found, often) in segment.postings(place).items():
                 start = snapshot.file_at[number] if name in FILE_FIELDS else snapshot.chunk_at[number]
-                docs[name].append(found.astype(np.int64) + start)
-                tfs[name].append(often.astype(np.float32) * np.float32(worth))
+                docs[name].append(np.add(found, start, dtype=np.int64))
+                tfs[name].append(np.multiply(often, worth, dtype=np.float32))
     if snapshot.hides_paths:
         docs["path"], tfs["path"] = [], []
     # Several forms may stand in one document, none of them twice.

@@ -44,8 +44,8 @@ PLACES = ("test", "example", "doc", "vendored", "benchmark", "compat", "build", 
 
 
 @lru_cache(maxsize=_KEPT)
-def places(path: str) -> frozenset[str]:
-    """Which of `PLACES` a path belongs to."""
+def places(path: str) -> tuple[bool, ...]:
+    """Of each of `PLACES`, whether a path belongs to it."""
     folders, _, name = path.rpartition("/")
     parts = {part.lower() for part in folders.split("/")}
     words = {lexeme for part in _WORD.findall(path) for lexeme in split_word(part)}
@@ -63,7 +63,7 @@ def places(path: str) -> frozenset[str]:
         "declarations": lower.endswith((".d.ts", ".pyi")),
         "entry": own.lower() in _ENTRY_STEMS,
     }
-    return frozenset(place for place, holds in found.items() if holds)
+    return tuple(found[place] for place in PLACES)
 
 
 def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:

@@ -38,8 +38,7 @@ class SearchSnapshot:
         self.chunk_at = _starts([segment.meta["chunks"] for segment in self.segments])
         self.file_at = _starts([segment.meta["files"] for segment in self.segments])
         self.chunks, self.files = self.chunk_at[-1], self.file_at[-1]
-        self._lengths: dict[str, NDArray[np.uint32]] = {}
-        self._averages: dict[str, float] = {}
+        self._norms: dict[str, NDArray[np.float32]] = {}
 
     def _column(self, name: str) -> NDArray[Any]:
         parts = [segment.arrays[name] for segment in self.segments]
@@ -181,18 +180,13 @@ class SearchSnapshot:
             if first < last:
                 yield segment, numbers[first:last] - starts[segment]
 
-    def average_length(self, field: str) -> float:
-        """The mean of the lengths, at least 1."""
-        if field not in self._averages:
-            lengths = self.lengths(field)
-            self._averages[field] = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
-        return self._averages[field]
-
-    def lengths(self, field: str) -> NDArray[np.uint32]:
-        """How many lexemes each document has in a field."""
-        if field not in self._lengths:
-            self._lengths[field] = self._column(f"{field}_lengths")
-        return self._lengths[field]
+    def norms(self, field: str, k1: float, b: float) -> NDArray[np.float32]:
+        """What BM25 adds to the count of a word in each document: more in one that is longer than others."""
+        if field not in self._norms:
+            lengths = self._column(f"{field}_lengths").astype(np.float32)
+            average = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
+            self._norms[field] = np.float32(k1 * (1 - b)) + np.float32(k1 * b / average) * lengths
+        return self._norms[field]
 
     def _file(self, file: int) -> tuple[Segment, int]:
         place = bisect_right(self.file_at, file) - 1
