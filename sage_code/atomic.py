@@ -1,7 +1,8 @@
 """Files and folders that appear whole or not at all.
 
-`write_bytes` replaces one file; `publish` points a name at a finished folder in one step, and `resolve` follows
-it. Readers resolve once and then stay inside that folder, so they never see half of one index and half of another.
+`write_bytes` and `whole_file` replace one file; `publish` points a name at a finished folder in one step, and `resolve`
+follows it. Readers resolve once and then stay inside that folder, so they never see halves of two
+indexes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
 
 PRIVATE_FILE = 0o600
 _TEMPORARY = ".tmp"
@@ -21,11 +27,18 @@ _NEW_FILE = (
 
 def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
     """Replace `path` by a file with `data`; a crash leaves the old file or the new one."""
+    with whole_file(path, mode=mode) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(path: str, *, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of `path` when the block ends well, and vanishes otherwise."""
     temporary = _beside(path)
     descriptor = os.open(temporary, _NEW_FILE, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

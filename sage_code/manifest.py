@@ -15,12 +15,12 @@ import orjson
 import xxhash
 
 from sage_code.atomic import write_bytes
-from sage_code.chunk.chunker import CHUNKER_VERSION
+from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
-# History of the format: 1: first version.
+# History of the format: 1: first version (and, of imported indexes, a word that says so).
 FORMAT = 1
 # A file written this shortly before it was read may be written again without its time stamp moving.
 _RACY_NS = 2_000_000_000
@@ -62,6 +62,7 @@ class Manifest:
     indexed_at: str
     files: dict[str, FileState] = field(default_factory=dict)
     skipped: dict[str, SkipState] = field(default_factory=dict)
+    imported: bool = False  # made from an archive: its files need not be there
 
     def checked(self) -> Manifest:
         """Itself, when its words are ones that we know."""
@@ -83,6 +84,7 @@ class Manifest:
             "indexed_at": self.indexed_at,
             "files": {path: tuple(state) for path, state in self.files.items()},
             "skipped": {path: tuple(state) for path, state in self.skipped.items()},
+            **({"imported": True} if self.imported else {}),
         }
         write_bytes(manifest_path(root), orjson.dumps(data))
 
@@ -119,6 +121,7 @@ def _from_json(path: str, data: Any) -> Manifest:
             indexed_at=str(data["indexed_at"]),
             files=_states(data["files"], FileState),
             skipped=_states(data["skipped"], SkipState),
+            imported=data.get("imported") is True,
         ).checked()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path, f"unexpected shape ({error})") from error
@@ -173,6 +176,14 @@ def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> D
     seen = result.unchanged.keys() | {file.path for file in result.suspects}
     result.removed.extend(path for path in files if path not in seen)
     return result
+
+
+def stands_alone(old: Manifest | None, changes: Diff) -> bool:
+    """Whether this is an imported index in a folder without a single one of its files: what is not there was not
+    removed, it was never there."""
+    if old is None or not old.imported or changes.unchanged:
+        return False
+    return not any(file.path in old.files for file in changes.suspects)
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:

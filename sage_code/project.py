@@ -87,6 +87,27 @@ class Project:
 
         return index_project(self.root, self.settings, full=full, name=name, progress=progress)
 
+    def export_index(self, archive: str | os.PathLike[str], progress: Progress | None = None) -> ExportReport:
+        """Write the index, as it was last made, to one file that can be imported elsewhere."""
+        from sage_code.portable.exporting import export_index
+
+        return export_index(self.root, os.fspath(archive), progress=progress)
+
+    @classmethod
+    def import_index(
+        cls,
+        archive: str | os.PathLike[str],
+        path: str | os.PathLike[str] = ".",
+        *,
+        name: str | None = None,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Make an exported index the one of the project at `path`, which need not exist yet."""
+        from sage_code.portable.importing import import_index
+
+        project = cls(find_root(path := os.fspath(path)) if os.path.exists(path) else os.path.realpath(path))
+        return import_index(project.root, project.settings, os.fspath(archive), name=name, progress=progress)
+
     def preview(self) -> Preview:
         """What `index` would do, without doing it."""
         from sage_code.status import preview

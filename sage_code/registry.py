@@ -15,6 +15,7 @@ import orjson
 from sage_code.atomic import PRIVATE_FILE, sweep, write_bytes
 from sage_code.errors import IndexCorrupt
 from sage_code.locks import locked
+from sage_code.manifest import Manifest
 from sage_code.paths import sage_home
 
 # History of the format: 1: first version.
@@ -33,6 +34,20 @@ class ProjectEntry:
     files: int
     chunks: int
     indexed_at: str
+
+
+def entry_of(root: str, meta: Manifest) -> ProjectEntry:
+    """The entry of the project at `root`, whose manifest this is."""
+    return ProjectEntry(
+        root=root,
+        name=meta.project,
+        model=meta.model,
+        dim=meta.dim,
+        store_uri=meta.store_uri,
+        files=len(meta.files),
+        chunks=sum(state.chunks for state in meta.files.values()),
+        indexed_at=meta.indexed_at,
+    )
 
 
 def _path() -> str:

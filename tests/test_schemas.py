@@ -32,6 +32,8 @@ RESOURCES: Registry[Any] = Registry().with_resources(
 # Every command with --json, and the schema of what it prints.
 COMMANDS = {
     "index": "index.json",
+    "index export": "index_export.json",
+    "index import": "index_import.json",
     "status": "status.json",
     "search": "search.json",
     "eval": "eval.json",
@@ -135,6 +137,14 @@ def test_index_and_dry_run(project: Path, printed: Run) -> None:
     assert preview["skipped"]
     assert printed("index")["files_removed"] == 1
     assert printed("admin rebuild-embeddings")["chunks_created"] > 0
+
+
+def test_export_and_import(project: Path, printed: Run, tmp_path: Path) -> None:
+    archive, elsewhere = str(tmp_path / "index"), tmp_path / "elsewhere"
+    exported = printed("index export", archive)
+    imported = printed("index import", archive, str(elsewhere))
+    assert imported["chunks"] == exported["chunks"] > 0
+    assert _validate(json.loads(Path(manifest_path(str(elsewhere))).read_bytes()), "index_meta.json")["imported"]
 
 
 def test_status(project: Path, printed: Run) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 import sage_cli.grep as grep_command
 from sage_cli import (
@@ -14,6 +15,7 @@ from sage_cli import (
     eval_commands,
     graph_commands,
     index_commands,
+    index_files,
     mcp_commands,
     model_commands,
     project_commands,
@@ -24,8 +26,21 @@ from sage_code.errors import UsageError
 
 _TYPERS_INTERRUPT = 130
 
+
+class _Words(typer.core.TyperGroup):
+    """Knows commands of two words beside one of one: `sage index export` is not `sage index` of a folder `export`,
+    which is spelt `./export`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first words name."""
+        if len(args) > 1 and (command := self.commands.get(name := " ".join(args[:2]))) is not None:
+            return name, command, args[2:]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="sage",
+    cls=_Words,
     help="A local code-intelligence engine: index a project, then find anything in it at once.",
     no_args_is_help=True,
     add_completion=False,
@@ -39,6 +54,8 @@ app.add_typer(admin_commands.app)
 app.add_typer(core_commands.app)
 app.add_typer(mcp_commands.app)
 app.command("index")(index_commands.index)
+app.command("index export")(index_files.export)
+app.command("index import")(index_files.import_)
 app.command("search")(search_commands.search)
 app.command("eval")(eval_commands.evaluate)
 app.command("status")(index_commands.status)

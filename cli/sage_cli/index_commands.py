@@ -45,6 +45,8 @@ def index(
     Example:  sage index ~/src/server --project server
 
     Example:  sage index --dry-run
+
+    `sage index export FILE` and `sage index import FILE` take an index elsewhere; a folder of that name is `./export`.
     """
     opened = open_project(path, {"code_embedding_model": model} if model else None)
     if dry_run:

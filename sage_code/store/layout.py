@@ -24,7 +24,7 @@ _SYMBOL_FIELDS = tuple(Symbol.__dataclass_fields__)
 
 def pack(file: FileRows) -> bytes:
     """The layout of a file."""
-    data = orjson.dumps([[_row(chunk) for chunk in file.chunks], file.references])
+    data = orjson.dumps([[chunk_row(chunk) for chunk in file.chunks], file.references])
     packed: bytes = pa.compress(data, codec=_CODEC, asbytes=True)
     return len(data).to_bytes(_SIZE_BYTES, "little") + packed
 
@@ -35,10 +35,11 @@ def unpack(layout: bytes, texts: Sequence[str]) -> tuple[tuple[Chunk, ...], str]
     if size > _MAX_BYTES:
         raise ValueError("a layout of the store is damaged")
     rows, references = orjson.loads(pa.decompress(layout[_SIZE_BYTES:], size, codec=_CODEC, asbytes=True))
-    return tuple(_chunk(row, text) for row, text in zip(rows, texts, strict=True)), references
+    return tuple(chunk_of(row, text) for row, text in zip(rows, texts, strict=True)), references
 
 
-def _row(chunk: Chunk) -> list[object]:
+def chunk_row(chunk: Chunk) -> list[object]:
+    """All of a chunk but its text, for JSON."""
     symbols = [[getattr(symbol, name) for name in _SYMBOL_FIELDS] for symbol in chunk.symbols]
     return [
         chunk.kind, chunk.name, chunk.qualname, chunk.start_line, chunk.end_line, chunk.signature, chunk.docstring,
@@ -46,7 +47,8 @@ def _row(chunk: Chunk) -> list[object]:
     ]  # fmt: skip
 
 
-def _chunk(row: list[Any], embedded: str) -> Chunk:
+def chunk_of(row: list[Any], embedded: str) -> Chunk:
+    """The chunk that `chunk_row` describes, from the text that was embedded for it."""
     kind, name, qualname, start_line, end_line, signature, docstring, length, symbols = row
     # What was embedded is a lead and then the text: its length says where it begins.
     text = embedded[len(embedded) - length :]

@@ -1,0 +1,65 @@
+"""`sage index export` and `sage index import`: an index in one file, from one machine to another."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from sage_cli.index_commands import JsonOption, PathArgument, open_project
+from sage_cli.output import one_line, print_json
+from sage_cli.terminal import TerminalProgress
+
+
+def export(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The archive to write.")],
+    path: PathArgument = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Write the index of a project, as it was last made, to one file.
+
+    Example:  sage index && sage index export server.sageindex
+    """
+    project = open_project(path)
+    with TerminalProgress(quiet=as_json) as progress:
+        report = project.export_index(file, progress)
+    if as_json:
+        print_json(asdict(report))
+        return
+    print(
+        f"{one_line(report.project)}: {report.files:,} files, {report.chunks:,} chunks in {report.bytes / 1e6:,.1f} MB "
+        f"({report.bytes_per_chunk:,} bytes a chunk), {report.duration_ms / 1000:.1f} s"
+    )
+    print(f"  {one_line(report.archive)}\n  SHA-256 {report.sha256}")
+
+
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that `sage index export` has made.")],
+    path: Annotated[
+        str, typer.Argument(metavar="[PATH]", help="The project's folder; it may be empty, or not there yet.")
+    ] = ".",
+    project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Call the project NAME.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an exported index the one of a project. Nothing is embedded again.
+
+    Searching it needs no checkout; where there is one, the next `sage index` embeds only what is different.
+    The rows join those of your other projects: import archives of people whose code you would index.
+
+    Example:  sage index import server.sageindex ~/src/server
+    """
+    from sage_code.project import Project
+
+    with TerminalProgress(quiet=as_json) as progress:
+        report = Project.import_index(file, path, name=project, progress=progress)
+    if as_json:
+        print_json(asdict(report))
+        return
+    print(
+        f"{one_line(report.project)}: {report.files:,} files, {report.chunks:,} chunks "
+        f"({report.chunks_added:,} new to the store, none embedded) in {report.duration_ms / 1000:.1f} s"
+    )
+    print(f"  {one_line(report.root)}, as of {one_line(report.indexed_at)}")
+    if report.checkout:
+        print("  `sage index` brings in what is different in these files")

@@ -1,0 +1,1 @@
+"""An index in one file: made on one machine, searched on another."""

@@ -1,0 +1,115 @@
+"""`sage index export`: the index of a project, as it was last made, in one file.
+
+Files go in the order in which the compiled index has them, so that an index made from the archive breaks ties as this
+one does. What is read at once is a batch of files; memory does not grow with the project.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sage_code import manifest
+from sage_code.atomic import whole_file
+from sage_code.changes import index_lock
+from sage_code.chunk.version import CHUNKER_VERSION
+from sage_code.compiled.published import open_snapshot
+from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.indexer import explained
+from sage_code.locks import locked
+from sage_code.manifest import Manifest, cut_as_now
+from sage_code.portable.archive import FILES, HEAD, ArchiveWriter
+from sage_code.portable.batches import PortableFile, pack
+from sage_code.portable.head import Head
+from sage_code.progress import Progress, Silent
+from sage_code.store.lance import Store, store_uri, use_lock
+
+# Chunks in a frame: enough for the compressor to find what repeats, little enough to be held twice.
+_FRAME_CHUNKS = 2_048
+# Files that are asked for together.
+_READ_FILES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What was written; the shape of `sage index export --json`."""
+
+    project: str
+    root: str
+    archive: str
+    files: int
+    chunks: int
+    bytes: int
+    bytes_per_chunk: int
+    sha256: str
+    duration_ms: int
+
+
+def export_index(root: str, archive: str, *, progress: Progress | None = None) -> ExportReport:
+    """Write the project's index to the file `archive`, which appears whole or not at all."""
+    progress, started = progress or Silent(), time.monotonic()
+    meta = manifest.load(root)
+    if meta is None:
+        raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
+    uri = store_uri(meta.store_uri)
+    path = os.path.abspath(archive)
+    with explained(path), locked(index_lock(root)), locked(use_lock(uri), shared=True):
+        meta = manifest.load(root) or meta  # as it is now that nobody changes it
+        keys = _ordered_keys(root, meta)
+        chunks = sum(state.chunks for state in meta.files.values())
+        head = Head(meta.project, meta.model, meta.dim, CHUNKER_VERSION, len(meta.files), chunks, meta.indexed_at)
+        progress.stage("exporting", len(keys))
+        with whole_file(path) as file:
+            writer = ArchiveWriter(file)
+            writer.add(HEAD, head.pack())
+            for batch in _batches(Store(uri, meta.model, meta.dim), meta, keys):
+                writer.add(FILES, pack(batch))
+                progress.advance(len(batch))
+            digest = writer.finish()
+            size = file.tell()
+    took = round((time.monotonic() - started) * 1000)
+    return ExportReport(
+        meta.project, root, path, len(meta.files), chunks, size, round(size / max(chunks, 1)), digest, took
+    )
+
+
+def _ordered_keys(root: str, meta: Manifest) -> list[str]:
+    """The keys of the project's files, in the order of its compiled index."""
+    if not cut_as_now(meta):
+        raise _unsound(f"{root} was indexed by another version of Sage")
+    snapshot = open_snapshot(root)
+    if snapshot is None:
+        raise _unsound(f"the compiled index of {root} is missing")
+    generation, segments = snapshot
+    keys: list[str] = []
+    for ref, segment in zip(generation.segments, segments, strict=True):
+        dead = set(ref.dead)
+        keys += [key for number, key in enumerate(segment.keys) if number not in dead]
+    if generation.name != meta.generation or set(keys) != {state.key for state in meta.files.values()}:
+        raise _unsound(f"the compiled index of {root} is not the one that its manifest speaks of")
+    return keys
+
+
+def _batches(store: Store, meta: Manifest, keys: list[str]) -> Iterator[list[PortableFile]]:
+    states = {state.key: state for state in meta.files.values()}
+    batch: list[PortableFile] = []
+    chunks = 0
+    for start in range(0, len(keys), _READ_FILES):
+        part = keys[start : start + _READ_FILES]
+        found = {rows.key: rows for rows in store.read(part)}
+        if len(found) < len(part):
+            raise _unsound(f"the store has lost {len(part) - len(found)} files of this project")
+        for key in part:
+            batch.append(PortableFile(found.pop(key), states[key]))
+            chunks += states[key].chunks
+            if chunks >= _FRAME_CHUNKS:
+                yield batch
+                batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def _unsound(why: str) -> IndexCorrupt:
+    return IndexCorrupt(why, "run `sage index`, then export again; nothing was written")

@@ -1,0 +1,42 @@
+"""The first frame of an archive: whose index it is, what made it, and how much there is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import get_type_hints
+
+import orjson
+
+_MAX_TEXT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is known before the first file is read."""
+
+    project: str
+    model: str
+    dim: int
+    chunker: int  # files that another version has cut are cut anew by the next run, so they are of no use
+    files: int
+    chunks: int
+    indexed_at: str
+
+    def pack(self) -> bytes:
+        """The bytes of the frame."""
+        return orjson.dumps(asdict(self))
+
+
+def unpack(data: bytes) -> Head:
+    """The head, when it is one; a `ValueError` otherwise."""
+    found = orjson.loads(data)
+    kinds = get_type_hints(Head)
+    if not isinstance(found, dict) or found.keys() != kinds.keys():
+        raise ValueError("its head is not the one of an index")
+    for name, kind in kinds.items():
+        value = found[name]
+        if type(value) is not kind or (kind is int and not 0 <= value < 1 << 48):
+            raise ValueError(f"its head says nothing sensible about {name}")
+        if kind is str and (not value or len(value) > _MAX_TEXT or not value.isprintable()):
+            raise ValueError(f"its head says nothing sensible about {name}")
+    return Head(**found)

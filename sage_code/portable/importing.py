@@ -1,0 +1,217 @@
+"""`sage index import`: an index from an archive, under any folder and for any user, with nothing embedded again.
+
+The archive is read three times: its checksum; then every file of it is checked and compiled, into a folder that nobody
+sees yet; then its rows go into the store. Only after that the new index is published. Whatever is wrong with an
+archive is found before anything that lasts has been written.
+
+The rows join those of all the user's projects. Keys and hashes are made here, so an archive cannot claim another text's
+place, but a vector is what the archive says it is: a few are compared with what the model gives, which finds an archive
+of another model or of noise. Import archives of people whose code you would index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sage_code import dot_sage, manifest, registry
+from sage_code.atomic import remove, sweep
+from sage_code.changes import index_lock
+from sage_code.chunk.version import CHUNKER_VERSION
+from sage_code.chunk.leads import embedded_text
+from sage_code.compiled.generation import GenerationWriter
+from sage_code.embed.registry import load_embedder
+from sage_code.errors import ArchiveError, IndexCorrupt
+from sage_code.indexer import explained
+from sage_code.locks import locked
+from sage_code.manifest import FileState, Manifest
+from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
+from sage_code.portable import batches, head
+from sage_code.portable.archive import FILES, HEAD, Archive
+from sage_code.portable.batches import PortableFile
+from sage_code.portable.head import Head
+from sage_code.progress import Progress, Silent
+from sage_code.settings import Settings
+from sage_code.store.lance import Store, store_uri, use_lock
+
+if TYPE_CHECKING:
+    from sage_code.embed.protocol import Embedder
+
+# Vectors that are compared with what the model gives, one a frame; and how alike they must be: other processors round
+# otherwise, another model gives something else altogether.
+_SPOT_CHECKS = 32
+_ALIKE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What was brought in; the shape of `sage index import --json`."""
+
+    project: str
+    root: str
+    archive: str
+    files: int
+    chunks: int
+    chunks_added: int  # texts that the store did not have yet
+    chunks_embedded: int  # always 0: the vectors are in the archive
+    vectors_checked: int  # compared with what the model gives
+    bytes_per_chunk: int
+    model: str
+    indexed_at: str
+    checkout: bool  # whether files of the project are in the folder
+    duration_ms: int
+
+
+def import_index(
+    root: str, settings: Settings, archive: str, *, name: str | None = None, progress: Progress | None = None
+) -> ImportReport:
+    """Make the index in `archive` the one of the project at `root`, a folder that need not exist yet."""
+    progress, started = progress or Silent(), time.monotonic()
+    with Archive.open(archive) as source:
+        told = _head(source)
+        embedder = load_embedder(settings.code_embedding_model, "code", settings, progress.note)
+        _check_fit(told, embedder)
+        uri = store_uri(settings.store_uri)
+        with explained(f"the index of {root}"), _prepared(root), locked(index_lock(root)):
+            sweep(codebase_dir(root))
+            sweep(generations_dir(root))
+            project = name or _known_name(root) or told.project
+            with GenerationWriter(root, told.model, told.dim, None, set(), keep_texts=True) as writer:
+                progress.stage("checking", told.files)
+                states, checked = _compile(source, told, writer, embedder, progress)
+                progress.stage("storing", told.files)
+                with locked(use_lock(uri), shared=True):
+                    store = Store(uri, told.model, told.dim)
+                    added = 0
+                    for batch in _files(source, told):
+                        added += store.add([file.rows for file in batch])
+                        progress.advance(len(batch))
+                    progress.stage("publishing")
+                    writer.publish()
+                    setting, remote = settings.code_embedding_model, settings.store_uri
+                    new = Manifest(
+                        project, setting, told.model, told.dim, remote, writer.name, told.indexed_at, states,
+                        imported=True,
+                    )  # fmt: skip
+                    registry.record(registry.entry_of(root, new))
+                    new.save(root)
+        per_chunk = round(source.size / max(told.chunks, 1))
+    checkout = any(os.path.lexists(os.path.join(root, path)) for path in states)
+    took = round((time.monotonic() - started) * 1000)
+    return ImportReport(
+        project, root, os.path.abspath(archive), told.files, told.chunks, added, 0, checked, per_chunk, told.model,
+        told.indexed_at, checkout, took,
+    )  # fmt: skip
+
+
+def _head(source: Archive) -> Head:
+    kind, data = next(source.frames(), (b"", b""))
+    if kind != HEAD:
+        raise source.damaged("it has no head")
+    with _judged(source):
+        return head.unpack(data)
+
+
+def _check_fit(told: Head, embedder: Embedder) -> None:
+    """Whether an index like this can be used here."""
+    if told.chunker != CHUNKER_VERSION:
+        raise ArchiveError(
+            f"the archive was made by a Sage that cuts files in another way "
+            f"(version {told.chunker}, here {CHUNKER_VERSION})",
+            "export it again with the version of Sage that is installed here; nothing was changed",
+        )
+    if (told.model, told.dim) != (embedder.name, embedder.dim):
+        raise ArchiveError(
+            f"the archive was embedded with {told.model} ({told.dim}-d), here the model is "
+            f"{embedder.name} ({embedder.dim}-d)",
+            "choose the same model with `sage models use`, or index from the files; nothing was changed",
+        )
+
+
+def _files(source: Archive, told: Head) -> Iterator[list[PortableFile]]:
+    """The files of the archive, frame by frame."""
+    frames = source.frames()
+    next(frames)
+    for kind, data in frames:
+        if kind != FILES:
+            raise source.damaged("it has two heads")
+        with _judged(source):
+            yield list(batches.unpack(data, told.dim))
+
+
+@contextlib.contextmanager
+def _judged(source: Archive) -> Iterator[None]:
+    """Whatever a content that we did not write leads to is said to be the archive's fault."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+        raise source.damaged(str(error)) from error
+
+
+def _compile(
+    source: Archive, told: Head, writer: GenerationWriter, embedder: Embedder, progress: Progress
+) -> tuple[dict[str, FileState], int]:
+    """Compile every file; returns their states, and how many vectors were compared with the model's."""
+    states: dict[str, FileState] = {}
+    checked = chunks = 0
+    for batch in _files(source, told):
+        with _judged(source):
+            for file in batch:
+                if file.rows.path in states:
+                    raise ValueError("a file is there twice")
+                writer.add(file.rows)
+                states[file.rows.path] = file.state
+                chunks += file.state.chunks
+            if batch and checked < _SPOT_CHECKS:
+                _compare(batch[0], embedder)
+                checked += 1
+        progress.advance(len(batch))
+    if (len(states), chunks) != (told.files, told.chunks):
+        raise source.damaged("it holds more or less than its head says")
+    return states, checked
+
+
+def _compare(file: PortableFile, embedder: Embedder) -> None:
+    """Whether the first vector of a file is the one that the model gives."""
+    given = file.rows.vectors[0]
+    (made,) = embedder.embed_code([embedded_text(file.rows.chunks[0])])
+    size = float(np.linalg.norm(given) * np.linalg.norm(made))
+    # A text without a known word has no direction.
+    alike = float(given @ made) / size if size else float(np.linalg.norm(given) == np.linalg.norm(made))
+    if alike < _ALIKE:
+        raise ValueError(f"its vectors are not those of {embedder.name}")
+
+
+@contextlib.contextmanager
+def _prepared(root: str) -> Iterator[None]:
+    """The project's folder, made if need be, and gone again when the import fails."""
+    folders = [codebase_dir(root)]
+    while not os.path.lexists(folders[-1]):
+        folders.append(os.path.dirname(folders[-1]))
+    os.makedirs(root, exist_ok=True)
+    try:
+        dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
+        yield
+    except BaseException:
+        if len(folders) > 1:
+            remove(folders[0])
+        with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+            for folder in folders[1:-1]:
+                if os.path.basename(folder) == DOT_SAGE:
+                    os.unlink(os.path.join(folder, ".gitignore"))
+                os.rmdir(folder)
+        raise
+
+
+def _known_name(root: str) -> str:
+    try:
+        meta = manifest.load(root)
+    except IndexCorrupt:
+        return ""
+    return meta.project if meta else ""
