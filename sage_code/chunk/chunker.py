@@ -14,12 +14,6 @@ from sage_code.chunk.lines import MAX_CHARS, Borders, LineSpans, split_lines
 from sage_code.kinds import CHUNK_KIND
 from sage_code.values import Chunk, Symbol
 
-# Raised whenever the same file would give other chunks or symbols; it is part of every row's key.
-# 1: first version. 2: sections of prose, keys of data files, embedded scripts, more languages.
-# 3: owners of unnamed types and of object literals, macros inside functions, what a function returns;
-# references by columns.
-CHUNKER_VERSION = 3
-
 # A class up to this size is one chunk with its methods, a section with its subsections; above, each stands for itself.
 _WHOLE_CLASS_CHARS = 1000
 # Pieces below this size join their neighbour, as long as both together stay below the second figure.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
 from sage_code.compiled.sections import Strings, Terms, pack_strings, pack_terms, read_sections, write_sections
 from sage_code.lexemes import Lexicon
-from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
+
+if TYPE_CHECKING:
+    from sage_code.store.rows import FileRows
 
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
