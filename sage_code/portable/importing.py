@@ -23,8 +23,8 @@ import numpy as np
 from sage_code import dot_sage, manifest, registry
 from sage_code.atomic import remove, sweep
 from sage_code.changes import index_lock
-from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import ArchiveError, IndexCorrupt
