@@ -8,10 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from sage_code.store.rows import FileRows
+
+# Time never fails a test: the machine may be busy.
+hypothesis.settings.register_profile("sage", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("sage")
 
 
 @pytest.fixture(autouse=True)
