@@ -1,11 +1,11 @@
-"""The MCP server as an agent meets it: a child process, the SDK's own client, standard input and output."""
+"""The server as an agent meets it: a child process, the SDK's own client, standard input and output."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,152 +13,154 @@ import anyio
 import mcp
 import pytest
 from jsonschema import Draft202012Validator
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp_types import CallToolResult, TextContent
-from referencing import Registry, Resource
+from mcp import Client
+from mcp_types import ListRootsResult, Root
+from talking import complaint, content, environment, in_process, over_stdio, text
 
 import sage_mcp.server
-from sage_code import __version__
-from sage_code.paths import assets_dir
+from sage_code import Project
 
-TOOLS = {"sage_index_code", "sage_search_code", "sage_grep_symbol", "sage_analyze_function", "sage_health"}
-TOOLS |= {"sage_version"}
-
-
-def _talk(conversation: Callable[[Client], Awaitable[None]]) -> None:
-    paths = os.pathsep.join(path for path in sys.path if path)
-    environment = {"PYTHONPATH": paths, "SAGE_HOME": os.environ["SAGE_HOME"], "HOME": os.environ["HOME"]}
-    command = StdioServerParameters(
-        command=sys.executable, args=["-P", "-m", "sage_mcp.server"], env=environment, cwd=os.environ["HOME"]
-    )
-
-    async def run() -> None:
-        with anyio.fail_after(240):
-            async with Client(stdio_client(command)) as client:
-                await conversation(client)
-
-    anyio.run(run)
+SAGE = [sys.executable, "-P", "-m", "sage_cli.entry", "mcp", "serve"]
+LIGHT = """
+import json, sys
+from sage_mcp.server import make_server
+make_server()
+print(json.dumps(sorted(sys.modules)))
+"""
 
 
-def _content(result: CallToolResult) -> dict[str, Any]:
-    assert not result.is_error, result.content
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
-
-
-def _complaint(result: CallToolResult) -> str:
-    assert result.is_error
-    assert isinstance(result.content[0], TextContent)
-    return result.content[0].text
-
-
-def _validate(name: str, document: dict[str, Any]) -> None:
-    def load(uri: str) -> Resource[Any]:
-        return Resource.from_contents(_schema(uri))
-
-    Draft202012Validator(_schema(name), registry=Registry(retrieve=load)).validate(document)  # type: ignore[call-arg]
-
-
-def _schema(name: str) -> Any:
-    return json.loads((Path(assets_dir("compiled_schema")) / name).read_bytes())
-
-
-def test_index_grep_and_analyze_in_one_conversation(sample: Path) -> None:
+def test_a_session_from_the_first_question_to_the_last(sample: Path, tmp_path: Path) -> None:
     reports: list[tuple[float, str | None]] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         reports.append((progress, message))
 
     async def conversation(client: Client) -> None:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools.keys() == TOOLS
-        assert all(tool.description and tool.output_schema for tool in tools.values())
-        assert set(tools["sage_index_code"].input_schema["properties"]) == {"path", "project", "incremental"}
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
 
-        path = str(sample)
-        not_yet = await client.call_tool("sage_grep_symbol", {"name": "connect", "project_path": path})
-        assert f"run `sage index {path}` first" in _complaint(not_yet)
+        async def ask(name: str, **arguments: Any) -> dict[str, Any]:
+            data = content(await client.call_tool(name, arguments, progress_callback=heard))
+            Draft202012Validator(schemas[name] or {}).validate(data)
+            return data
 
-        arguments = {"path": path, "project": "demo"}
-        stats = _content(await client.call_tool("sage_index_code", arguments, progress_callback=heard))
-        _validate("index.json", stats)
-        assert (stats["project"], stats["files_indexed"]) == ("demo", 2)
+        # Nothing is indexed: the first question is answered all the same, and the index is made meanwhile.
+        first = await ask("sage_search_code", query="reach a host")
+        assert first["results"][0]["file"] == "server.py"
+        # An index run reports itself, and the server answers while it is under way.
+        order: list[str] = []
 
-        found = _content(await client.call_tool("sage_grep_symbol", {"name": "connect", "project_path": path}))
-        _validate("grep.json", found)
-        assert [match["file"] for match in found["matches"]] == ["server.py", "web/client.ts"]
+        async def index() -> None:
+            stats = await ask("sage_index_code", path=str(sample), project="demo", incremental=False)
+            assert (stats["project"], stats["files_indexed"]) == ("demo", 2)
+            order.append("index")
 
-        missed = _content(await client.call_tool("sage_grep_symbol", {"name": "conect", "project_path": path}))
-        assert missed == {"name": "conect", "matches": [], "nearest": ["connect"]}
+        async with anyio.create_task_group() as group:
+            group.start_soon(index)
+            await anyio.sleep(0.05)
+            await ask("sage_version")
+            order.append("version")
+        assert order == ["version", "index"]
+        assert (await ask("sage_search_code", query="reach a host", project="demo"))["project"] == "demo"
+        # A file that has changed since is brought in before the answer.
+        (sample / "retry.py").write_text("def backoff_jitter(attempt):\n    return attempt * 2\n")
+        await anyio.sleep(2.1)  # a project that was found fresh is taken to be so for two seconds
+        assert (await ask("sage_search_code", query="backoff_jitter"))["results"][0]["file"] == "retry.py"
 
-        source = _content(await client.call_tool("sage_analyze_function", {"name": "start", "project_path": path}))
-        _validate("analyze.json", source)
-        assert source["matches"][0]["source"].startswith("    def start(self, port: int)")
-
-        health = _content(await client.call_tool("sage_health", {}))
-        assert [entry["name"] for entry in health["projects"]] == ["demo"]
-        assert health["home"] == os.environ["SAGE_HOME"]
-        assert _content(await client.call_tool("sage_version", {})) == {"version": __version__}
-
-        nowhere = await client.call_tool("sage_index_code", {"path": f"{path}/nowhere"})
-        assert "there is no" in _complaint(nowhere)
-        assert "give the path of a project's folder" in _complaint(nowhere)
-
-    _talk(conversation)
+    over_stdio(conversation, tmp_path, SAGE, CLAUDE_PROJECT_DIR=str(sample))
     figures = [done for done, _ in reports]
     assert figures == sorted(set(figures))
     assert {"looking for changes", "publishing"} <= {message for _, message in reports}
 
 
-def test_search_within_a_budget_and_with_its_errors(sample: Path) -> None:
+def test_a_run_can_be_cancelled_and_leaves_the_last_good_index(sample: Path) -> None:
+    Project.open(sample).index()
+
     async def conversation(client: Client) -> None:
-        path = str(sample)
+        stages: list[str | None] = []
+        started = anyio.Event()
 
-        async def ask(**arguments: object) -> CallToolResult:
-            return await client.call_tool("sage_search_code", arguments)
-
-        assert f"run `sage index {path}` first" in _complaint(await ask(query="connect", project=path))
-        _content(await client.call_tool("sage_index_code", {"path": path, "project": "demo"}))
-        for project in (path, "demo"):
-            found = _content(await ask(query="reach a host", project=project, explain=True))
-            _validate("search.json", found)
-            assert found["project"] == "demo"
-            assert found["results"][0]["file"] == "server.py"
-            assert found["results"][0]["explain"]
-        narrow = _content(await ask(query="connect", project=path, language="typescript", limit=1, kind="function"))
-        assert [hit["file"] for hit in narrow["results"]] == ["web/client.ts"]
-        cut = _content(await ask(query="connect", project=path, max_tokens=30))
-        _validate("search.json", cut)
-        assert cut["truncated"]
-        everywhere = _content(await ask(query="connect", all_projects=True))
-        assert {hit["project"] for hit in everywhere["results"]} == {"demo"}
-        assert "the question has no words" in _complaint(await ask(query="?!", project=path))
-        assert "no indexed project is called" in _complaint(await ask(query="x", project="nosuch"))
-        # A file that has changed since is brought in before the answer.
-        (sample / "retry.py").write_text("def backoff_jitter(attempt):\n    return attempt * 2\n")
-        await anyio.sleep(2.1)  # a project that was found fresh is taken to be so for two seconds
-        fresh = _content(await ask(query="backoff_jitter", project=path))
-        assert fresh["results"][0]["file"] == "retry.py"
-
-    _talk(conversation)
-
-
-def test_the_server_answers_while_a_project_is_indexed(sample: Path) -> None:
-    async def conversation(client: Client) -> None:
-        order: list[str] = []
-
-        async def index() -> None:
-            _content(await client.call_tool("sage_index_code", {"path": str(sample)}))
-            order.append("index")
+        async def heard(_progress: float, _total: float | None, message: str | None) -> None:
+            stages.append(message)
+            started.set()
 
         async with anyio.create_task_group() as group:
-            group.start_soon(index)
-            await anyio.sleep(0.05)  # the request is on its way; its run imports LanceDB, which takes a second
-            _content(await client.call_tool("sage_version", {}))
-            order.append("version")
-        assert order == ["version", "index"]
 
-    _talk(conversation)
+            async def index() -> None:
+                await client.call_tool("sage_index_code", {"incremental": False}, progress_callback=heard)
+                stages.append("came to its end")
+
+            group.start_soon(index)
+            await started.wait()
+            group.cancel_scope.cancel()
+        seen = len(stages)
+        assert "came to its end" not in stages
+        assert content(await client.call_tool("sage_grep_symbol", {"name": "connect"}))["matches"]
+        await anyio.sleep(1)
+        assert "publishing" not in stages[seen:]
+        assert content(await client.call_tool("sage_index_code", {}))["files_unchanged"] == 2
+
+    over_stdio(conversation, sample)
+
+
+@pytest.mark.parametrize("source", ["roots", "environment", "folder"])
+def test_the_project_at_hand_is_the_clients(
+    sample: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sample / ".git").mkdir()
+    Project.open(sample).index()
+    monkeypatch.chdir(sample if source == "folder" else tmp_path)
+    options: dict[str, Any] = {}
+    if source == "environment":
+        monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(sample))
+    if source == "roots":
+
+        async def roots(_context: Any) -> ListRootsResult:
+            return ListRootsResult(roots=[Root(uri=(sample / "web").as_uri())])
+
+        options = {"list_roots_callback": roots, "mode": "legacy"}  # the newest protocol has no roots any more
+
+    async def conversation(client: Client) -> None:
+        for given in ({}, {"project": "."}, {"project": str(sample / "web")}, {"project": "sample"}):
+            found = content(await client.call_tool("sage_search_code", {"query": "connect", **given}))
+            assert found["root"] == str(sample)
+
+    in_process(conversation, **options)
+
+
+def test_core_files_come_with_the_first_answer_of_a_session(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project.open(sample)
+    project.index()
+    project.mark_core("server.py", "Listens.")
+    for number in range(150):
+        (sample / f"extra{number}.py").write_text("x = 1\n")
+        project.mark_core(f"extra{number}.py", "One of many, with a rather long summary that costs some tokens.")
+    monkeypatch.chdir(sample)
+
+    async def conversation(client: Client) -> None:
+        failed = await client.call_tool("sage_outline", {"path": "nowhere.py"})
+        assert "Core files" not in complaint(failed)
+        first = await client.call_tool("sage_grep_symbol", {"name": "connect"})
+        [section] = content(first)["opening"]["sections"]
+        assert section["title"] == "Core files of this project (.sage/core.md)"
+        assert section["text"] in text(first)
+        assert 10 < section["text"].count("\n") < 60
+        assert "more: sage_list_core" in section["text"]
+        second = await client.call_tool("sage_grep_symbol", {"name": "connect"})
+        assert "opening" not in content(second)
+        assert "Core files" not in text(second)
+
+    in_process(conversation)
+
+
+def test_nothing_heavy_is_loaded_before_the_handshake() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", LIGHT], capture_output=True, text=True, env=environment(), timeout=60, check=True
+    )
+    loaded = set(json.loads(ended.stdout))
+    assert not loaded & {"numpy", "lancedb", "pyarrow", "tree_sitter", "yaml", "orjson", "xxhash", "typer"}
+    ours = {name for name in loaded if name.startswith("sage_code.")}
+    few = {"paths", "errors", "tokens", "core_files", "atomic", "locks", "inside", "dot_sage"}
+    assert ours <= {f"sage_code.{name}" for name in few}
 
 
 def test_the_folder_mcp_never_shadows_the_sdk() -> None:
@@ -168,9 +170,15 @@ def test_the_folder_mcp_never_shadows_the_sdk() -> None:
     assert Path(sage_mcp.server.__file__).is_relative_to(top / "mcp")
 
 
-@pytest.mark.parametrize("answers", [3, 60])
-def test_long_answers_are_cut_and_say_so(answers: int) -> None:
-    matches = [{"name": "run"}] * answers
-    answer = sage_mcp.server._answer(None, "run", matches, 50)  # type: ignore[arg-type]  # never asked for a miss
-    assert len(answer["matches"]) + answer.get("truncated", 0) == answers
-    assert ("truncated" in answer) == (answers > 50)
+def test_a_hostile_folder_cannot_bring_its_own_server(tmp_path: Path) -> None:
+    """An agent starts the server in a project: what lies there under our names is not imported."""
+    for name in ("mcp", "sage_mcp", "sage_code"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")
+
+    async def conversation(client: Client) -> None:
+        content(await client.call_tool("sage_version", {}))
+
+    over_stdio(conversation, tmp_path, SAGE)
+    assert not (tmp_path / "owned").exists()
+    assert os.path.isdir(tmp_path / "mcp")

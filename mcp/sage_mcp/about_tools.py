@@ -1,0 +1,66 @@
+"""Tools that say how Sage itself is: its version, its data, the state of the project at hand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from mcp.server.mcpserver import Context
+
+from sage_code import __version__
+from sage_code.errors import SageError
+from sage_code.paths import sage_home
+from sage_mcp import projects
+from sage_mcp.answers import Answer, Row, listing, one_line
+from sage_mcp.tooling import READS, TOKENS, MaxTokens, Offset, ProjectPath, ToolSpec
+
+
+def sage_health(
+    context: Context, project: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+) -> Answer:
+    """Whether Sage is ready for the project you work in: what is indexed, how fresh it is and what to do about it, and
+    which other projects are indexed. A good first call of a session: it also tells what to know about the project."""
+    from sage_code import registry
+
+    found = projects.find(context, project)
+    state = _state(found)
+    head = (
+        f"Sage {__version__}, data in {one_line(sage_home())}\n"
+        f"{one_line(found.root)}: {one_line(state['advice'] or 'ready')}; "
+        f"{state['files']:,} files, {state['chunks']:,} chunks"
+    )
+    rows = [Row(f"- {one_line(entry.name)}: {one_line(entry.root)}", asdict(entry)) for entry in registry.projects()]
+    head += f"\n{len(rows)} indexed projects:"
+    data = {"version": __version__, "home": sage_home(), "project": state}
+    return listing(head, "projects", rows, data, root=found.root, max_tokens=max_tokens, offset=offset)
+
+
+def sage_version(context: Context, max_tokens: MaxTokens = TOKENS) -> Answer:  # noqa: ARG001 - every tool takes it
+    """The version of Sage."""
+    return Answer(f"Sage {__version__}", {"version": __version__}, projects.folder_root(context))
+
+
+def _state(project: Any) -> dict[str, Any]:
+    """What `sage status` knows, in short, with what to do about it."""
+    run = projects.background.of(project.root)
+    try:
+        status = project.status()
+        indexed, fresh, files, chunks = status.indexed, status.fresh, status.files, status.chunks
+        changed = len(status.changed) + len(status.removed)
+        advice = "" if fresh else "not indexed yet: call sage_index_code, or search, which begins it"
+        if indexed and not fresh:
+            damage = status.damaged or ("" if status.compiled else "the compiled index is not there")
+            advice = damage or f"{changed:,} files have changed since: a search brings a few in, sage_index_code all"
+    except SageError as error:
+        indexed = fresh = False
+        files = chunks = changed = 0
+        advice = f"{error.message}; {error.hint}"
+    if run is not None:
+        advice = run.told()
+    return {
+        "root": project.root, "indexed": indexed, "fresh": fresh, "files": files, "chunks": chunks,
+        "changed": changed, "advice": advice,
+    }  # fmt: skip
+
+
+TOOLS = (ToolSpec(sage_health, "mcp_health", READS), ToolSpec(sage_version, "mcp_version", READS))

@@ -1,0 +1,191 @@
+"""Tools that index code and search it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from sage_code.errors import NotIndexed
+from sage_mcp import projects
+from sage_mcp.answers import Answer, Row, listing, one_line, quoted
+from sage_mcp.progress import Reports
+from sage_mcp.tooling import READS, TOKENS, WRITES, MaxTokens, Offset, ToolSpec
+
+if TYPE_CHECKING:
+    from sage_code.project import Project
+    from sage_code.search.results import SearchResponse
+
+_MOST_RESULTS = 100
+
+Question = Annotated[
+    str,
+    Field(
+        max_length=20_000,
+        description="A question in words, a name, a path, an error message or a bit of code. May hold filters: "
+        "lang:go path:src/ kind:class in:project.",
+    ),
+]
+OneProject = Annotated[
+    str | None, Field(description="The project, by its name or any folder in it; without, the one you work in.")
+]
+
+
+def sage_index_code(
+    context: Context,
+    path: Annotated[str, Field(description="The project, by any folder in it.")] = ".",
+    project: Annotated[str | None, Field(max_length=200, description="Call the project this.")] = None,
+    incremental: Annotated[bool, Field(description="Only what has changed, or every file again.")] = True,
+    max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
+) -> Answer:
+    """Index a project, or bring its index up to date, and wait for it. Reports progress and can be cancelled; the last
+    good index stays. Searching does this by itself for the project you work in: call it for other projects, after
+    large changes (a branch switch, a pull), or when an answer says that the index is old."""
+    found = projects.find(context, path, by_name=False)
+    projects.check_indexable(found.root)
+    stats = found.index(full=not incremental, name=project, progress=Reports(context), apart=True)
+    text = (
+        f"Indexed {one_line(stats.project)} ({one_line(stats.root)}) in {stats.duration_ms / 1000:.1f} s: "
+        f"{stats.files_indexed:,} files new or changed, {stats.files_unchanged:,} unchanged, "
+        f"{stats.files_removed:,} removed, {stats.files_skipped:,} skipped; {stats.functions_compiled:,} functions, "
+        f"{stats.classes_compiled:,} classes, {stats.constants_compiled:,} constants; "
+        f"languages: {', '.join(stats.languages) or 'none'}."
+    )
+    return Answer(text, {**asdict(stats), "languages": list(stats.languages)}, stats.root)
+
+
+def sage_search_code(
+    context: Context,
+    query: Question,
+    project: OneProject = None,
+    limit: Annotated[int, Field(ge=1, le=_MOST_RESULTS, description="At most so many results.")] = 10,
+    language: Annotated[str | None, Field(description="Only this language.")] = None,
+    path: Annotated[str | None, Field(description="Only below this folder, or like this glob.")] = None,
+    kind: Annotated[str | None, Field(description="Only this kind: function, method, class, struct ...")] = None,
+    all_projects: Annotated[bool, Field(description="Search every project that was indexed.")] = False,
+    explain: Annotated[bool, Field(description="Say why each result was chosen, and count its callers.")] = False,
+    offset: Offset = 0,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """Find the code that answers a question: where something is done, how something works, where an error comes from.
+    Understands words and meaning, so you need not know what anything is called. Gives file, lines, what is defined
+    there and the lines that matched. `score` says how likely a result is an answer; unless `good`, none is, and these
+    are only the nearest. The index is brought up to date first. In a project that has no index yet, indexing begins and
+    this answers by words alone until it is there."""
+    found = projects.find(context, project)
+    wanted = min(limit, _MOST_RESULTS) + offset
+    more: dict[str, Any] = {"language": language, "paths": path, "kinds": kind, "explain": explain}
+    try:
+        response = found.search(query, limit=wanted, everywhere=all_projects, **more)
+    except NotIndexed:
+        if all_projects:
+            raise
+        response = _first_answer(context, found, query, wanted, more)
+    return _as_answer(found.root, response, max_tokens, offset)
+
+
+def _first_answer(context: Context, project: Project, query: str, limit: int, more: dict[str, Any]) -> SearchResponse:
+    """What can be said about a project that is just being indexed for the first time."""
+    from dataclasses import replace
+
+    run = projects.start_indexing(context, project)
+    if run.wait(projects.FIRST_WAIT_S):
+        return project.search(query, limit=limit, **more)
+    response = project.quick_look(query, limit, more["language"], more["paths"])
+    return replace(response, note=f"{response.note}; {run.told()}")
+
+
+def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int) -> Answer:
+    from sage_code.search.results import document
+
+    data = document(response)
+    rows = [Row(_result_text(row), row) for row in data["results"]]
+    where = f"{one_line(response.project)} ({one_line(response.root)})" if response.root else "all projects"
+    head = f"{len(rows)} results" if response.good else f"No good match; the nearest {len(rows)}" if rows else "Nothing"
+    head += f" for {one_line(response.query[:200])!r} in {where}"
+    if response.note:
+        head += f"\nNote: {one_line(response.note)}"
+    del data["results"], data["truncated"]
+    narrow = ", or narrow by path, language or kind"
+    return listing(
+        head, "results", rows, data, root=root, max_tokens=max_tokens, offset=offset, more=response.truncated,
+        narrow=narrow,
+    )  # fmt: skip
+
+
+def _result_text(row: dict[str, Any]) -> str:
+    place = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
+    if "root" in row:
+        place = f"{one_line(row['project'])}: {place}"
+    what = f"{row['kind']} {one_line(row['qualname'])}".rstrip()
+    lines = [f"{row['rank']}. {place}  {what}  score {row['score']:.2f}"]
+    if row["also"]:
+        others = ", ".join(f"{span['start_line']}-{span['end_line']} {one_line(span['name'])}" for span in row["also"])
+        lines.append(f"   also: {others}")
+    lines += [f"   memory: {one_line(note)}" for note in row["memory"]]
+    if shares := row.get("explain"):
+        best = sorted(shares.items(), key=lambda share: -abs(share[1]))[:6]
+        calls = f"; {row['callers']} callers, {row['callees']} callees" if row.get("callers") is not None else ""
+        lines.append(f"   because: {', '.join(f'{name} {share:+.2f}' for name, share in best)}{calls}")
+    if row["snippet"]:
+        lines.append(quoted(row["snippet"], row["snippet_line"]))
+    return "\n".join(lines)
+
+
+def sage_debug_query(
+    context: Context,
+    query: Question,
+    project: OneProject = None,
+    limit: Annotated[int, Field(ge=1, le=50, description="At most so many results.")] = 5,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """Show how a question is understood and scored: what kind of question it is taken for, its words, names, paths and
+    filters, and for each of the best results what every feature brought to its score. For finding out why something is
+    found or not; to find code, call sage_search_code."""
+    from sage_code.search.query import parse_query
+
+    found = projects.indexed(context, project)
+    read = parse_query(query)
+    response = found.search(query, limit=limit, explain=True, lines=0)
+    reading = {
+        "kind": read.kind,
+        "terms": list(read.terms),
+        "names": list(read.names),
+        "loose_names": list(read.loose_names),
+        "paths": list(read.paths),
+        "asks_for": sorted(read.asks_for),
+        "filters": {name: list(values) for name, values in asdict(read.filters).items()},
+    }
+    rows = [_scored(hit) for hit in response.results]
+    lines = [f"{name}: {one_line(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
+             for name, value in reading.items() if value and name != "filters"]  # fmt: skip
+    lines += [
+        f"filter {name}: {one_line(', '.join(values))}" for name, values in asdict(read.filters).items() if values
+    ]
+    head = "\n".join([f"{one_line(query[:200])!r} is read as", *(f"  {line}" for line in lines), "and scored:"])
+    data = {"query": query, "root": response.root, "reading": reading, "good": response.good, "note": response.note}
+    return listing(head, "code", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a smaller limit")
+
+
+def _scored(hit: Any) -> Row:
+    from sage_code.search.features import FEATURES
+
+    shares = {name: round(share, 4) for name, share in hit.explain.items()}
+    place = f"{one_line(hit.file)}:{hit.start_line}-{hit.end_line}"
+    lines = [f"{hit.rank}. {place}  {hit.kind} {one_line(hit.qualname)}  score {hit.score:.4f}"]
+    ranked = sorted(shares.items(), key=lambda share: -abs(share[1]))
+    lines += [f"   {share:+.3f}  {name}: {FEATURES.get(name, '')}" for name, share in ranked if abs(share) >= 0.005]
+    data = {
+        "rank": hit.rank, "score": hit.score, "file": hit.file, "start_line": hit.start_line, "end_line": hit.end_line,
+        "kind": hit.kind, "qualname": hit.qualname, "features": shares,
+    }  # fmt: skip
+    return Row("\n".join(lines), data)
+
+
+TOOLS = (
+    ToolSpec(sage_index_code, "index", WRITES),
+    ToolSpec(sage_search_code, "search", READS),
+    ToolSpec(sage_debug_query, "mcp_debug_query", READS),
+)

@@ -1,0 +1,265 @@
+"""Tools that look up what the index knows for certain: definitions, uses, outlines, the map, what is alike."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from sage_code.errors import UsageError
+from sage_code.tokens import count_tokens
+from sage_mcp import projects
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, fit, listing, one_line, quoted
+from sage_mcp.tooling import READS, TOKENS, MaxTokens, Name, Offset, ProjectPath, ToolSpec
+
+if TYPE_CHECKING:
+    from sage_code.project import Project
+    from sage_code.xref.graph import Definition
+
+# An agent reads every word: more than this of one name help nobody.
+_MOST_SOURCES = 10
+_MOST_SIMILAR = 50
+# Left for what is said around a source that is cut to fill an answer.
+_AROUND = FOOT_TOKENS + 24
+
+Relation = Literal["references", "callers", "callees", "impact"]
+_HEADS = {
+    "references": "Uses of",
+    "callers": "What calls",
+    "callees": "What is called by",
+    "impact": "What could break when this changes:",
+}
+
+
+def sage_grep_symbol(
+    context: Context, name: Name, project_path: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+) -> Answer:
+    """Find where functions, methods, classes, constants and types are defined, by exact name: file, line, signature,
+    documentation. Faster and surer than grep, which also finds every use, comment and string. Without a match,
+    `nearest` names what looks alike."""
+    project = projects.indexed(context, project_path)
+    matches = project.grep(name)
+    data: dict[str, Any] = {"name": name}
+    head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(project, name, data)
+    rows = [Row(_symbol_text(match), match) for match in matches]
+    return listing(head, "matches", rows, data, root=project.root, max_tokens=max_tokens, offset=offset)
+
+
+def sage_analyze_function(
+    context: Context, name: Name, project_path: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+) -> Answer:
+    """The whole source of a function, method or class as it is on the disk now, with its signature, documentation and
+    place: reads one definition instead of a file. Several with the same name are all shown; qualify it (`Server.run`)
+    for one."""
+    project = projects.indexed(context, project_path)
+    matches = project.analyze(name)
+    data: dict[str, Any] = {"name": name}
+    head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(project, name, data)
+    rows = [_source(match, max_tokens) for match in matches[: offset + _MOST_SOURCES]]
+    answer = listing(
+        head, "matches", rows, data, root=project.root, max_tokens=max_tokens, offset=offset,
+        more=len(matches) > len(rows), narrow=" or a qualified name",
+    )  # fmt: skip
+    return _saying_where_the_rest_is(answer, matches[offset:])
+
+
+def sage_find_references(
+    context: Context,
+    name: Name,
+    project_path: ProjectPath = None,
+    relation: Annotated[
+        Relation,
+        Field(description="references: every use; callers; callees: what it calls; impact: what a change may break."),
+    ] = "references",
+    depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls, for callers and callees.")] = 1,
+    offset: Offset = 0,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """Who uses a function, class or constant, who calls it, what it calls, or what could break when it changes. Knows
+    imports, scopes and receivers, so unlike grep it tells apart things of the same name; each answer says how certain
+    it is and why. For `impact` the name may also be a file."""
+    project = projects.indexed(context, project_path)
+    data: dict[str, Any] = {"name": name, "relation": relation}
+    targets = project.definitions(name)
+    found: list[Any]
+    if not targets and relation == "impact":
+        try:
+            found = list(project.impact(name))
+        except UsageError:
+            found = []
+            _missing(project, name, data)
+    else:
+        found = [one for target in targets for one in _related(project, target, relation, depth)]
+    head = f"{_HEADS[relation]} {one_line(name)}: {len(found)}"
+    if not targets and not found:
+        head = _missing(project, name, data)
+    rows = [_use(one) for one in found]
+    return listing(head, "uses", rows, data, root=project.root, max_tokens=max_tokens, offset=offset)
+
+
+def sage_outline(
+    context: Context,
+    path: Annotated[str, Field(description="A file of the project.")],
+    project_path: ProjectPath = None,
+    offset: Offset = 0,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """The skeleton of a file: every definition with its line, signature and the first line of its documentation, bodies
+    left out. A tenth of what reading the file costs; read the lines that you need after it."""
+    project = projects.indexed(context, project_path)
+    found = project.outline(path)
+    rows = []
+    for item in found.items:
+        lines = [one_line(line.strip()) for line in item.text().split("\n")]
+        text = f"{item.symbol.line:>6}  {'  ' * item.depth}{lines[0]}"
+        text += "".join(f"\n        {'  ' * item.depth}  {line}" for line in lines[1:])
+        first = item.symbol.docstring.strip().partition("\n")[0]
+        rows.append(Row(text, {**asdict(item.symbol), "docstring": first, "depth": item.depth}))
+    head = f"{one_line(found.file)}: {found.language}, {found.lines} lines, {len(rows)} definitions"
+    data = {"file": found.file, "language": found.language, "lines": found.lines}
+    return listing(head, "symbols", rows, data, root=project.root, max_tokens=max_tokens, offset=offset)
+
+
+def sage_map(
+    context: Context,
+    path: Annotated[str, Field(description="Only this folder of the project.")] = "",
+    project_path: ProjectPath = None,
+    max_tokens: MaxTokens = 2_000,
+) -> Answer:
+    """The most important symbols of a project or a folder, by who refers to them, with file, line and signature. Read
+    this first in a project that you do not know."""
+    project = projects.indexed(context, project_path)
+    found = project.map(path, max_tokens)
+    rows = [
+        Row(f"  {entry.line}: {one_line(entry.signature or entry.qualname)}", asdict(entry)) for entry in found.entries
+    ]
+    kept = fit(rows, max_tokens - FOOT_TOKENS)
+    by_file: dict[str, list[Row]] = defaultdict(list)
+    for row in kept:
+        by_file[row.data["file"]].append(row)
+    text = "\n".join(
+        "\n".join([f"{one_line(file)}:", *(row.text for row in sorted(members, key=lambda row: int(row.data["line"])))])
+        for file, members in by_file.items()
+    )
+    truncated = found.truncated or len(kept) < len(rows)
+    following = "the less important are left out: ask for a folder with path, or give a larger max_tokens"
+    data = {"entries": [row.data for row in kept], "tokens": found.tokens}
+    return Answer(text or "nothing here is referred to", data, project.root, truncated, following if truncated else "")
+
+
+def sage_similar(
+    context: Context,
+    where: Annotated[str, Field(max_length=2_000, description="FILE:LINE, or the name of a definition.")],
+    project_path: ProjectPath = None,
+    limit: Annotated[int, Field(ge=1, le=_MOST_SIMILAR, description="At most so many.")] = 10,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """Code that does something like the code at a place: other implementations, copies, what else to change along with
+    it. Ask before writing something that may exist already."""
+    project = projects.indexed(context, project_path)
+    data: dict[str, Any] = {"query": where}
+    file, _, line = where.rpartition(":")
+    if not (file and line.isdecimal()):
+        definitions = project.definitions(where)
+        if not definitions:
+            head = _missing(project, where, data)
+            del data["nearest"]
+            return listing(head, "similar", [], data, root=project.root, max_tokens=max_tokens)
+        file, line = definitions[0].file, str(definitions[0].symbol.line)
+    rows = []
+    for one in project.similar(file, int(line), limit):
+        row = {**asdict(one.place), "similarity": round(one.similarity, 4)}
+        place = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
+        rows.append(Row(f"{row['similarity']:.2f}  {place}  {row['kind']} {one_line(row['qualname'])}", row))
+    head = f"Most like {one_line(file)}:{line}"
+    return listing(head, "similar", rows, data, root=project.root, max_tokens=max_tokens)
+
+
+def _missing(project: Project, name: str, data: dict[str, Any]) -> str:
+    data["nearest"] = project.nearest(name)
+    near = f"; nearest: {one_line(', '.join(data['nearest']))}" if data["nearest"] else ""
+    return f"Nothing is called {one_line(name)}{near}"
+
+
+def _symbol_text(match: dict[str, Any]) -> str:
+    text = (
+        f"{one_line(match['file'])}:{match['line']}-{match['end_line']}  {match['kind']} {one_line(match['qualname'])}"
+    )
+    if match["signature"]:
+        text += f"\n   {one_line(match['signature'])}"
+    first = match["docstring"].strip().partition("\n")[0]
+    return f"{text}\n   {one_line(first)}" if first else text
+
+
+def _source(match: dict[str, Any], max_tokens: int) -> Row:
+    """A definition with as much of its source as a budget has room for."""
+    head = f"{one_line(match['file'])}:{match['start_line']}-{match['end_line']}  {match['kind']} "
+    room = max_tokens
+    while True:
+        source = cut(match["source"], room)
+        text = f"{head}{one_line(match['qualname'])}\n{quoted(source, match['start_line'], '')}"
+        row = Row(text, {**match, "source": source})
+        if not source or cost(row) <= max_tokens - _AROUND:
+            return row
+        room = min(room, count_tokens(source)) * 3 // 4
+
+
+def _saying_where_the_rest_is(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answer:
+    """An answer in which a source was cut names the lines that are missing."""
+    from dataclasses import replace
+
+    shown = answer.data["matches"]
+    short = [(whole, part) for whole, part in zip(matches, shown, strict=False) if part["source"] != whole["source"]]
+    if not short:
+        return answer
+    missing = []
+    for whole, part in short:
+        first = whole["start_line"] + (part["source"].count("\n") + 1 if part["source"] else 0)
+        missing.append(f"{one_line(whole['file'])}:{first}-{whole['end_line']}")
+    rest = f"source cut: read {', '.join(missing)}, or ask with a larger max_tokens"
+    return replace(answer, truncated=True, next=f"{rest}; {answer.next}" if answer.next else rest)
+
+
+def _related(project: Project, target: Definition, relation: Relation, depth: int) -> Sequence[Any]:
+    ask: dict[str, Callable[[], Sequence[Any]]] = {
+        "references": lambda: project.references(target),
+        "callers": lambda: project.callers(target, depth),
+        "callees": lambda: project.callees(target, depth),
+        "impact": lambda: project.impact(target),
+    }
+    return ask[relation]()
+
+
+def _use(one: Any) -> Row:
+    """A reference, caller, callee or what is affected, all in one shape."""
+    target = getattr(one, "definition", None) or getattr(one, "calls", None)
+    symbol = target and {
+        "file": target.file, "line": target.symbol.line, "kind": target.symbol.kind, "qualname": target.symbol.qualname
+    }  # fmt: skip
+    data = {
+        "file": one.file,
+        "line": one.line,
+        "scope": one.scope,
+        "kind": getattr(one, "kind", ""),
+        "distance": getattr(one, "distance", 1),
+        "symbol": symbol,
+        "confidence": round(one.confidence, 4),
+        "why": one.why,
+    }
+    what = f" → {one_line(symbol['qualname'])} ({one_line(symbol['file'])}:{symbol['line']})" if symbol else ""
+    scope = one_line(one.scope) or "(top of the file)"
+    return Row(f"{one_line(one.file)}:{one.line}  {scope}{what}  {one.confidence:.2f} {one_line(one.why)}", data)
+
+
+TOOLS = (
+    ToolSpec(sage_grep_symbol, "grep", READS),
+    ToolSpec(sage_analyze_function, "analyze", READS),
+    ToolSpec(sage_find_references, "mcp_references", READS),
+    ToolSpec(sage_outline, "outline", READS),
+    ToolSpec(sage_map, "map", READS, leave_out=("text",)),
+    ToolSpec(sage_similar, "similar", READS, leave_out=("duplicates",)),
+)

@@ -1,0 +1,78 @@
+"""What a session is told about its project once, beside the first answer: the core files, and what else is offered.
+
+`SOURCES` is the seam: each gives a title and lines for a project within a budget, or nothing. What they say comes with
+the project, from anybody: it is shown as such, without unseen characters.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sage_mcp.answers import one_line, visible
+
+if TYPE_CHECKING:
+    from sage_code.project import Project
+
+# What the opening may cost, over and above the budget of the answer that it comes with.
+OPENING_TOKENS = 800
+# Clients of the newest protocol have no session over HTTP: one that was silent for so long begins anew.
+_SESSION_S = 3_600.0
+_KEPT_SESSIONS = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an opening."""
+
+    title: str
+    text: str
+
+
+def core_files(project: Project, max_tokens: int) -> Section | None:
+    """The project's core files with their summaries."""
+    from sage_code.core_files import brief
+
+    files = project.core_files()
+    chosen = brief(files, max_tokens)
+    if not chosen:
+        return None
+    lines = [f"- {one_line(file.path)}" + (f": {one_line(file.summary)}" if file.summary else "") for file in chosen]
+    left = sum(file.exists for file in files) - len(chosen)
+    lines += [f"- and {left} more: sage_list_core"] if left else []
+    return Section("Core files of this project (.sage/core.md)", "\n".join(lines))
+
+
+SOURCES: list[Callable[[Project, int], Section | None]] = [core_files]
+
+
+class Openings:
+    """Remembers which sessions have been told about which project."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], float] = {}
+        self._lock = threading.Lock()
+
+    def due(self, session: str, root: str) -> bool:
+        """Whether this session has yet to hear about this project; from now on it has."""
+        now = time.monotonic()
+        with self._lock:
+            last = self._told.pop((session, root), float("-inf"))
+            self._told[session, root] = now
+            if len(self._told) > _KEPT_SESSIONS:
+                del self._told[next(iter(self._told))]
+        return last == float("-inf") or (session.startswith("client ") and now - last > _SESSION_S)
+
+
+def sections(project: Project) -> list[Section]:
+    """What there is to be said about a project."""
+    share = OPENING_TOKENS // len(SOURCES)
+    return [section for source in SOURCES if (section := source(project, share))]
+
+
+def as_text(parts: list[Section]) -> str:
+    """The sections as they are read."""
+    return "\n\n".join(f"{part.title}:\n{visible(part.text)}" for part in parts)

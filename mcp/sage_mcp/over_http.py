@@ -1,0 +1,148 @@
+"""The server over streamable HTTP: on this machine only, and only for whoever knows its token.
+
+Any page in a browser can send requests to a port of this machine. So each must carry the token, name this server in
+`Host` (a foreign name that was made to point here is refused) and, if it says where it comes from, come from here.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import socket
+import stat
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from sage_code.errors import ConfigError
+from sage_code.paths import sage_home
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+TOKEN_VARIABLE = "SAGE_MCP_TOKEN"  # noqa: S105 - its name
+DEFAULT_PORT = 7243
+_LOOPBACK = "127.0.0.1"
+_NAMES = (_LOOPBACK, "localhost")
+_PRIVATE = 0o600
+_TOKEN_BYTES = 32
+# A shorter one could be guessed by whoever may ask often enough.
+_LEAST_TOKEN_CHARS = 16
+_MAX_TOKEN_CHARS = 1_024
+
+
+def default_token_file() -> str:
+    """Where the token is kept unless somebody says otherwise."""
+    return os.path.join(sage_home(), "mcp-token")
+
+
+def find_token(file: str | None = None) -> tuple[str, str]:
+    """The token, and where it is from: the environment, or a file of the user that is made when it is missing."""
+    if token := os.environ.get(TOKEN_VARIABLE, "").strip():
+        return _checked(token, TOKEN_VARIABLE), TOKEN_VARIABLE
+    path = file or default_token_file()
+    try:
+        return _checked(_read(path), path), path
+    except FileNotFoundError:
+        return _made(path), path
+
+
+def _checked(token: str, where: str) -> str:
+    if not _LEAST_TOKEN_CHARS <= len(token) <= _MAX_TOKEN_CHARS or not token.isascii() or not token.isprintable():
+        raise ConfigError(
+            f"the token in {where} is not {_LEAST_TOKEN_CHARS} to {_MAX_TOKEN_CHARS} plain characters",
+            "delete it, and the server makes a good one",
+        )
+    return token
+
+
+def _read(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+        if os.name != "nt" and stat.S_IMODE(os.fstat(descriptor).st_mode) & 0o077:
+            raise ConfigError(f"others may read the token in {path}", f"chmod 600 {path}")
+        return file.read(_MAX_TOKEN_CHARS + 2).strip()
+
+
+def _made(path: str) -> str:
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), _PRIVATE)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(token + "\n")
+    return token
+
+
+class Guard:
+    """Lets requests through that name this server, come from here and carry the token."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app = app
+        self._bearer = f"Bearer {token}".encode()
+        self._hosts = {f"{name}:{port}".encode() for name in _NAMES}
+        self._origins = {f"http://{name}:{port}".encode() for name in _NAMES}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the application's own start and end."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        status, reason = self._judge(scope)
+        if status:
+            await _refuse(send, status, reason)
+        else:
+            await self._app(scope, receive, send)
+
+    def _judge(self, scope: Scope) -> tuple[int, str]:
+        given: dict[bytes, list[bytes]] = {}
+        for name, value in scope.get("headers", ()):
+            given.setdefault(name.lower(), []).append(value)
+        if scope["type"] != "http":
+            return 403, "only HTTP is served here"
+        if len(given.get(b"host", ())) != 1 or given[b"host"][0].lower() not in self._hosts:
+            return 421, "the Host header names another server"
+        if any(origin.lower() not in self._origins for origin in given.get(b"origin", ())):
+            return 403, "requests from that Origin are not served"
+        tokens = given.get(b"authorization", [])
+        if len(tokens) != 1 or not hmac.compare_digest(tokens[0], self._bearer):
+            return 401, "the Authorization header must be `Bearer` and the token of this server"
+        return 0, ""
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    body = reason.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def serve(server: MCPServer[Any], port: int | None, token_file: str | None) -> None:
+    """Serve until the process is ended."""
+    token, source = find_token(token_file)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        if os.name != "nt":  # there it would let another program take the port over
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_LOOPBACK, DEFAULT_PORT if port is None else port))
+        except OSError as error:
+            raise ConfigError(
+                f"port {port or DEFAULT_PORT} cannot be used: {error.strerror}", "give another --port"
+            ) from error
+        listener.listen()  # before anybody is told: a client that is quicker than the server waits
+        number = listener.getsockname()[1]
+        sys.stderr.write(f"sage-mcp: http://{_LOOPBACK}:{number}/mcp, the token is in {source}\n")
+        sys.stderr.flush()
+        anyio.run(_run, server, listener, Guard(server.streamable_http_app(), token, number))
+
+
+async def _run(server: MCPServer[Any], listener: socket.socket, app: Guard) -> None:
+    import uvicorn  # lazy: only this transport needs it
+
+    level = server.settings.log_level.lower()
+    config = uvicorn.Config(app, log_level=level, server_header=False, timeout_graceful_shutdown=2)
+    await uvicorn.Server(config).serve(sockets=[listener])

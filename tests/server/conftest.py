@@ -1,0 +1,31 @@
+"""Tests here share `talking.py`, which stands beside them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sage_mcp import opening, projects, tooling
+
+sys.path.insert(0, str(Path(__file__).parent))
+from talking import HttpServer
+
+
+@pytest.fixture(autouse=True)
+def fresh_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server remembers of its clients, forgotten; and no project of the developer's agent."""
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    monkeypatch.setattr(tooling, "_openings", opening.Openings())
+    for memory in (projects._folders, projects._open, projects.background._runs):
+        memory.clear()
+
+
+@pytest.fixture
+def http_server(sample: Path) -> Iterator[HttpServer]:
+    """A server over HTTP in the sample project."""
+    running = HttpServer(sample)
+    yield running
+    running.end()

@@ -1,0 +1,208 @@
+"""Every tool, as the SDK's client sees it: listed, described, answered in text and in data as its schema says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from mcp import Client
+from mcp_types import CallToolResult
+from talking import complaint, content, in_process, text
+
+from sage_code import Project, __version__
+from sage_code.tokens import count_tokens
+from sage_mcp.server import INSTRUCTIONS
+
+# The names and parameters that agents were promised; each also takes `max_tokens`, and where it lists, `offset`.
+PARAMETERS = {
+    "sage_index_code": {"path", "project", "incremental"},
+    "sage_search_code": {"query", "project", "limit", "language", "path", "kind", "all_projects", "explain", "offset"},
+    "sage_grep_symbol": {"name", "project_path", "offset"},
+    "sage_analyze_function": {"name", "project_path", "offset"},
+    "sage_find_references": {"name", "project_path", "relation", "depth", "offset"},
+    "sage_outline": {"path", "project_path", "offset"},
+    "sage_map": {"path", "project_path"},
+    "sage_similar": {"where", "project_path", "limit"},
+    "sage_debug_query": {"query", "project", "limit"},
+    "sage_mark_core": {"path", "summary", "project"},
+    "sage_list_core": {"project", "offset"},
+    "sage_unmark_core": {"path", "project"},
+    "sage_health": {"project", "offset"},
+    "sage_version": set(),
+}
+REQUIRED = {
+    "sage_search_code": {"query"}, "sage_grep_symbol": {"name"}, "sage_analyze_function": {"name"},
+    "sage_find_references": {"name"}, "sage_outline": {"path"}, "sage_similar": {"where"},
+    "sage_debug_query": {"query"}, "sage_mark_core": {"path"}, "sage_unmark_core": {"path"},
+}  # fmt: skip
+WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core": True}  # and which of them destroy
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("sage_search_code", {"query": "reach a host", "explain": True}),
+    ("sage_search_code", {"query": "connect", "all_projects": True}),
+    ("sage_grep_symbol", {"name": "connect"}),
+    ("sage_grep_symbol", {"name": "conect"}),
+    ("sage_analyze_function", {"name": "Server"}),
+    ("sage_analyze_function", {"name": "conect"}),
+    ("sage_find_references", {"name": "start"}),
+    ("sage_find_references", {"name": "start", "relation": "callers", "depth": 2}),
+    ("sage_find_references", {"name": "main", "relation": "callees"}),
+    ("sage_find_references", {"name": "start", "relation": "impact"}),
+    ("sage_find_references", {"name": "server.py", "relation": "impact"}),
+    ("sage_find_references", {"name": "strat"}),
+    ("sage_outline", {"path": "server.py"}),
+    ("sage_map", {}),
+    ("sage_similar", {"where": "connect"}),
+    ("sage_similar", {"where": "server.py:9"}),
+    ("sage_similar", {"where": "conect"}),
+    ("sage_debug_query", {"query": "open the `port` lang:python path:server", "limit": 2}),
+    ("sage_mark_core", {"path": "server.py", "summary": "Listens."}),
+    ("sage_list_core", {}),
+    ("sage_unmark_core", {"path": "server.py"}),
+    ("sage_unmark_core", {"path": "server.py"}),
+    ("sage_health", {}),
+    ("sage_version", {}),
+]
+
+
+@pytest.fixture
+def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (sample / "client.py").write_text(
+        "from server import Server\n\n\ndef start():\n    return Server().start(80)\n\n\ndef main():\n    start()\n"
+    )
+    Project.open(sample).index(name="demo")
+    monkeypatch.chdir(sample)
+    return sample
+
+
+def test_the_tools_are_the_promised_ones_and_well_described() -> None:
+    async def conversation(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools.keys() == PARAMETERS.keys()
+        for name, tool in tools.items():
+            assert 0 < len(tool.description or "") < 1_000
+            assert set(tool.input_schema["properties"]) == PARAMETERS[name] | {"max_tokens"}
+            assert set(tool.input_schema.get("required", ())) == REQUIRED.get(name, set())
+            assert all(value.get("description") for value in tool.input_schema["properties"].values()), name
+            assert tool.input_schema["properties"]["max_tokens"]["default"] <= 5_000
+            for schema in (tool.input_schema, tool.output_schema):
+                assert schema is not None
+                Draft202012Validator.check_schema(schema)
+                assert "$ref" not in json.dumps(schema)
+                assert schema["type"] == "object"
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint is (name not in WRITERS)
+            assert tool.annotations.open_world_hint is False
+            assert tool.annotations.destructive_hint is WRITERS.get(name)
+
+    in_process(conversation)
+    assert len(INSTRUCTIONS.encode()) < 2_048
+    assert "grep" in INSTRUCTIONS
+
+
+def test_every_tool_answers_in_text_and_as_its_schema_says(project: Path) -> None:
+    async def conversation(client: Client) -> None:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        answers: dict[str, list[CallToolResult]] = {}
+        for name, arguments in CALLS:
+            result = await client.call_tool(name, arguments)
+            Draft202012Validator(schemas[name] or {}).validate(content(result))
+            assert text(result)
+            assert content(result)["truncated"] == bool(content(result)["next"])
+            answers.setdefault(name, []).append(result)
+        assert answers.keys() | {"sage_index_code"} == PARAMETERS.keys()
+        found = {name: [content(result) for result in results] for name, results in answers.items()}
+        assert found["sage_search_code"][0]["results"][0]["file"] == "server.py"
+        assert {hit["project"] for hit in found["sage_search_code"][1]["results"]} == {"demo"}
+        assert [match["file"] for match in found["sage_grep_symbol"][0]["matches"]] == ["server.py", "web/client.ts"]
+        assert found["sage_grep_symbol"][1]["nearest"] == ["connect"]
+        assert found["sage_analyze_function"][0]["matches"][0]["source"].startswith("class Server:")
+        uses = [{use["scope"] for use in answer["uses"]} for answer in found["sage_find_references"][:4]]
+        assert "main" in uses[0] & uses[1] & uses[3]
+        assert found["sage_find_references"][2]["uses"][0]["symbol"]["qualname"] == "start"
+        assert found["sage_find_references"][4]["uses"]
+        assert found["sage_find_references"][5]["nearest"]
+        assert [item["name"] for item in found["sage_outline"][0]["symbols"]][:3] == ["LIMIT", "Server", "start"]
+        assert found["sage_map"][0]["entries"]
+        assert found["sage_similar"][0]["similar"]
+        reading = found["sage_debug_query"][0]["reading"]
+        assert reading["names"] == ["port"]
+        assert reading["filters"] == {"languages": ["python"], "paths": ["server"], "kinds": [], "projects": []}
+        assert found["sage_debug_query"][0]["code"][0]["features"]
+        assert found["sage_list_core"][0]["files"] == [{"path": "server.py", "summary": "Listens.", "exists": True}]
+        assert [answer["removed"] for answer in found["sage_unmark_core"]] == [True, False]
+        health = found["sage_health"][0]
+        assert health["project"]["root"] == str(project)
+        assert health["project"]["indexed"]
+        assert [entry["name"] for entry in health["projects"]] == ["demo"]
+        assert health["home"] == os.environ["SAGE_HOME"]
+        assert found["sage_version"][0]["version"] == __version__
+        assert " 9 |     def start(self, port: int) -> None:" in text(answers["sage_analyze_function"][0])
+
+    in_process(conversation)
+
+
+def test_answers_keep_to_their_budget_and_say_how_to_go_on(project: Path) -> None:
+    body = "\n".join(f"    value{number} = compute(port, {number})" for number in range(300))
+    for number in range(60):
+        (project / f"part{number:02}.py").write_text(f"def handle(port):\n    '''Handles {number}.'''\n{body}\n")
+    Project.open(project).index()
+
+    async def conversation(client: Client) -> None:
+        async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
+            result = await client.call_tool(tool, arguments)
+            budget = arguments.get("max_tokens", 4_000)
+            data = content(result)
+            assert count_tokens(text(result)) <= budget, tool
+            assert count_tokens(json.dumps(data)) <= budget, tool
+            return data
+
+        for name, arguments, key in (
+            ("sage_grep_symbol", {"name": "handle"}, "matches"),
+            ("sage_search_code", {"query": "handle the port", "limit": 40}, "results"),
+            ("sage_find_references", {"name": "connect"}, ""),
+            ("sage_outline", {"path": "part00.py"}, ""),
+            ("sage_analyze_function", {"name": "handle"}, "matches"),
+            ("sage_map", {}, ""),
+        ):
+            for budget in (400, 800, 1_500):
+                data = await ask(name, **arguments, max_tokens=budget)
+                if key:
+                    assert data["truncated"]
+                    assert 0 < len(data[key]) < 60
+            await ask(name, **arguments)
+        seen: list[str] = []
+        page: dict[str, Any] = {"truncated": True}
+        while page["truncated"]:
+            page = await ask("sage_grep_symbol", name="handle", max_tokens=600, offset=len(seen))
+            seen += [match["file"] for match in page["matches"]]
+            assert not page["truncated"] or f"offset={len(seen)}" in page["next"]
+        assert len(seen) == len(set(seen)) == 60
+        cut = await ask("sage_analyze_function", name="part07.handle", max_tokens=400)
+        assert not cut["matches"]
+        cut = await ask("sage_analyze_function", name="handle", max_tokens=400)
+        shown = cut["matches"][0]["source"].count("\n") + 1
+        assert f"read part00.py:{1 + shown}-302" in cut["next"]
+
+    in_process(conversation)
+
+
+def test_failures_are_tool_errors_that_say_what_to_do(project: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for name, arguments, words in (
+            ("sage_search_code", {"query": "?!"}, "ask in words, or by a name"),
+            ("sage_search_code", {"query": "x", "project": "nosuch"}, "there are: demo"),
+            ("sage_index_code", {"path": "nowhere"}, "give the path of a project's folder"),
+            ("sage_outline", {"path": "nowhere.py"}, "give a path inside the project"),
+            ("sage_similar", {"where": "server.py:9000"}, "give FILE:LINE of an indexed file"),
+            ("sage_mark_core", {"path": "../x"}, "give a path inside the project"),
+            ("sage_search_code", {"query": "x", "limit": 0}, "greater than or equal to 1"),
+            ("sage_grep_symbol", {}, "required"),
+            ("sage_grep_symbol", {"name": "x", "max_tokens": 1}, "max_tokens"),
+        ):
+            assert words in complaint(await client.call_tool(name, arguments)), name
+
+    in_process(conversation)
