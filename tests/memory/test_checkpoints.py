@@ -16,8 +16,8 @@ import pytest
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.checkpoint import Checkpoint
-from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.checkpoint_text import to_markdown
+from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.places import safe_id
 from sage_code.settings import load_settings
 from sage_code.settings_table import Settings

@@ -1,0 +1,186 @@
+"""Which memories hang on a piece of code: a map from files to memories that a search can ask in a millisecond.
+
+It is made from the memories' references and lies in `.sage/local/`: a first line with the state of the folders that it
+was made from, then one reference a line, sorted by file, so that a file's are found by bisecting. When a folder has
+changed, only the files that changed are read again; a search spends little on that and leaves the rest to the next.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from sage_code.atomic import PRIVATE_FILE, write_bytes
+from sage_code.errors import UsageError
+from sage_code.memory.places import Place, places
+from sage_code.memory.referring import FOLDERS, files_of, read
+
+if TYPE_CHECKING:
+    from sage_code.coderefs.check import RefState
+    from sage_code.memory.referring import Memory
+    from sage_code.search.results import Hit, SearchResponse
+
+# History of the format: 1: first version.
+_FORMAT = 1
+_MAP, _ROWS = "attached.jsonl", "attached_rows.json"
+_SEARCH_SECONDS = 0.15
+_MAX_NOTES = 5
+
+# file, first and last line (0: the whole file), symbol, id, title
+Row = tuple[str, int, int, str, str, str]
+
+
+def with_memories(response: SearchResponse) -> SearchResponse:
+    """The answer with the memories that are about the code of its hits."""
+    notes: dict[int, tuple[str, ...]] = {}
+    for root in {hit.root or response.root for hit in response.results}:
+        place = places(root)[0]
+        if place.scope != "project":
+            continue
+        refresh(place, _SEARCH_SECONDS)
+        with _Map(place) as known:
+            for hit in response.results:
+                if (hit.root or response.root) == root:
+                    notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
+    return replace(response, results=tuple(replace(hit, memory=notes.get(hit.rank, ())) for hit in response.results))
+
+
+def refresh(place: Place, seconds: float | None = None) -> None:
+    """Bring the map up to date with the memories, as far as the time reaches."""
+    state = _folders(place)
+    with _Map(place) as known:
+        if known.folders == state:
+            return
+    rows, done = _rows(place), True
+    deadline = time.monotonic() + seconds if seconds is not None else float("inf")
+    current: dict[str, list[Any]] = {}
+    for path, stamp in files_of(place):
+        before = rows.get(path)
+        if isinstance(before, list) and before[:1] == [stamp]:
+            current[path] = before
+        elif time.monotonic() < deadline:
+            found = read(place, path)
+            current[path] = [stamp, *(_row(ref.file, ref.lines, ref.symbol, found[0]) for ref in found[0].refs)] if (
+                found
+            ) else [stamp]  # fmt: skip
+        else:
+            done = False
+    _write(place, current, state if done else {})
+
+
+def follow(place: Place, checked: Iterable[tuple[Memory, Sequence[RefState]]]) -> None:
+    """Note where the code of the memories is now, as a check has found it."""
+    refresh(place)
+    rows = _rows(place)
+    paths = {os.path.splitext(os.path.basename(path))[0]: path for path in rows}
+    for memory, states in checked:
+        path = paths.get(memory.id)
+        if path is not None:
+            places_now = [found.now or found.ref for found in states]
+            rows[path][1:] = [_row(now.file, now.lines, now.symbol, memory) for now in places_now]
+    _write(place, rows, _folders(place))
+
+
+class _Map:
+    """The published map, mapped; empty when there is none that can be read."""
+
+    def __init__(self, place: Place) -> None:
+        self.folders: dict[str, int] | None = None
+        self._data: mmap.mmap | None = None
+        self._start = 0
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            with open(os.path.join(_folder(place), _MAP), "rb") as file:
+                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._start = self._data.find(b"\n") + 1
+            head = orjson.loads(self._data[: self._start])
+            if head["format"] == _FORMAT:
+                self.folders = head["folders"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._data is not None:
+            self._data.close()
+
+    def rows(self, file: str) -> Iterator[Row]:
+        """The references to a file."""
+        if self.folders is None or self._data is None:
+            return
+        data, key = self._data, b"[" + orjson.dumps(file) + b","
+        low, high = self._start, len(data)
+        while low < high:
+            middle = (low + high) // 2
+            start = data.rfind(b"\n", low, middle) + 1 or low
+            if data[start : start + len(key)] < key:
+                low = data.find(b"\n", middle) + 1 or high
+            else:
+                high = start
+        while data[low : low + len(key)] == key:
+            end = data.find(b"\n", low)
+            with suppress(ValueError):
+                row = orjson.loads(data[low:end])
+                yield row[0], row[1], row[2], row[3], row[4], row[5]
+            low = end + 1
+
+
+def _notes(rows: Iterable[Row], hit: Hit) -> list[str]:
+    found = {}
+    for _, first, last, symbol, id_, title in rows:
+        is_whole = not first and not symbol
+        common = min(last, hit.end_line) - max(first, hit.start_line) + 1
+        is_named = bool(symbol) and bool(hit.qualname) and _is_part(symbol, hit.qualname)
+        if is_whole or is_named or (first and 2 * common > last - first):
+            found[id_] = f"{id_}: {title}" if title else id_
+    return list(found.values())[:_MAX_NOTES]
+
+
+def _is_part(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) -> Row:
+    first, last = lines or (0, 0)
+    return file, first, last, symbol, memory.id, memory.title
+
+
+def _folder(place: Place) -> str:
+    return place.path("local")
+
+
+def _folders(place: Place) -> dict[str, int]:
+    """When the folders of memories have last changed: those that there are, and the ones in them."""
+    times: dict[str, int] = {}
+    for name in FOLDERS:
+        with suppress(OSError):
+            path = place.path(name)
+            times[name] = os.stat(path).st_mtime_ns
+            for entry in os.scandir(path) if name == "knowledge" else ():
+                if entry.is_dir(follow_symlinks=False):
+                    times[f"{name}/{entry.name}"] = entry.stat(follow_symlinks=False).st_mtime_ns
+    return times
+
+
+def _rows(place: Place) -> dict[str, list[Any]]:
+    """What was read from each file of memories."""
+    with suppress(OSError, ValueError), open(os.path.join(_folder(place), _ROWS), "rb") as file:
+        rows = orjson.loads(file.read())
+        if isinstance(rows, dict):
+            return rows
+    return {}
+
+
+def _write(place: Place, rows: dict[str, list[Any]], folders: dict[str, int]) -> None:
+    lines = sorted(orjson.dumps(row) for _, *of_file in rows.values() for row in of_file)
+    head = orjson.dumps({"format": _FORMAT, "folders": folders})
+    with suppress(OSError, UsageError):  # a project that cannot be written to is searched all the same
+        place.prepare()
+        write_bytes(os.path.join(_folder(place), _ROWS), orjson.dumps(rows), mode=PRIVATE_FILE)
+        write_bytes(os.path.join(_folder(place), _MAP), b"\n".join([head, *lines, b""]), mode=PRIVATE_FILE)

@@ -1,0 +1,105 @@
+"""The memories that refer to code, whatever their kind: who they are, what they say in a line, and to what they refer.
+
+Only the frontmatter's `code_refs` and the first words of a file are looked at, so every kind of memory is read in the
+same way. A file without references is told by its bytes and not parsed; a damaged one is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sage_code.coderefs.ref import CodeRef
+from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.memory import frontmatter
+from sage_code.memory.places import Place, Scope, places
+
+FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}
+_SUFFIX = ".md"
+_MARK = "code_refs:"
+# Knowledge may lie in folders, one a skill; deeper ones are nobody's.
+_MAX_DEPTH = 2
+_MAX_TITLE_CHARS = 120
+_THESIS = re.compile(r"^## Thesis[ \t]*\n+([^\n#]+)", re.MULTILINE)
+_FIRST_WORDS = re.compile(r"^#*[ \t]*(\S[^\n]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory that refers to code."""
+
+    id: str
+    kind: str  # checkpoint | knowledge
+    title: str  # what it says, in a line
+    ts: str  # when it was written, as the file has it
+    scope: Scope
+    refs: tuple[CodeRef, ...]
+
+
+def memories(project_root: str) -> Iterator[Memory]:
+    """Every memory that refers to code of the project, newest first within each kind."""
+    for place in places(project_root):
+        for path, _ in sorted(files_of(place), reverse=True):
+            found = read(place, path)
+            if found is not None and (place.scope == "project" or _is_about(found[1], project_root)):
+                yield found[0]
+
+
+def files_of(place: Place) -> Iterator[tuple[str, str]]:
+    """The files of a place that may hold memories: the path below it, and a stamp that changes with the content."""
+    for folder in FOLDERS:
+        yield from _files(place, folder, _MAX_DEPTH)
+
+
+def read(place: Place, path: str) -> tuple[Memory, dict[str, Any]] | None:
+    """The memory in a file and its head; None for one that refers to nothing, or cannot be read."""
+    try:
+        text = place.read(*path.split("/"))
+        if _MARK not in text:
+            return None
+        head, body = frontmatter.split(text)
+        record = frontmatter.load(head, path)
+    except (OSError, MemoryDamaged):
+        return None
+    refs = tuple(_refs(record.get("code_refs")))
+    if not refs:
+        return None
+    id_ = os.path.splitext(os.path.basename(path))[0]
+    when = record.get("ts") or record.get("added") or ""
+    kind = FOLDERS[path.partition("/")[0]]
+    return Memory(id_, kind, _title(body), when if isinstance(when, str) else "", place.scope, refs), record
+
+
+def _files(place: Place, folder: str, depth: int) -> Iterator[tuple[str, str]]:
+    try:
+        entries = list(os.scandir(place.path(*folder.split("/"))))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.endswith(_SUFFIX) and entry.is_file(follow_symlinks=False):
+            facts = entry.stat(follow_symlinks=False)
+            yield f"{folder}/{entry.name}", f"{facts.st_mtime_ns:x}-{facts.st_size:x}"
+        elif depth > 1 and entry.is_dir(follow_symlinks=False):
+            yield from _files(place, f"{folder}/{entry.name}", depth - 1)
+
+
+def _refs(records: object) -> Iterable[CodeRef]:
+    for record in records if isinstance(records, list) else ():
+        try:
+            lines = record.get("lines")
+            # Frontmatter is read as text: numbers are ours to read.
+            yield CodeRef.from_dict({**record, "lines": [int(line) for line in lines]} if lines else record)
+        except (UsageError, AttributeError, TypeError, ValueError):  # one bad reference does not hide the others
+            continue
+
+
+def _title(body: str) -> str:
+    found = _THESIS.search(body) or _FIRST_WORDS.search(body)
+    return " ".join(found[1].split())[:_MAX_TITLE_CHARS] if found else ""
+
+
+def _is_about(head: dict[str, Any], project_root: str) -> bool:
+    return head.get("project") in (project_root, os.path.realpath(project_root))
