@@ -22,7 +22,7 @@ _NAMES = frozenset(
 # Where a file does not parse, the grammar takes a statement for a function and a type for a name.
 _KEYWORDS = frozenset(
     b"if else for do while switch return sizeof struct union enum static const void char short int long float double "
-    b"signed unsigned".split()
+    b"signed unsigned typedef".split()
 )
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _OPERATOR = re.compile(r"\boperator\b")

@@ -66,6 +66,8 @@ _FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
 _SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"section", "rule", "message", "service", "module"}
 _VARIABLES = frozenset({"variable", "field"})
 _LOCAL_KINDS = _VARIABLES | {"constant"}
+_ENDING = frozenset({"definition.variable", "definition.field", "definition.type"})
+_SEMICOLON = ord(";")
 # `const int x` is a constant, `const char *x` is not; nor is a field that each object sets once for itself.
 _CONST = re.compile(r"\b(?:const|constexpr)\b[^*={};]*(?:=|$)")
 _OF_THE_CLASS = re.compile(r"\b(?:static|constexpr)\b")
@@ -236,7 +238,8 @@ class _Extraction:
                 name = captures["name"][0]
             elif "declarator" in captures:
                 name = declared_name(captures["declarator"][0], role)
-                if name is None:
+                # Without its semicolon it is not what it looks like: `EXPORT size_t` before `NOTHROW f(int)`.
+                if name is None or (role in _ENDING and self.source[node.end_byte - 1] != _SEMICOLON):
                     continue
             kind = role.removeprefix("definition.")
             end = max(node.end_byte, captures["body"][0].end_byte) if "body" in captures else node.end_byte

@@ -12,16 +12,13 @@ from collections.abc import Callable
 from html import unescape
 from typing import NamedTuple
 
+from sage_code.parse.blanks import BLANK
 from sage_code.parse.headings import markdown_heading, sections
 from sage_code.parse.keys import Indented
 from sage_code.parse.parsed import Borders, ParsedFile, between
 from sage_code.values import Reference, Symbol
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]
-
-# Everything but line breaks becomes a blank.
-_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
-
 
 # Every repetition is bounded or possessive: what a tag costs does not depend on what follows it.
 _TAG = re.compile(
@@ -130,7 +127,7 @@ def _joined(
     references: list[Reference] = []
     inner_borders: list[Borders] = []
     for language in dict.fromkeys(language for _, _, language in scripts):
-        blanked = bytearray(source.translate(_BLANK))
+        blanked = bytearray(source.translate(BLANK))
         for start, end, other in scripts:
             if other == language:
                 blanked[start:end] = source[start:end]

@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-# Everything but line breaks becomes a blank.
-_BLANK = bytes(byte if byte in b"\r\n" else 0x20 for byte in range(256))
+from sage_code.parse.blanks import BLANK, blank
+from sage_code.parse.macros import take_out_macros
 
 _NOISE = re.compile(rb'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
+_CONTINUED = re.compile(rb"\\(?=\r?\n)")
+_COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef", b"else", b"endif"})
 # A branch may stand by itself when the code before it and its own code end with one of these. A comma ends
@@ -26,48 +27,6 @@ _BORDERS = b";{}:"
 _LOOK_BACK = 4096
 # Conditionals inside conditionals that are looked at: each is read whole, and nobody writes more.
 _MAX_NESTED = 40
-
-# Macros are written LIKE_THIS, with or without arguments; arguments may hold one more pair of parentheses.
-_ARGUMENTS = rb"[ \t]*\((?:[^(){};]|\([^(){};]*\))*\)"
-_MACRO = rb"[A-Z][A-Z0-9_]{2,}(?:" + _ARGUMENTS + rb")?"
-_CALL = rb"[A-Z][A-Z0-9_]{2,}" + _ARGUMENTS
-_DECORATIONS = (
-    # class EXPORT Name {
-    re.compile(rb"\b(?:class|struct|union)\s+(" + _MACRO + rb")\s+(?=[A-Za-z_][\w:]*\s*(?:final\s*)?[:{])"),
-    # void lock() EXCLUSIVE_LOCK(mu) {
-    re.compile(rb"\)(?:\s*(?:const|noexcept|override|final))*[ \t]+(" + _MACRO + rb")\s*(?=[{;])"),
-    # int counter GUARDED_BY(mu);
-    re.compile(rb"[\w\]>][ \t]+(" + _CALL + rb")\s*(?=[;={])"),
-    # EXPORT int function(
-    re.compile(
-        rb"^(?:[ \t]*(?:static|inline|extern)\b)*[ \t]*(" + _MACRO + rb")[ \t]+"
-        rb"(?=(?:[a-z_]\w*[ \t*&]+)+[A-Za-z_][\w:]*[ \t]*\()",
-        re.MULTILINE,
-    ),
-    # DECLARE_FLAG(int, size, 8);
-    re.compile(rb"^[ \t]*(" + _CALL + rb")[ \t]*;", re.MULTILINE),
-    # G_BEGIN_DECLS, NS_ASSUME_NONNULL_END
-    re.compile(rb"^[ \t]*(\w*(?:ASSUME_NONNULL_(?:BEGIN|END)|(?:BEGIN|END)_DECLS))[ \t]*$", re.MULTILINE),
-    # - (void)run NS_UNAVAILABLE;  @property int x API_AVAILABLE(ios(9));
-    re.compile(
-        rb"^[ \t]*(?:[-+][ \t]*\(|@property\b)[^;{}]{0,1000}?[\w)][ \t]+("
-        + _MACRO
-        + rb"(?:[ \t]+"
-        + _MACRO
-        + rb")*)[ \t]*;",
-        re.MULTILINE,
-    ),
-    # API_AVAILABLE(ios(9)) before @interface
-    re.compile(rb"^[ \t]*(" + _MACRO + rb")\s+(?=@(?:interface|protocol)\b)", re.MULTILINE),
-)
-# typedef NS_ENUM(NSInteger, Kind) { ... };
-_OBJC_ENUM = re.compile(
-    rb"\b(?:typedef\s+)?(?:NS|CF)_\w*(?:ENUM|OPTIONS)[ \t]*\([^(),;{}]*,\s*(\w+)[ \t]*(\))(?=\s*\{)"
-)
-
-# FOUNDATION_EXPORT NSString * const Name;
-_OBJC_EXTERN = re.compile(rb"\b(?:FOUNDATION_EXPORT|[A-Z]+_EXTERN)\b(?=[ \t]+\w)")
-
 
 # F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
 _FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
@@ -116,31 +75,31 @@ def preprocessed(source: bytes, how: str) -> bytes:
 def simplified(source: bytes, macros: bool) -> bytes:
     """The same bytes with broken conditionals resolved to one branch and, if asked, macros blanked."""
     out = bytearray(source)
-    code = bytearray(_NOISE.sub(lambda found: found[0].translate(_BLANK), source))
+    code = bytearray(_NOISE.sub(_overlooked, source))
     _resolve_conditionals(out, code)
     if macros:
-        for found in _OBJC_EXTERN.finditer(bytes(code)):
-            for text in (out, code):
-                text[slice(*found.span())] = b"extern".ljust(found.end() - found.start())
-        for found in _OBJC_ENUM.finditer(bytes(code)):
-            for text in (out, code):
-                _blank(text, found.start(), found.start(1))
-                _blank(text, *found.span(2))
-                text[found.start() : found.start() + 5] = b"enum "
-        for pattern in _DECORATIONS:
-            for found in pattern.finditer(bytes(code)):
-                _blank(out, *found.span(1))
-                _blank(code, *found.span(1))
+        take_out_macros(out, code)
     return bytes(out)
+
+
+def _overlooked(found: re.Match[bytes]) -> bytes:
+    """A comment or a string as blanks; what continues a line stays, since a directive may go on behind it."""
+    text = found[0].translate(BLANK)
+    if b"\\" not in found[0] or b"\n" not in text:
+        return text
+    kept = bytearray(text)
+    for continued in _CONTINUED.finditer(found[0]):
+        kept[continued.start()] = ord("\\")
+    return bytes(kept)
 
 
 def _resolve_conditionals(out: bytearray, code: bytearray) -> None:
     """Both texts are changed: `code` has neither comments nor strings, and loses its directives here."""
     directives = [(*found.span(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(code)]
     for start, end, word, _ in directives:
-        _blank(code, start, end)
+        blank(code, start, end)
         if word == b"define":  # the C grammar trips over a comment in a macro
-            out[start:end] = _COMMENT.sub(lambda found: found[0].translate(_BLANK), out[start:end])
+            out[start:end] = _COMMENT.sub(_overlooked, out[start:end])
     open_groups: list[list[tuple[int, int]]] = []
     conditions: list[bytes] = []
     for start, end, word, condition in directives:
@@ -167,10 +126,10 @@ def _close_group(out: bytearray, code: bytearray, marks: list[tuple[int, int]], 
     kept = 0 if condition != b"0" else len(branches) - 1 or -1
     for index, branch in enumerate(branches):
         if index != kept:
-            _blank(out, *branch)
-            _blank(code, *branch)
+            blank(out, *branch)
+            blank(code, *branch)
     for mark in marks:
-        _blank(out, *mark)
+        blank(out, *mark)
 
 
 def _is_whole(code: bytearray, start: int, end: int) -> bool:
@@ -179,13 +138,9 @@ def _is_whole(code: bytearray, start: int, end: int) -> bool:
     return balanced and code.count(b"(", start, end) == code.count(b")", start, end) and last in _BORDERS
 
 
-def _blank(text: bytearray, start: int, end: int) -> None:
-    text[start:end] = text[start:end].translate(_BLANK)
-
-
 def _fsharp(source: bytes) -> bytes:
     """Without comments, and with the first branch of every conditional."""
-    out = bytearray(_FSHARP.sub(lambda found: found[0].translate(_BLANK) if found[1] else found[0], source))
+    out = bytearray(_FSHARP.sub(lambda found: found[0].translate(BLANK) if found[1] else found[0], source))
     starts: list[int] = []  # of the open conditionals: where a branch to drop starts, or -1
     for found in list(_FSHARP_DIRECTIVE.finditer(out)):
         if found[1] == b"if":
@@ -193,8 +148,8 @@ def _fsharp(source: bytes) -> bytes:
         elif starts and found[1] == b"else":
             starts[-1] = found.end()
         elif starts and (start := starts.pop()) >= 0 and len(starts) < _MAX_NESTED:
-            _blank(out, start, found.start())
-        _blank(out, *found.span())
+            blank(out, start, found.start())
+        blank(out, *found.span())
     return bytes(out)
 
 
@@ -203,16 +158,16 @@ def _blanked(source: bytes, patterns: Iterable[re.Pattern[bytes]]) -> bytes:
     out = bytearray(source)
     for pattern in patterns:
         for found in pattern.finditer(bytes(out)):
-            _blank(out, *found.span(1))
+            blank(out, *found.span(1))
     return bytes(out)
 
 
 def _without_text(found: re.Match[bytes]) -> bytes:
     """A comment as blanks; a string with its quotes, since it may be a name, but without what they hold."""
     if found[1] is not None:
-        return found[0].translate(_BLANK)
+        return found[0].translate(BLANK)
     if found[2] is not None:
-        return found[2] + found[3].translate(_BLANK) + found[2][: len(found[0]) - len(found[2]) - len(found[3])]
+        return found[2] + found[3].translate(BLANK) + found[2][: len(found[0]) - len(found[2]) - len(found[3])]
     return found[4] + found[5].translate(_WORD) + found[6]
 
 

@@ -84,12 +84,12 @@ def references(
     seen = {node.start_byte for node in captures["head"]}
     for kind in ("inherit", "call", "type", "use"):
         for node in captures[kind]:
-            start = node.start_byte
-            name = source[start : min(node.end_byte, start + _MAX_NAME_BYTES)]
-            if kind == "use" and name not in known:
-                continue  # a variable; what is defined or imported is what anybody asks for
+            start, end = node.start_byte, node.end_byte
             if start in seen or len(found) >= _MAX_REFERENCES:
                 continue
+            name = source[start : end if end - start < _MAX_NAME_BYTES else start + _MAX_NAME_BYTES]
+            if kind == "use" and name not in known:
+                continue  # a variable; what is defined or imported is what anybody asks for
             seen.add(start)
             # Most names have nothing before them; a call for each of those would be felt.
             before = receiver(source, start) if start and source[start - 1] in _JOINTS else ""

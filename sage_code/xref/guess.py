@@ -1,7 +1,8 @@
 """The definitions that a reference may mean when only its name is known, and how much that is worth.
 
-A guess is shared among its candidates: what the caller's file imports, what stands in the same file, and a class that
-the receiver is named after weigh more. Names that built-in types have too (`get`, `append`) are worth little.
+A guess is shared among its candidates: what the caller's file imports, what stands in the same file, a class that the
+receiver is named after, and one that has the other members that the receiver is asked for, weigh more. Names that
+built-in types have too (`get`, `append`) are worth little.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ ON_RECEIVER, BARE = 0.7, 0.6
 COMMON = 0.35
 # Votes of a candidate: one, times these.
 _NAMED_AFTER, _SAME_FILE, _IMPORTED, _IN_TESTS = 6.0, 3.0, 3.0, 0.25
+# ... and this for each other member that the receiver is asked for and the candidate's class has, up to so many.
+_HAS_ANOTHER, _MAX_OTHERS = 3.0, 3
 # More candidates than this are a common word: not worth a vote.
 _MAX_CANDIDATES = 40
 _COMMON_WORDS = """
@@ -44,9 +47,18 @@ def family(language: str) -> str:
 
 
 def guess(
-    candidates: Sequence[Definition], view: FileView, name: str, receiver: str, imports: Callable[[str], bool]
+    candidates: Sequence[Definition],
+    view: FileView,
+    name: str,
+    receiver: str,
+    imports: Callable[[str], bool],
+    others: Callable[[Definition], int],
 ) -> list[tuple[Definition, float]]:
-    """Each plausible candidate with its confidence. `imports(file)`: the caller's file imports from that file."""
+    """Each plausible candidate with its confidence.
+
+    `imports(file)`: the caller's file imports from that file. `others(candidate)`: how many other members that the
+    receiver is asked for the candidate's class has.
+    """
     plausible = [
         candidate
         for candidate in candidates
@@ -57,6 +69,10 @@ def guess(
     if not plausible or len(plausible) > _MAX_CANDIDATES:
         return []
     votes = [_votes(candidate, view, receiver, imports) for candidate in plausible]
+    if receiver and len(plausible) > 1:
+        votes = [
+            vote * _HAS_ANOTHER ** min(others(one), _MAX_OTHERS) for vote, one in zip(votes, plausible, strict=True)
+        ]
     worth = ON_RECEIVER if receiver else BARE
     total = sum({(c.file, c.symbol.qualname): vote for c, vote in zip(plausible, votes, strict=True)}.values())
     common = name in _COMMON_NAMES or (name.startswith("__") and name.endswith("__"))

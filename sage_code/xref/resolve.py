@@ -140,10 +140,14 @@ class Resolver:
         if not candidates:
             return []
         imports = self._files_imported_by(view).__contains__
-        return [
-            Target(definition, factor * confidence, "name")
-            for definition, confidence in guess(candidates, view, reference.name, reference.receiver, imports)
-        ]
+        asked = view.asked(reference.scope, reference.receiver) - {reference.name}
+
+        def others(candidate: Definition) -> int:
+            holder = self._meanings.view(candidate.file).class_around(owner(candidate.symbol.qualname))
+            return sum(bool(self._meanings.inherited(holder, name)) for name in asked) if holder else 0
+
+        guesses = guess(candidates, view, reference.name, reference.receiver, imports, others)
+        return [Target(definition, factor * confidence, "name") for definition, confidence in guesses]
 
     def _is_hidden(self, definition: Definition, view: FileView, reference: Reference) -> bool:
         """Whether it is a function inside another one, which nothing outside of that can name."""

@@ -28,6 +28,7 @@ class FileView:
         self.bindings: dict[str, list[Reference]] = defaultdict(list)  # by variable
         self.bases: dict[str, list[Reference]] = defaultdict(list)  # by the inheriting class
         self.modules: set[str] = set()  # whatever is imported from
+        self._asked: dict[tuple[str, str], set[str]] = defaultdict(set)  # by scope and receiver
         for symbol in graph.file_symbols(file):
             self.symbols[symbol.qualname].append(symbol)
         for reference in graph.file_references(file):
@@ -42,6 +43,8 @@ class FileView:
             elif reference.kind == "inherit":
                 around = self.class_around(reference.scope)  # on one line with a class, a method may be the scope
                 self.bases[around.symbol.qualname if around else reference.scope].append(reference)
+            elif reference.receiver and not reference.receiver.startswith("?"):
+                self._note_asked(reference)
 
     def definitions(self, qualname: str) -> list[Definition]:
         """What is defined here under a qualified name."""
@@ -51,6 +54,22 @@ class FileView:
         """The first symbol with a qualified name."""
         found = self.symbols.get(qualname)
         return found[0] if found else None
+
+    def asked(self, scope: str, receiver: str) -> set[str]:
+        """The members that are asked of a receiver in one scope: of `self.x` in the whole class."""
+        return self._asked.get(self._asking(scope, receiver), set())
+
+    def _note_asked(self, reference: Reference) -> None:
+        *holders, last = reference.receiver.split(".")
+        self._asked[self._asking(reference.scope, reference.receiver)].add(reference.name)
+        if holders:  # `a.b.c()` asks `a` for `b`
+            self._asked[self._asking(reference.scope, ".".join(holders))].add(last.removesuffix("()"))
+
+    def _asking(self, scope: str, receiver: str) -> tuple[str, str]:
+        if receiver.startswith(("self.", "this.")):
+            around = self.class_around(scope)
+            return around.symbol.qualname if around else scope, receiver
+        return scope, receiver
 
     def class_around(self, scope: str) -> Definition | None:
         """The innermost class that encloses (or is) `scope`."""

@@ -64,6 +64,10 @@ REPAIRS = {
     "conditionals inside conditionals": ("conditionals", b"#if A\n" * NESTED + b"#endif\n" * NESTED),
     "branches inside branches": ("fsharp", b"#if A\n#else\n" * NESTED + b"#endif\n" * NESTED),
     "a method that never ends": ("macros", b"- (x\n" * NESTED),
+    "words in lines": ("macros", b"AAA bbb\n" * NESTED),
+    "long lines of blanks": ("macros", (b"AAA" + b" " * 3000 + b"\n") * 300),
+    "macros alone": ("macros", b";\nAAA\n" * NESTED),
+    "comments that go on": ("macros", b"#define a /* \\\n" * NESTED),
 }
 
 

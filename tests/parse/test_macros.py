@@ -1,0 +1,69 @@
+"""Macros that stand where C's grammar expects none: what is around them is found all the same, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from sage_code.languages import by_name
+from sage_code.parse import parse
+
+# Each as it stands in a real project: git, redis, jemalloc, libgit2, zlib, curl. What it defines is told beside it.
+CASES = {
+    "a word between type and name": (
+        "static state_t *\ninternal_function\nacquire (int *err)\n{\n  return 0;\n}\n",
+        ["function acquire 3"],
+    ),
+    "an old attribute": (
+        "static int\ninternal_function __attribute ((pure))\ncontains (const node *set, int e)\n{\n  return e;\n}\n",
+        ["function contains 3"],
+    ),
+    "definitions by macro": (
+        'static PATH_FUNC(path_names, "NAMES")\nstatic PATH_FUNC(path_run, "RUN")\n\nint\nmain (void)\n{\n}\n',
+        ["function main 5"],
+    ),
+    "function pointers": (
+        "EXPORT_API String * (*Mod_Hold)(Ctx *ctx) API_ATTR;\nEXPORT_API int (*Mod_Compare)(Ctx *a) API_ATTR;\n",
+        ["variable Mod_Hold 1", "variable Mod_Compare 2"],
+    ),
+    "types of callbacks": (
+        "typedef int LIB_CALLBACK(hide_cb)(\n\tint i);\ntypedef int (WINAPI *open_fn)(\n\tHANDLE /* H */ h);\n",
+        ["type hide_cb 1", "type open_fn 3"],
+    ),
+    "a type by macro": (
+        "typedef list_head(item_t) list_t;\nstatic list_t all = head(all);\n",
+        ["type list_t 1", "variable all 2"],
+    ),
+    "a function by macros": (
+        "MAL_EXPORT MAL_ALLOCATOR MAL_RETURN\nvoid MAL_NOTHROW *\nMAL_SIZE(2)\nmal_calloc(size_t n) {\n}\n",
+        ["function mal_calloc 4"],
+    ),
+    "prototypes": (
+        "ZEXTERN z_off_t ZEXPORT gztell(gzFile);\nvoid ZLIB_INTERNAL init(state *s);\nint x;\n",
+        ["variable x 3"],
+    ),
+    "variables": (
+        "int ZLIB_INTERNAL verbose = 0;\nlocal ptr_table table[9];\n",
+        ["variable verbose 1", "variable table 2"],
+    ),
+    "several in a row": (
+        "MAL_PUSH\nMAL_IGNORE\n\nMAL_EXPORT size_t MAL_NOTHROW\nmal_size(const void *p) {\n}\nMAL_POP\n",
+        ["function mal_size 5"],
+    ),
+    "inside a struct": (
+        "struct tsd_s {\n\ttsd_state_t state;\n\tTSD_FAST\n\tTSD_SLOW\n};\nenum { ONE_A,\n  TWO_B\n};\n",
+        ["struct tsd_s 1", "field tsd_s.state 2", "constant ONE_A 6", "constant TWO_B 7"],
+    ),
+    "a comment that goes on": (
+        "#define GET(n) \\\nget(tsd_t *tsd) { \\\n /* \\\n  * isn't it \\\n  */ \\\n int s = f(tsd); \\\n}\nint after;\n",
+        ["macro GET 1", "variable after 8"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
+def test_what_stands_around_macros(text: str, expected: list[str]) -> None:
+    c = by_name("c")
+    assert c is not None
+    found = parse(text.encode(), c)
+    assert found is not None
+    assert [f"{symbol.kind} {symbol.qualname} {symbol.line}" for symbol in found.symbols] == expected
