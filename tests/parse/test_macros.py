@@ -54,7 +54,7 @@ CASES = {
         ["struct tsd_s 1", "field tsd_s.state 2", "constant ONE_A 6", "constant TWO_B 7"],
     ),
     "a comment that goes on": (
-        "#define GET(n) \\\nget(tsd_t *tsd) { \\\n /* \\\n  * isn't it \\\n  */ \\\n int s = f(tsd); \\\n}\nint after;\n",
+        "#define GET(n) \\\nget(tsd_t *tsd) { \\\n /* \\\n  * isn't \\\n  */ \\\n int s = f(tsd); \\\n}\nint after;\n",
         ["macro GET 1", "variable after 8"],
     ),
 }
