@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from sage_code.errors import UsageError
-from sage_code.paths import find_root
+from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sage_code.core_files import CoreFile
     from sage_code.indexer import IndexStats
+    from sage_code.memory.standing import Standing
     from sage_code.models import Model, Table
     from sage_code.outline import Outline
     from sage_code.portable.exporting import ExportReport
@@ -152,6 +153,10 @@ class Project:
         response = self._searching.search(
             query, Wish(limit, filters, explain, refresh, shown, context), everywhere=everywhere
         )
+        if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
+            from sage_code.memory.attached import with_memories  # lazy: most projects have no memories
+
+            response = with_memories(response)
         return within(response, max_tokens) if max_tokens is not None else response
 
     def quick_look(
@@ -293,6 +298,24 @@ class Project:
         self._settings = self._searchers = None  # read again: one of them has changed
         return stats
 
+    def refs_check(self) -> list[Standing]:
+        """What has become of the code that each memory refers to."""
+        from sage_code.memory.standing import refs_check
+
+        return refs_check(self.root)
+
+    def stale(self) -> list[Standing]:
+        """The memories whose code has changed or is gone: they need another look."""
+        from sage_code.memory.standing import stale
+
+        return stale(self.root)
+
+    def why(self, what: str) -> list[Standing]:
+        """Everything that was ever concluded about FILE:LINE, a file or a symbol."""
+        from sage_code.memory.standing import why
+
+        return why(self.root, what)
+
     @property
     def _graph(self) -> CodeGraph:
         from sage_code.xref.disk import DiskGraph
@@ -304,6 +327,11 @@ class Project:
         from sage_code.analyze import analyze
 
         return analyze(self.root, self.settings, self.grep(name))
+
+
+def _has_memories(root: str) -> bool:
+    folder = os.path.join(root, DOT_SAGE)
+    return os.path.exists(os.path.join(folder, "checkpoints")) or os.path.exists(os.path.join(folder, "knowledge"))
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -46,6 +46,9 @@ COMMANDS = {
     "outline": "outline.json",
     "map": "map.json",
     "similar": "similar.json",
+    "refs-check": "refs_check.json",
+    "stale": "refs_check.json",
+    "why": "refs_check.json",
     "projects list": "projects.json",
     "projects forget": "projects_forget.json",
     "admin verify": "admin_verify.json",
@@ -204,6 +207,16 @@ def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:
     assert printed("similar", "start")["similar"]
     printed("similar", "--duplicates", code=1)
     assert printed("refs", "main", code=1)["references"] == []
+
+
+def test_memories_and_their_code(project: Path, printed: Run) -> None:
+    assert printed("refs-check", code=1)["memories"] == []
+    (project / ".sage" / "checkpoints").mkdir()
+    refs = "code_refs:\n- file: server.py\n  symbol: connect\n- file: gone.py\n  lines: [1, 2]\n"
+    (project / ".sage" / "checkpoints" / "c.md").write_text(f"---\nid: c\nts: x\n{refs}---\n# Why\n")
+    assert printed("refs-check")["counts"] == {"unchanged": 1, "moved": 0, "changed": 0, "gone": 1}
+    assert printed("stale")["memories"][0]["stale"]
+    assert printed("why", "connect")["query"] == "connect"
 
 
 def test_models(project: Path, printed: Run) -> None:

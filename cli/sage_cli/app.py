@@ -19,6 +19,7 @@ from sage_cli import (
     mcp_commands,
     model_commands,
     project_commands,
+    refs_commands,
     search_commands,
 )
 from sage_cli.output import EXIT_ERROR
@@ -67,6 +68,9 @@ app.command("impact")(graph_commands.impact)
 app.command("outline")(graph_commands.outline)
 app.command("map")(graph_commands.map_project)
 app.command("similar")(graph_commands.similar)
+app.command("refs-check")(refs_commands.refs_check)
+app.command("stale")(refs_commands.stale)
+app.command("why")(refs_commands.why)
 
 
 @app.callback(invoke_without_command=True)

@@ -59,6 +59,7 @@ def _more(hit: Hit) -> list[str]:
     if hit.also:
         places = (f"{span.start_line}-{span.end_line} {one_line(span.name)}".rstrip() for span in hit.also[:_MAX_ALSO])
         lines.append(f"also {', '.join(places)}")
+    lines += [f"memory  {one_line(note)}" for note in hit.memory]
     if hit.callers is not None:
         lines.append(f"called from {hit.callers} places, calls {hit.callees}")
     if hit.explain:

@@ -62,7 +62,8 @@ def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
     kept: list[Hit] = []
     spent = 0
     for hit in response.results:
-        cost = count_tokens(f"{hit.file}:{hit.start_line} {hit.kind} {hit.qualname} {hit.signature}\n{hit.snippet}")
+        head = f"{hit.file}:{hit.start_line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
+        cost = count_tokens(f"{head}\n{hit.snippet}")
         if spent + cost > max_tokens:
             if not kept:
                 kept.append(replace(hit, snippet=_cut(hit.snippet, max_tokens - (cost - count_tokens(hit.snippet)))))

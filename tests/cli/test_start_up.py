@@ -68,6 +68,16 @@ def test_search_loads_no_store_no_parser_and_no_typer(project: Path, words: list
     assert not loaded & {"sage_cli.app", "sage_code.store.lance", "sage_code.compiled.generation", "numpy.ma"}
 
 
+def test_search_knows_of_memory_only_where_there_is_some(project: Path) -> None:
+    assert not any(
+        name.startswith("sage_code.memory") for name in _loaded("search", "connect", "--project", str(project))
+    )
+    (project / ".sage" / "checkpoints").mkdir()
+    loaded = _loaded("search", "connect", "--project", str(project))
+    assert "sage_code.memory.attached" in loaded
+    assert not loaded & (HEAVY - {"numpy", "orjson", "xxhash"})
+
+
 def test_an_index_run_with_nothing_to_do_loads_no_vectors(project: Path) -> None:
     loaded = _loaded("index", str(project), "--json")
     assert "sage_code.indexer" in loaded

@@ -1,0 +1,128 @@
+"""`sage refs-check`, `stale` and `why`: what was concluded about the code, and whether the code still says so."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sage_cli.index_commands import JsonOption, PathOption, open_project
+from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sage_code.coderefs.check import RefState
+    from sage_code.coderefs.ref import CodeRef
+    from sage_code.memory.standing import Standing
+
+_MARK = {"unchanged": "  ", "moved": "→ ", "changed": "! ", "gone": "✗ "}
+
+
+def refs_check(
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Show what is unchanged, too.")] = False,
+    path: PathOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Hold every memory against the code that it is about: unchanged, moved, changed or gone.
+
+    Code that has only moved is followed. Exits with 1 when no memory refers to code.
+
+    Example:  sage refs-check
+
+    Example:  sage refs-check --json
+    """
+    project = open_project(path)
+    _answer("", project.root, project.refs_check(), as_json, hidden=() if everything else ("unchanged",))
+
+
+def stale(path: PathOption = ".", as_json: JsonOption = False) -> None:
+    """List the memories that need another look, because their code has changed or is gone.
+
+    Exits with 1 when there are none.
+
+    Example:  sage stale
+    """
+    project = open_project(path)
+    _answer("", project.root, project.stale(), as_json, hidden=("unchanged", "moved"))
+
+
+def why(
+    what: Annotated[str, typer.Argument(metavar="FILE:LINE|SYMBOL", help="A place, a file or a symbol.")],
+    path: PathOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """List everything that was ever concluded about a place in the code.
+
+    Exits with 1 when nothing was.
+
+    Example:  sage why src/server.py:120
+
+    Example:  sage why Server.start
+    """
+    project = open_project(path)
+    _answer(what, project.root, project.why(what), as_json, hidden=())
+
+
+def _answer(query: str, root: str, found: Sequence[Standing], as_json: bool, hidden: tuple[str, ...]) -> None:
+    counts: Counter[str] = Counter(state.state for one in found for state in one.states)
+    if as_json:
+        document: dict[str, Any] = {"query": query} if query else {}
+        document |= {"root": root, "memories": [_row(one) for one in found]}
+        print_json({**document, "counts": {state: counts[state] for state in _MARK}})
+    else:
+        for one in found:
+            _show(one, hidden)
+        said = ", ".join(f"{counts[state]} {state}" for state in _MARK if counts[state])
+        print(said if found else "no memory about this code", file=sys.stderr)
+    if not found:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+def _show(one: Standing, hidden: tuple[str, ...]) -> None:
+    memory = one.memory
+    print(f"{one_line(memory.id)}  {memory.kind}" + ("  (stale)" if one.is_stale else ""))
+    if memory.title:
+        print(f"    {one_line(memory.title)}")
+    for state in one.states:
+        if state.state not in hidden:
+            print(f"  {_MARK[state.state]}{state.state:<9} {_place(state.ref)}{_now(state)}")
+            for line in plain(state.diff).split("\n") if state.diff else ():
+                print(f"      {line}")
+
+
+def _place(ref: CodeRef) -> str:
+    lines = f":{ref.lines[0]}-{ref.lines[1]}" if ref.lines else ""
+    return one_line(f"{ref.file}{lines}" + (f" {ref.symbol}" if ref.symbol else ""))
+
+
+def _now(state: RefState) -> str:
+    return f"  now {_place(state.now)}" if state.now and state.state in ("moved", "changed") else ""
+
+
+def _row(one: Standing) -> dict[str, Any]:
+    memory = one.memory
+    return {
+        "id": memory.id,
+        "kind": memory.kind,
+        "title": memory.title,
+        "ts": memory.ts,
+        "scope": memory.scope,
+        "stale": one.is_stale,
+        "refs": [
+            {
+                **_where(state.ref),
+                "relevance": "stale" if state.is_stale else state.ref.relevance,
+                "state": state.state,
+                "now": _where(state.now) if state.now else None,
+                "diff": state.diff,
+            }
+            for state in one.states
+        ],
+    }
+
+
+def _where(ref: CodeRef) -> dict[str, Any]:
+    return {"file": ref.file, "lines": list(ref.lines) if ref.lines else None, "symbol": ref.symbol}
