@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
+    from sage_code.memory.passages import Floats
 
 _PROBES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probes.txt")
 # log-odds = BIAS + WORDS * share of the words + MEANING * evidence of the cosine
@@ -41,6 +42,16 @@ class Calibration:
         """That a memory is about the question, from the share of its words and the cosine."""
         odds = BIAS + WORDS * words + MEANING * self.evidence(cosine)
         return 1 / (1 + math.exp(-odds))
+
+    def probabilities(self, words: Floats, cosines: Floats) -> Floats:
+        """The same for many memories at once."""
+        import numpy as np  # lazy: describing a score needs none
+
+        slope = (self.related - self.unrelated) / self.deviation**2
+        middle = (self.related + self.unrelated) / 2
+        evidence = np.clip(slope * (cosines - middle), -_MOST, _MOST)
+        chances: Floats = 1 / (1 + np.exp(-(BIAS + WORDS * words + MEANING * evidence)))
+        return chances
 
 
 def probes() -> list[tuple[str, str]]:

@@ -231,7 +231,7 @@ def _read_head(head: Mapping[str, Any], where: str) -> dict[str, Any]:
         values["confidence"] = bounded(float(head.get("confidence") or 0))
         values |= {key: max(int(head[key]), 0) for key in _COUNTS if head.get(key)}
         values |= {key: frozenset(map(_text, _several(head[key]))) for key in _FILES if head.get(key)}
-        refs = tuple(_code_ref(record) for record in _several(head.get("code_refs") or []))
+        refs = tuple(code_ref_of(record) for record in _several(head.get("code_refs") or []))
     except (ValueError, TypeError, OverflowError, UsageError) as error:
         raise MemoryDamaged(f"{where}: {error}", "correct the frontmatter by hand") from error
     return {**values, "code_refs": refs} if refs else values
@@ -242,7 +242,8 @@ def bounded(confidence: float) -> float:
     return min(max(confidence, 0.0), 1.0) if confidence == confidence else 0.0  # NaN is no confidence
 
 
-def _code_ref(record: Any) -> CodeRef:
+def code_ref_of(record: Any) -> CodeRef:
+    """A reference from a frontmatter, in which numbers are texts."""
     if isinstance(record, Mapping) and isinstance(record.get("lines"), list):
         record = {**record, "lines": [int(line) for line in record["lines"]]}
     return CodeRef.from_dict(record)

@@ -1,0 +1,64 @@
+"""Whether a moment is worth a checkpoint: how sure one has to be, and how deep a conversation has to have gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sage_code.errors import UsageError
+from sage_code.settings_table import Settings
+
+Verdict: TypeAlias = Literal["save", "unsure", "shallow", "duplicate"]
+
+# How confident a thesis has to be, by what set the checkpoint off. Where state would be lost, anything is kept.
+MIN_CONFIDENCE = {
+    "synthesis": 0.5,
+    "web_search_complete": 0.3,
+    "topic_shift": 0.4,
+    "branch_point": 0.4,
+    "constraint_discovered": 0.4,
+    "context_threshold": 0.0,
+    "precompact": 0.0,
+    "research_start": 0.0,
+    "manual": 0.0,
+}
+# Which one counts when several are seen at once, first first.
+PRIORITY = ("topic_shift", "branch_point", "constraint_discovered", "synthesis")
+# These are kept however short the conversation was: the user asked, or the state is about to be lost.
+EXEMPT_FROM_DEPTH = frozenset({"manual", "precompact", "context_threshold", "research_start"})
+_OTHER_NAMES = {"constraint": "constraint_discovered", "pre-compact": "precompact", "pre_compact": "precompact"}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What to do, and why, in words for the agent that asked."""
+
+    verdict: Verdict
+    why: str
+
+
+def trigger_named(name: str) -> str:
+    """A trigger by its name; UsageError for one that is none."""
+    known = _OTHER_NAMES.get(name.lower(), name.lower())
+    if known not in MIN_CONFIDENCE:
+        raise UsageError(f"there is no trigger {name[:60]!r}", f"one of {', '.join(MIN_CONFIDENCE)}")
+    return known
+
+
+def is_sure(trigger: str, confidence: float) -> Judgement | None:
+    """Why a thesis is not sure enough for its trigger, or None."""
+    wanted = MIN_CONFIDENCE[trigger_named(trigger)]
+    if confidence >= wanted:
+        return None
+    return Judgement("unsure", f"a {trigger} is kept from confidence {wanted:.2f} on, this one has {confidence:.2f}")
+
+
+def is_deep(trigger: str, messages: int, tokens: int, settings: Settings) -> Judgement | None:
+    """Why a conversation is too short for a checkpoint, or None; a count of 0 was not given and is not checked."""
+    if trigger_named(trigger) in EXEMPT_FROM_DEPTH:
+        return None
+    if 0 < messages < settings.depth_min_messages:
+        return Judgement("shallow", f"{messages} messages of at least {settings.depth_min_messages}")
+    if 0 < tokens < settings.depth_min_tokens:
+        return Judgement("shallow", f"about {tokens} tokens of at least {settings.depth_min_tokens}")
+    return None

@@ -1,0 +1,107 @@
+"""`knowledge/index.yaml`: the list of what is known, one item a line, for people, for git and for a quick look.
+
+Each line is JSON inside YAML, so that ten thousand of them are read and replaced in milliseconds; a list that somebody
+wrote in another style is read as the YAML that it is. An item's own file is the truth where the two differ: the line
+carries the hash of the file that it was made from. In memory the list is kept for a while, and as long as the file's
+time stays the same.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_left
+from threading import Lock
+from typing import Any
+
+import orjson
+
+from sage_code.errors import MemoryDamaged
+from sage_code.memory import frontmatter
+from sage_code.memory.places import Place, safe_id
+
+FOLDER = "knowledge"
+FILE = "index.yaml"
+# History of the format: 1: first version.
+_HEAD = "# Written by Sage, one item a line; `sage knowledge` changes it.\nformat: 1\nitems:\n"
+_ITEM = '- {"id":"'
+
+
+class RegistryFile:
+    """The list of one place. Threads may share one."""
+
+    def __init__(self, place: Place, ttl_seconds: float) -> None:
+        self._place, self._ttl = place, ttl_seconds
+        self._entries: dict[str, dict[str, Any]] = {}
+        self._state: object = None
+        self._read_at = 0.0
+        self._guard = Lock()
+
+    def entries(self) -> dict[str, dict[str, Any]]:
+        """The facts of every item, by id."""
+        with self._guard:
+            state = self._stat()
+            if state != self._state or time.monotonic() - self._read_at > self._ttl:
+                self._entries = self._parse(self._text())
+                self._state, self._read_at = state, time.monotonic()
+            return self._entries
+
+    def put(self, *entries: dict[str, Any]) -> None:
+        """Add or replace items; the caller holds the place's lock."""
+        self._change({entry["id"]: entry for entry in entries}, set())
+
+    def remove(self, *ids: str) -> None:
+        """Take items out; the caller holds the place's lock."""
+        self._change({}, set(ids))
+
+    def _change(self, new: dict[str, dict[str, Any]], gone: set[str]) -> None:
+        text = self._text()
+        lines = [line for line in text.split("\n") if line.startswith(_ITEM)]
+        if text and text != _HEAD + "".join(line + "\n" for line in lines):
+            lines = [_line(entry) for _, entry in sorted(self._parse(text).items())]  # somebody else's style
+        for id_ in {*new, *gone}:
+            start = f'{_ITEM}{id_}"'
+            place = bisect_left(lines, start)
+            if place < len(lines) and lines[place].startswith(start):
+                del lines[place]
+            if id_ in new:
+                lines.insert(place, _line(new[id_]))
+        self._place.write(_HEAD + "".join(line + "\n" for line in lines), FOLDER, FILE)
+        with self._guard:
+            self._state = None
+
+    def _text(self) -> str:
+        try:
+            return self._place.read(FOLDER, FILE)
+        except FileNotFoundError:
+            return ""
+
+    def _parse(self, text: str) -> dict[str, dict[str, Any]]:
+        where = self._place.path(FOLDER, FILE)
+        found: list[Any] = []
+        lines = text.removeprefix(_HEAD).split("\n") if text.startswith(_HEAD) else None
+        try:
+            if lines is None:
+                raise ValueError
+            found = [orjson.loads(line[2:]) for line in lines if line]
+        except ValueError:
+            items = frontmatter.load(text, where).get("items") or []
+            found = items if isinstance(items, list) else [{"id": key, **(value or {})} for key, value in items.items()]
+        entries = {}
+        for entry in found:
+            if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+                raise MemoryDamaged(f"{where} lists an item without an id", "correct it by hand")
+            if safe_id(entry["id"]) == entry["id"]:
+                entries[entry["id"]] = entry
+        return entries
+
+    def _stat(self) -> object:
+        try:
+            found = os.stat(self._place.path(FOLDER, FILE))
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _line(entry: dict[str, Any]) -> str:
+    return "- " + orjson.dumps({"id": entry["id"], **entry}).decode()

@@ -1,0 +1,281 @@
+"""How a checkpoint is laid out: templates in Jinja's sandbox, four of ours and the user's own.
+
+A user's template is a file in `~/.sage/templates/`; a project brings none, since a template is a program. It sees the
+checkpoint's fields and nothing else, may not reach into objects, and ends when it has written too much or taken too
+long. The filters `title`, `prose` and `items` write a field so that it can be read back from the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from sage_code.errors import MemoryDamaged, SageError, UsageError
+from sage_code.memory import frontmatter
+from sage_code.memory.checkpoint import Checkpoint, Contribution, Source, Tension
+from sage_code.memory.checkpoint_text import write_contribution, write_source, write_tension
+from sage_code.memory.places import Place, safe_id
+from sage_code.memory.sections import write_list, write_prose
+from sage_code.paths import sage_home
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+FOLDER = "templates"
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), FOLDER)
+BUILT_IN = ("default", "research", "decision", "code-review")
+MAX_OUTPUT_CHARS = 200_000
+MAX_SECONDS = 2.0
+_MAX_TEMPLATE_CHARS = 50_000
+_MAX_RANGE = 1_000
+# Work that one step can cause: longer texts and larger numbers than these have no place in a template.
+_MAX_NUMBER = 10**9
+_KEYS = frozenset({"name", "description", "required_fields", "optional_fields", "format"})
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A layout and what it wants to know."""
+
+    name: str
+    description: str
+    required_fields: tuple[str, ...]
+    optional_fields: tuple[str, ...]
+    format: str
+    built_in: bool
+
+
+class _TooMuchError(Exception):
+    """The template took too long or wrote too much."""
+
+
+def names() -> list[str]:
+    """Every template, ours first; one of the user's may replace one of ours."""
+    try:
+        own = sorted(name[:-5] for name in os.listdir(_place().path(FOLDER)) if name.endswith(".yaml"))
+    except OSError:
+        own = []
+    return [*BUILT_IN, *(name for name in own if name not in BUILT_IN and safe_id(name) == name)]
+
+
+def load(name: str) -> Template:
+    """The template of this name; MemoryDamaged for a file that is none."""
+    safe = safe_id(name)
+    where = _place().path(FOLDER, f"{safe}.yaml")
+    try:
+        return _parse(_place().read(FOLDER, f"{safe}.yaml"), safe, where, built_in=False)
+    except FileNotFoundError:
+        pass
+    if safe not in BUILT_IN:
+        raise UsageError(f"there is no template {safe}", f"there are {', '.join(names())}")
+    with open(os.path.join(_OURS, f"{safe}.yaml"), encoding="utf-8") as file:
+        return _parse(file.read(), safe, file.name, built_in=True)
+
+
+def source(name: str) -> str:
+    """The file of a template as it stands there."""
+    template = load(name)
+    if not template.built_in:
+        return _place().read(FOLDER, f"{template.name}.yaml")
+    with open(os.path.join(_OURS, f"{template.name}.yaml"), encoding="utf-8") as file:
+        return file.read()
+
+
+def render(template: Template, checkpoint: Checkpoint) -> str:
+    """The body that the template makes of a checkpoint; UsageError when a field is missing that it needs."""
+    values = _values(template, checkpoint)
+    missing = [name for name in template.required_fields if not values.get(name)]
+    if missing:
+        raise UsageError(f"the template {template.name} needs {', '.join(missing)}", "give them, or use another one")
+    return "\n" + _bounded(template, values).strip("\n") + "\n"
+
+
+def validate(name: str) -> Template:
+    """A template that loads, and that a made-up checkpoint can be laid out with."""
+    template = load(name)
+    others = {*template.required_fields, *template.optional_fields} - {each.name for each in fields(Checkpoint)}
+    sample = Checkpoint(
+        "sample", "2026-01-01T00:00:00Z", "A question?", "A thesis.", 0.5, key_evidence=("A fact",),
+        reasoning_trace="Because.", open_questions=("What else?",), sources=(Source("a", "b", "c", "supports"),),
+        tensions=(Tension(("a", "b"), "c", "d"),), unique_contributions=(Contribution("a", "b"),),
+        action_goal="A goal", action_type="decision", skill="a-skill", project="a-project", parent="before",
+        message_count=1, token_estimate=1, files_explored=frozenset({"a.py"}), files_changed=frozenset({"b.py"}),
+        fields=dict.fromkeys(sorted(others), "A text."),
+    )  # fmt: skip
+    render(template, sample)
+    return template
+
+
+def _place() -> Place:
+    return Place("user", sage_home(), "")
+
+
+def _parse(text: str, name: str, where: str, *, built_in: bool) -> Template:
+    data = frontmatter.load(text, where)
+    unknown = data.keys() - _KEYS
+    layout = data.get("format")
+    if unknown or not isinstance(layout, str) or not layout.strip():
+        what = f"has unknown keys: {', '.join(sorted(unknown))[:80]}" if unknown else "has no `format`"
+        raise MemoryDamaged(f"{where} {what}", f"a template has {', '.join(sorted(_KEYS))}")
+    if len(layout) > _MAX_TEMPLATE_CHARS:
+        raise MemoryDamaged(f"{where} is longer than {_MAX_TEMPLATE_CHARS:,} characters", "shorten it")
+    wanted = {}
+    for key in ("required_fields", "optional_fields"):
+        listed = data.get(key) or []
+        if not isinstance(listed, list) or not all(isinstance(one, str) and one.isidentifier() for one in listed):
+            raise MemoryDamaged(f"{where}: {key} must be a list of names", "correct it by hand")
+        wanted[key] = tuple(listed)
+    return Template(name, str(data.get("description", "")), format=layout, built_in=built_in, **wanted)
+
+
+def _values(template: Template, checkpoint: Checkpoint) -> dict[str, Any]:
+    values: dict[str, Any] = {name: checkpoint.fields.get(name, "") for name in template.optional_fields}
+    values |= checkpoint.fields
+    writers: Mapping[type, Callable[[Any], str]] = {
+        Source: write_source,
+        Tension: write_tension,
+        Contribution: write_contribution,
+    }
+    for each in fields(checkpoint):
+        value = getattr(checkpoint, each.name)
+        if isinstance(value, tuple | frozenset):
+            ordered: Iterable[Any] = sorted(value) if isinstance(value, frozenset) else value
+            value = [writers[type(item)](item) if type(item) in writers else str(item) for item in ordered]
+        if isinstance(value, str | int | float | list) and each.name not in ("fields", "notes", "code_refs"):
+            values[each.name] = value
+    return values
+
+
+def _bounded(template: Template, values: Mapping[str, Any]) -> str:
+    """Run the template in a thread of its own, which looks at the clock at every line it executes."""
+    outcome: list[str | BaseException] = []
+    deadline = time.monotonic() + MAX_SECONDS
+
+    def watch(_frame: FrameType, event: str, _argument: object) -> Any:
+        if event in ("call", "line") and time.monotonic() > deadline:
+            raise _TooMuchError(f"takes longer than {MAX_SECONDS:.0f} s")
+        return watch
+
+    def run() -> None:
+        sys.settrace(watch)
+        try:
+            outcome.append(_write(template, values))
+        except BaseException as error:  # handed to the caller's thread
+            outcome.append(error)
+        finally:
+            sys.settrace(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(2 * MAX_SECONDS)
+    if not outcome:
+        raise MemoryDamaged(f"the template {template.name} does not end", "correct it: `sage templates validate`")
+    result = outcome[0]
+    if isinstance(result, str):
+        return result
+    if isinstance(result, SageError) or not isinstance(result, Exception):
+        raise result
+    what = str(result)[:200] or type(result).__name__
+    raise MemoryDamaged(f"the template {template.name} {_place_of(result)}: {what}", "correct it") from result
+
+
+def _place_of(error: Exception) -> str:
+    line = getattr(error, "lineno", None)
+    return f"is wrong in line {line}" if line else "cannot be used"
+
+
+def _write(template: Template, values: Mapping[str, Any]) -> str:
+    parts: list[str] = []
+    size = 0
+    environment = _environment()
+    _look_through(environment, template.format)
+    for part in environment.from_string(template.format).generate(dict(values)):
+        size += len(part)
+        if size > MAX_OUTPUT_CHARS:
+            raise _TooMuchError(f"writes more than {MAX_OUTPUT_CHARS:,} characters")
+        parts.append(part)
+    return "".join(parts)
+
+
+def _look_through(environment: ImmutableSandboxedEnvironment, text: str) -> None:
+    """Refuse what can double a text at every step, or bring in another one: a layout has no use for it."""
+    from jinja2 import nodes
+
+    refused = (
+        nodes.Concat, nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends, nodes.Block, nodes.Macro,
+        nodes.CallBlock, nodes.FilterBlock, nodes.AssignBlock, nodes.List, nodes.Dict,
+    )  # fmt: skip
+    tree = environment.parse(text)
+    found = [*tree.find_all(refused)]
+    # Nothing of a value but what filters make of it: `text.format` alone can fill the memory.
+    found += [node for node in tree.find_all(nodes.Getattr) if getattr(node.node, "name", "") != "loop"]
+    found += [node for node in tree.find_all(nodes.Getitem) if not isinstance(getattr(node.arg, "value", None), int)]
+    for node in found:
+        what = f"{type(node).__name__.lower()} (line {node.lineno})"
+        raise UsageError(f"a template may not use {what}", "use fields, filters, if and for")
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined  # lazy: 100 ms that most saves have no use for
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Sandbox(ImmutableSandboxedEnvironment):
+        """Jinja's sandbox without what multiplies: repetition, formatting and powers are cheap only to write."""
+
+        intercepted_binops = frozenset({"*", "**", "%", "/", "//", "+", "-"})
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            numbers = all(isinstance(one, int | float) and abs(one) < _MAX_NUMBER for one in (left, right))
+            texts = operator == "+" and isinstance(left, str) and isinstance(right, str)
+            if operator == "**" or not (numbers or (texts and len(left) + len(right) <= MAX_OUTPUT_CHARS)):
+                raise UsageError(f"a template may not use {operator} here", "write the text as it is")
+            return super().call_binop(context, operator, left, right)
+
+    environment = Sandbox(
+        trim_blocks=True, lstrip_blocks=True, autoescape=False, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    kept = ("default", "d", "upper", "lower", "capitalize", "trim", "length", "count", "int", "first", "last", "sort")
+    environment.filters = {name: environment.filters[name] for name in (*kept, "unique", "list", "string", "reverse")}
+    environment.filters |= {"title": _title, "prose": _prose, "items": _items, "join": _join, "truncate": _truncate}
+    environment.filters["round"] = lambda number: round(float(number))
+    environment.globals = {"range": _range}
+    return environment
+
+
+def _title(text: object) -> str:
+    first, more, rest = str(text).partition("\n")
+    return f"{first}\n{write_prose(rest)}" if more else first
+
+
+def _prose(text: object) -> str:
+    return write_prose("\n".join(map(str, text)) if isinstance(text, list) else str(text))
+
+
+def _items(values: object) -> str:
+    return write_list(map(str, values)) if isinstance(values, list | tuple) else write_list([str(values)])
+
+
+def _join(values: object, between: str = ", ") -> str:
+    texts = list(map(str, values)) if isinstance(values, list | tuple) else [str(values)]
+    if sum(map(len, texts)) + len(texts) * len(str(between)) > MAX_OUTPUT_CHARS:
+        raise _TooMuchError(f"writes more than {MAX_OUTPUT_CHARS:,} characters")
+    return str(between).join(texts)
+
+
+def _truncate(text: object, length: int = 255) -> str:
+    shown = str(text)
+    return shown if len(shown) <= length else re.sub(r"\s+\S*$", "", shown[: max(int(length), 0)]) + " …"
+
+
+def _range(*given: int) -> range:
+    numbers = range(*given)
+    if len(numbers) > _MAX_RANGE:
+        raise UsageError(f"a template may count to {_MAX_RANGE:,} at most", "use fewer")
+    return numbers
