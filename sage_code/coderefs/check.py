@@ -136,7 +136,10 @@ def _stands(source: Source, ref: CodeRef) -> bool:
         return is_there and (not ref.symbol or any(one.qualname == ref.symbol for one in source.symbols))
     if ref.lines is None:
         return not ref.symbol and source.ref(None).content_hash == ref.content_hash
-    return ref.lines[1] <= len(source.lines) and source.hash(ref.lines) == ref.content_hash
+    if ref.lines[1] > len(source.lines) or source.hash(ref.lines) != ref.content_hash:
+        return False
+    # A definition that has grown at its end still has its old text in its old lines: it must end there, too.
+    return not ref.symbol or not source.symbols or any(span(one) == ref.lines for one in source.symbols)
 
 
 def _in_file(source: Source, ref: CodeRef) -> CodeRef | None:

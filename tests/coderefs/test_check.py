@@ -176,6 +176,18 @@ def test_the_smallest_change_counts(root: Path, old: str, new: str) -> None:
     assert [_now(root, ref).state for ref in refs].count("changed") == 1
 
 
+def test_a_definition_that_has_grown_at_its_end_has_changed(root: Path) -> None:
+    """Found by `benchmarks/staleness.py` in Tornado: the old text stands in the old lines, and one line more below."""
+    ref = _ref(root, "net/retry.py", (14, 17))
+    (root / "net" / "retry.py").write_text(
+        CODE.replace("        return request\n", "        return request\n        done()\n")
+    )
+    assert _now(root, ref).state == "changed"
+    ref = _ref(root, "net/retry.py", (7, 10))
+    (root / "net" / "retry.py").write_text(CODE.replace("LIMIT = 3\n\n\n", "LIMIT = 3\n\n# New.\n"))
+    assert _now(root, ref).state == "changed"
+
+
 def test_renamed_in_its_file_is_a_change(root: Path) -> None:
     ref = _ref(root, "net/retry.py", (7, 10))
     (root / "net" / "retry.py").write_text(CODE.replace("def backoff", "def pause"))
