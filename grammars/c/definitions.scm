@@ -11,6 +11,8 @@
 (function_definition
   declarator: (function_declarator declarator: (identifier) @name (ERROR . (identifier) .))) @ignore
 (function_definition declarator: (_) @declarator) @definition.function
+; TEST(name) { ... }: what it defines only the macro knows; what is declared inside is local.
+(function_definition declarator: (parenthesized_declarator (identifier))) @local
 
 (struct_specifier name: (_) @name body: (_)) @definition.struct
 (union_specifier name: (_) @name body: (_)) @definition.union

@@ -15,7 +15,7 @@ _ARGUMENTS = rb"[ \t]*\((?:[^(){};]|\([^(){};]*\))*\)"
 _WORD = rb"[A-Z][A-Z0-9_]{2,}"
 _MACRO = _WORD + rb"(?:" + _ARGUMENTS + rb")?"
 _CALL = _WORD + _ARGUMENTS
-_STORAGE = rb"(?:static|extern|inline)\b"
+_STORAGE = rb"(?:static|extern|inline|const|volatile|register)\b"
 _KEYWORD = (
     rb"(?:static|extern|inline|const|volatile|register|auto|typedef|struct|union|enum|class|unsigned|signed|void|char"
     rb"|short|int|long|float|double|return|goto|else|case|do|new|delete|using|namespace|template|typename|public|private"
@@ -32,6 +32,8 @@ _DECORATIONS = (
     re.compile(rb"[\w\]>][ \t]+(" + _CALL + rb")\s*(?=[;={])"),
     # DECLARE_FLAG(int, size, 8);
     re.compile(rb"^[ \t]*(" + _CALL + rb")[ \t]*;", re.MULTILINE),
+    # rb_gen(static, tree_, node);
+    re.compile(rb"^([a-z_]\w*" + _ARGUMENTS + rb")[ \t]*;", re.MULTILINE),
     # static DEFINE_PATH(a, b), with neither a semicolon nor a body
     re.compile(rb"^((?:" + _STORAGE + rb"[ \t]+)*" + _CALL + rb")[ \t]*$(?!\s*\{)", re.MULTILINE),
     # typedef int CALLBACK(name)(int); typedef int (WINAPI *name)(int);
@@ -84,8 +86,18 @@ _IN_A_ROW = (
         rb"(?=[ \t]*\w+[ \t]*\()",
         re.MULTILINE,
     ),
-    # Alone on its line between statements: DIAGNOSTIC_POP. A type before `f (` is none.
-    re.compile(rb"(?:\A|[;}])\s*^[ \t]*(" + _WORD + rb")[ \t]*$(?!\s*(?:[=(,:]|\w+\s*\())", re.MULTILINE),
+    # Alone on its line between statements or fields: DIAGNOSTIC_POP. A type before `f (` is none.
+    re.compile(
+        rb"(?:\A|[;}]|\b(?:struct|union)\b[^;{}()]{0,200}\{)\s*^[ \t]*("
+        + _WORD
+        + rb")[ \t]*$(?!\s*(?:[=(,:]|\w+\s*\())",
+        re.MULTILINE,
+    ),
+)
+# enum { OPTION(NAME_A, 1), of which the first argument is taken for the name if it looks like one.
+_ENUM_BODY = re.compile(rb"\benum\b[^;{}()]{0,200}\{([^{}]*)\}")
+_ENUMERATOR = re.compile(
+    rb"((?:^|,)\s*" + _WORD + rb"[ \t]*\([ \t]*)([A-Z0-9]+_\w+)?([^(),]*(?:,[^()]*)?\))(?=\s*(?:,|$))"
 )
 # typedef NS_ENUM(NSInteger, Kind) { ... };
 _OBJC_ENUM = re.compile(
@@ -105,6 +117,12 @@ def take_out_macros(out: bytearray, code: bytearray) -> None:
             blank(text, found.start(), found.start(1))
             blank(text, *found.span(2))
             text[found.start() : found.start() + 5] = b"enum "
+    for body in _ENUM_BODY.finditer(bytes(code)):
+        for found in _ENUMERATOR.finditer(body[1]):
+            for text in (out, code):
+                # The comma before it stays.
+                blank(text, body.start(1) + found.start(1) + 1, body.start(1) + found.end(1))
+                blank(text, body.start(1) + found.start(3), body.start(1) + found.end(3))
     for pattern in _DECORATIONS:
         _take_out(pattern, out, code)
     for _ in range(_ROUNDS):

@@ -53,6 +53,20 @@ CASES = {
         "struct tsd_s {\n\ttsd_state_t state;\n\tTSD_FAST\n\tTSD_SLOW\n};\nenum { ONE_A,\n  TWO_B\n};\n",
         ["struct tsd_s 1", "field tsd_s.state 2", "constant ONE_A 6", "constant TWO_B 7"],
     ),
+    "first in a struct": (
+        "struct tcp_s {\n  UV_HANDLE_FIELDS\n  UV_STREAM_FIELDS\n  connect_cb cb;\n};\n",
+        ["struct tcp_s 1", "field tcp_s.cb 4"],
+    ),
+    "enumerators": (
+        "enum {\n  OPT(M_SOCKET, OPT_LONG, 3),\n  /* b */\n  OPT(M_TIMER, OPT_LONG, 4),\n  M_LAST\n};\nEND_DECLS\n",
+        ["constant M_SOCKET 2", "constant M_TIMER 4", "constant M_LAST 5"],
+    ),
+    "types like macros": (
+        "static volatile LONG status = NOT_STARTED;\nconst uch ZLIB_INTERNAL codes[9] = { 0 };\n",
+        ["variable status 1", "constant codes 2"],
+    ),
+    "a call that defines": ("rb_gen(static UNUSED, tree_, node_t,\n    node_cmp);\nint done;\n", ["variable done 3"]),
+    "a function by macro": ("TEST_IMPL(poll) {\n#ifdef X\n  int r;\n#endif\n}\nint done;\n", ["variable done 6"]),
     "a comment that goes on": (
         "#define GET(n) \\\nget(tsd_t *tsd) { \\\n /* \\\n  * isn't \\\n  */ \\\n int s = f(tsd); \\\n}\nint after;\n",
         ["macro GET 1", "variable after 8"],
