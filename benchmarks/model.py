@@ -35,6 +35,8 @@ Ranker = Callable[[Haystack], Floats]
 PEERS_SCRIPT = Path(__file__).with_name("model_peers.py")
 # What MiniLM sees of a package.
 THIN_TEXTS, THIN_QUERIES = 80, 20
+# Packages that a language must have to be measured.
+FEWEST = 5
 # Packages that MiniLM gets at once: what an interruption loses at most.
 AT_ONCE = 8
 CHUNK_WORDS = 150
@@ -219,17 +221,17 @@ def main() -> None:
     cache = chosen.data / "peers"
     peers = Peers(chosen.peers, cache) if chosen.peers else None
     if peers and chosen.warm:
-        peers.warm("minilm", load_packages(chosen.data / "heldout", THIN_TEXTS, THIN_QUERIES))
+        peers.warm("minilm", load_packages(chosen.data / "heldout", THIN_TEXTS, THIN_QUERIES, FEWEST))
         return
     model = BundledEmbedder(chosen.model)
     own = by_vectors(model)
-    stacks = load_packages(chosen.data / "heldout")
+    stacks = load_packages(chosen.data / "heldout", fewest=FEWEST)
     queries = sum(len(stack.queries) for stack in stacks)
     texts = sum(len(stack.texts) for stack in stacks)
     print(f"## Held-out packages: {len(stacks)}, {queries:,} questions over {texts:,} functions (NDCG@10 / MRR@10)\n")
     show(compare(stacks, {"BM25": by_words, "bundled": own, "fused": mixed(own)}))
     if peers:
-        thin = load_packages(chosen.data / "heldout", THIN_TEXTS, THIN_QUERIES)
+        thin = load_packages(chosen.data / "heldout", THIN_TEXTS, THIN_QUERIES, FEWEST)
         peers.warm("minilm", thin)
         print(f"## The same packages, each thinned to {THIN_TEXTS} functions and {THIN_QUERIES} questions\n")
         show(compare(thin, {"BM25": by_words, "MiniLM": peers.ranker("minilm"), "bundled": own, "fused": mixed(own)}))

@@ -59,10 +59,13 @@ class Figures:
     mrr: float
 
 
-def load_packages(folder: Path, max_texts: int = 0, max_queries: int = 0) -> list[Haystack]:
-    """The held-out packages. Larger ones are thinned, for all systems alike: the answers stay in."""
+def load_packages(folder: Path, max_texts: int = 0, max_queries: int = 0, fewest: int = 1) -> list[Haystack]:
+    """The held-out packages of languages that have at least so many. Larger ones are thinned, for all systems alike:
+    the answers stay in."""
     found = []
     for path in sorted(folder.glob("*/*.jsonl")):
+        if sum(1 for _ in path.parent.glob("*.jsonl")) < fewest:
+            continue
         rows = _rows(path)
         asked = [number for number, row in enumerate(rows) if row["query"]]
         rng = np.random.default_rng(len(rows))

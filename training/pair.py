@@ -47,6 +47,7 @@ MAX_WORDS = 40
 # Pairs of one kind that one package may give: a package with thousands of comments is not a thousand packages.
 _MOST = {"name": 1500, "comment": 1000, "test": 300, "readme": 60, "file": 300}
 _OF_DOCUMENTATION = frozenset({"doc", "question", "commit", "keywords"})
+KINDS = _OF_DOCUMENTATION | {"name", "comment", "file", "readme", "test"}
 _COMMENT_LINES = 14
 # What follows the first sentence is kept beside the code up to this many characters, about what a chunk shows of it.
 _MORE_CHARS = 600
@@ -83,7 +84,7 @@ def says_something(query: str, name: str = "") -> bool:
     words = re.findall(r"[^\W\d_]{2,}", query)
     if not MIN_WORDS <= len(query.split()) <= MAX_WORDS or len(words) < MIN_WORDS:
         return False
-    if sum(char.isascii() for char in query) < 0.95 * len(query):
+    if not query.isascii() and sum(char.isascii() for char in query) < 0.95 * len(query):
         return False
     known = set(words_of(name))
     fresh = {word.lower() for word in words} - STOP_WORDS - known
@@ -130,14 +131,14 @@ def comment_pairs(item: Definition, language: Language) -> Iterator[tuple[str, s
             yield found[0], "\n".join(block)
 
 
-def package_pairs(items: list[Definition], package: str) -> Iterator[Pair]:
-    """All pairs of one package."""
+def package_pairs(items: list[Definition], package: str, kinds: frozenset[str] = KINDS) -> Iterator[Pair]:
+    """All pairs of one package, of some kinds."""
     counts: Counter[str] = Counter()
     unique = _by_name(items)
     for item in items:
         choice = random.Random(f"{package} {item.path} {item.qualname}")
-        for query, code, kind, target in _item_pairs(item, unique, choice):
-            if counts[kind] >= _MOST.get(kind, 1 << 30):
+        for query, code, kind, target in _item_pairs(item, unique, choice, kinds):
+            if kind not in kinds or counts[kind] >= _MOST.get(kind, 1 << 30):
                 continue
             counts[kind] += 1
             yield {
@@ -153,7 +154,7 @@ def package_pairs(items: list[Definition], package: str) -> Iterator[Pair]:
 
 
 def _item_pairs(
-    item: Definition, unique: dict[str, Definition], choice: random.Random
+    item: Definition, unique: dict[str, Definition], choice: random.Random, kinds: frozenset[str]
 ) -> Iterator[tuple[str, str, str, Definition]]:
     if item.kind == "section":
         yield from _section_pairs(item, unique)
@@ -164,10 +165,12 @@ def _item_pairs(
         if query:
             yield query, embedded("", "", item.code), "file", item
     else:
-        yield from _definition_pairs(item, choice)
+        yield from _definition_pairs(item, choice, kinds)
 
 
-def _definition_pairs(item: Definition, choice: random.Random) -> Iterator[tuple[str, str, str, Definition]]:
+def _definition_pairs(
+    item: Definition, choice: random.Random, kinds: frozenset[str]
+) -> Iterator[tuple[str, str, str, Definition]]:
     code = definition_code(item)
     query = doc_query(item)
     if query:
@@ -184,10 +187,11 @@ def _definition_pairs(item: Definition, choice: random.Random) -> Iterator[tuple
         elif draw < 0.75 and len((words := keywords(query, choice)).split()) >= 2:
             yield words, code, "keywords", item
     words_in_name = words_of(item.name)
-    if item.kind == "function" and 2 <= len(words_in_name) <= 8 and choice.random() < (0.35 if query else 0.6):
+    asks = item.kind == "function" and 2 <= len(words_in_name) <= 8 and choice.random() < (0.35 if query else 0.6)
+    if asks and "name" in kinds:
         yield " ".join(words_in_name), masked(item), "name", item
     language = by_name(item.language)
-    if language is not None and item.kind == "function":
+    if language is not None and item.kind == "function" and "comment" in kinds:
         for said, block in comment_pairs(item, language):
             if says_something(said, item.name):
                 yield said, embedded(item.qualname, item.signature, block), "comment", item
@@ -253,9 +257,9 @@ def _test_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tup
 # --- the run ------------------------------------------------------------------------------------------------
 
 
-def _work(job: tuple[str, str, str]) -> Counter[str]:
-    source, target, package = job
-    pairs = list(package_pairs(read_definitions(Path(source)), package))
+def _work(job: tuple[str, str, str, frozenset[str]]) -> Counter[str]:
+    source, target, package, kinds = job
+    pairs = list(package_pairs(read_definitions(Path(source)), package, kinds))
     write_lines(Path(target), pairs)
     return Counter(pair["kind"] for pair in pairs)
 
@@ -264,17 +268,19 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--kinds", default=",".join(sorted(KINDS)), help="of pairs, by comma")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--nice", type=int, default=10)
     arguments = parser.parse_args()
     data: Path = arguments.data
     os.nice(arguments.nice)
+    kinds = frozenset(arguments.kinds.split(","))
     jobs = []
     for line in read_manifest(data):
         source = data / "functions" / f"{line.folder}.jsonl.gz"
         target = data / "pairs-raw" / f"{line.folder}.jsonl.gz"
         if not line.dropped and not line.heldout and source.exists() and not target.exists():
-            jobs.append((str(source), str(target), line.folder))
+            jobs.append((str(source), str(target), line.folder, kinds))
     counts: Counter[str] = Counter()
     with multiprocessing.get_context("spawn").Pool(arguments.processes, maxtasksperchild=500) as pool:
         for number, found in enumerate(pool.imap_unordered(_work, jobs, chunksize=4), 1):

@@ -32,6 +32,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
 _TICKS = re.compile(r"[`*_]{1,3}([^`*\n]+?)[`*]{1,3}|``?|\*\*")
 _URL = re.compile(r"\b[a-z]+://\S+")
 _SPACES = re.compile(r"\s+")
+_AFTER_NAME = re.compile(r"(?:\(\))?(?:\s+[-–:]+\s+|:\s+|\s+)(?:(?:is|are|was)\s+)?")
 _WORD = re.compile(r"[^\W\d_]+")
 
 _STOP = """
@@ -188,7 +189,10 @@ def after(doc: str, sentence: str) -> str:
 def drop_name(sentence: str, name: str) -> str:
     """Go's and C's habit: `Parse parses the URL`, `parse() - read a URL` say the name first, which is no part of what
     they say."""
-    found = re.match(rf"@?\s*{re.escape(name)}(?:\(\))?(?:\s+[-–:]+\s+|:\s+|\s+)(?:(?:is|are|was)\s+)?", sentence)
+    start = len(sentence) - len(sentence.removeprefix("@").lstrip())
+    if not name or not sentence.startswith(name, start):
+        return sentence
+    found = _AFTER_NAME.match(sentence, start + len(name))
     if found is not None and len(sentence[found.end() :].split()) >= 3:
         return sentence[found.end() :]
     return sentence

@@ -82,8 +82,10 @@ def choose_words(paths: Sequence[Path], size: int, workers: int) -> list[str]:
             word = np.array([words.setdefault(name, len(words)) for name in found.words], dtype=np.int64)
             package = np.array([packages.setdefault(name, len(packages)) for name in found.packages], dtype=np.int64)
             uses.append(np.stack([word[found.uses[0]], package[found.uses[1]], found.uses[2]]))
-    # A package is spread over the files: each of its uses of a word counts once.
-    word, _, asked = np.unique(np.concatenate(uses, axis=1), axis=1)
+    # A package is spread over the files: each of its uses of a word counts once. One number a use sorts faster.
+    word, package, asked = np.concatenate(uses, axis=1)
+    word, rest = np.divmod(np.unique((word * len(packages) + package) * 2 + asked), 2 * len(packages))
+    asked = rest % 2
     used = np.bincount(word[asked == 0], minlength=len(words))
     queried = np.bincount(word[asked == 1], minlength=len(words))
     worth = used + QUERY_WORTH * queried

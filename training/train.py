@@ -247,7 +247,7 @@ class Trainer:
     def _told_apart(self, one: Floats, other: Floats, chosen: Ints) -> tuple[Floats, Floats, float]:
         """Both slopes of the symmetric InfoNCE of a block, and the loss."""
         sharpness = np.float32(1 / self.recipe.temperature)
-        score = one @ other.T
+        score: Floats = one @ other.T
         own = np.diagonal(score).copy()
         score -= 1  # a cosine is at most 1: no exponent is positive, and none needs its row's maximum
         score *= sharpness
@@ -258,7 +258,7 @@ class Trainer:
         loss = float((np.log(by_row) + np.log(by_column) - 2 * at_own).mean()) / 2
         score *= (1 / by_row)[:, None] + (1 / by_column)[None, :]
         np.fill_diagonal(score, np.diagonal(score) - 2)
-        score *= sharpness / (2 * len(one))
+        score *= sharpness / np.float32(2 * len(one))
         return score @ other, score.T @ one, loss
 
     def _forgive(self, score: Floats, chosen: Ints) -> None:

@@ -49,8 +49,10 @@ class Teacher:
 def project(vectors: Floats, sample: Floats, dim: int) -> Floats:
     """Unit vectors along the `dim` main directions of a sample of sentences."""
     directions = np.linalg.eigh(np.cov(sample.T))[1][:, ::-1][:, :dim]
-    projected: Floats = ((vectors - vectors.mean(axis=0)) @ directions).astype(np.float32)
-    return projected / np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-6)
+    projected = (vectors - vectors.mean(axis=0)) @ directions
+    projected /= np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-6)
+    unit: Floats = projected.astype(np.float32)
+    return unit
 
 
 def embed(pairs: Path, out: Path, most: int) -> None:
