@@ -209,6 +209,7 @@ def main() -> None:
             totals.update({("total", what): count for what, count in total.items()})
             cells = [f"{right[what]} of {total[what]}" if total[what] else "–" for what in KINDS]
             rows.append((repository.name, f"{before[:8]}..{after[:8]}", sum(total.values()), unmade, *cells))
+            print(rows[-1], flush=True)
             for line in shown[: given.show]:
                 print(line)
     print(machine())

@@ -32,6 +32,8 @@ RESOURCES: Registry[Any] = Registry().with_resources(
 # Every command with --json, and the schema of what it prints.
 COMMANDS = {
     "index": "index.json",
+    "mcp install": "mcp_changes.json",
+    "mcp uninstall": "mcp_changes.json",
     "index export": "index_export.json",
     "index import": "index_import.json",
     "status": "status.json",
@@ -49,6 +51,7 @@ COMMANDS = {
     "refs-check": "refs_check.json",
     "stale": "refs_check.json",
     "why": "refs_check.json",
+    "usage": "usage.json",
     "projects list": "projects.json",
     "projects forget": "projects_forget.json",
     "admin verify": "admin_verify.json",
@@ -152,6 +155,14 @@ def test_export_and_import(project: Path, printed: Run, tmp_path: Path) -> None:
     assert _validate(json.loads(Path(manifest_path(str(elsewhere))).read_bytes()), "index_meta.json")["imported"]
 
 
+def test_agents(project: Path, printed: Run) -> None:
+    assert printed("mcp install", "--agent", "zed", "--print")["previews"]
+    words = ["--agent", "claude", "--scope", "project", "--snippet", "--subagent"]
+    assert [change["action"] for change in printed("mcp install", *words)["changes"]] == ["added"] * 3
+    assert [change["action"] for change in printed("mcp uninstall", *words)["changes"]] == ["removed"] * 3
+    printed("mcp uninstall", *words, code=1)
+
+
 def test_status(project: Path, printed: Run) -> None:
     status = printed("status")
     assert status["fresh"]
@@ -217,6 +228,19 @@ def test_memories_and_their_code(project: Path, printed: Run) -> None:
     assert printed("refs-check")["counts"] == {"unchanged": 1, "moved": 0, "changed": 0, "gone": 1}
     assert printed("stale")["memories"][0]["stale"]
     assert printed("why", "connect")["query"] == "connect"
+
+
+def test_usage(project: Path, printed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    assert printed("usage", code=1)["rows"] == []
+    folder = tmp_path / "claude" / "projects" / "-x"
+    folder.mkdir(parents=True)
+    message = {"id": "m", "model": "claude-sonnet-4-6", "usage": {"input_tokens": 1_000_000, "output_tokens": 10}}
+    record = {"type": "assistant", "cwd": str(project), "timestamp": "2026-08-01T10:00:00Z", "message": message}
+    (folder / "s.jsonl").write_text(json.dumps(record) + "\n")
+    (row,) = printed("usage", "--since", "all", "--by", "model,project")["rows"]
+    assert (row["project"], row["cost_usd"]) == (str(project), 3.00015)
 
 
 def test_models(project: Path, printed: Run) -> None:

@@ -21,6 +21,7 @@ from sage_cli import (
     project_commands,
     refs_commands,
     search_commands,
+    usage_commands,
 )
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
@@ -71,6 +72,7 @@ app.command("similar")(graph_commands.similar)
 app.command("refs-check")(refs_commands.refs_check)
 app.command("stale")(refs_commands.stale)
 app.command("why")(refs_commands.why)
+app.command("usage")(usage_commands.usage)
 
 
 @app.callback(invoke_without_command=True)

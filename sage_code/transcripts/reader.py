@@ -72,8 +72,13 @@ class TranscriptReader:
 
 
 def records_of(path: str) -> type[ClaudeRecords | CodexRecords]:
-    """Who reads the records of a file: Codex names its files `rollout-…`, Claude Code by the session."""
-    return CodexRecords if os.path.basename(path).startswith(_CODEX_NAME) else ClaudeRecords
+    """Who reads the records of a file."""
+    return CodexRecords if is_codex(path) else ClaudeRecords
+
+
+def is_codex(path: str) -> bool:
+    """Whether Codex wrote a file: it calls them `rollout-…`, Claude Code by the session."""
+    return os.path.basename(path).startswith(_CODEX_NAME)
 
 
 def _call(tool: str, file: str, lines: list[int] | None, folder: str, uses: list[Any]) -> Call:
