@@ -30,7 +30,7 @@ STAGES = (
         "reference_codec",
     ),
     ("settings", "discover", "parse", "transcripts"),
-    ("chunk", "embed", "manifest", "registry"),
+    ("chunk", "embed", "manifest", "registry", "agents"),
     ("store",),
     ("embedding", "compiled"),
     ("changes", "indexer", "xref"),

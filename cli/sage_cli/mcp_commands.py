@@ -9,7 +9,11 @@ from typing import Annotated
 
 import typer
 
+from sage_cli import agent_commands
+
 app = typer.Typer(name="mcp", help="Serve coding agents over the Model Context Protocol.", no_args_is_help=True)
+app.command("install")(agent_commands.install)
+app.command("uninstall")(agent_commands.uninstall)
 # `-P`: the server is started in a project that may come from anybody, and nothing there is to be imported.
 _SERVER = (sys.executable, "-P", "-m", "sage_mcp.server")
 

@@ -1,0 +1,135 @@
+"""`sage mcp install` and `sage mcp uninstall`: Sage in the configuration of a coding agent, and out of it again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sage_cli.index_commands import JsonOption, PathOption
+from sage_cli.output import EXIT_ERROR, EXIT_NOTHING, one_line, print_json
+
+if TYPE_CHECKING:
+    from sage_code.agents.install import Change, Step
+
+
+class ScopeChoice(StrEnum):
+    """For whom: oneself in every project, or everybody in this one."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+class Via(StrEnum):
+    """How the agent starts the server."""
+
+    INSTALLED = "installed"
+    UVX = "uvx"
+
+
+AgentOption = Annotated[
+    list[str],
+    typer.Option(
+        "--agent",
+        "-a",
+        metavar="NAME",
+        help="claude, codex, cursor, gemini, vscode, windsurf, zed, opencode, or all that are here (the default).",
+    ),
+]
+ScopeOption = Annotated[ScopeChoice, typer.Option("--scope", help="For you in every project, or for this project.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a server called sage that is not Sage's.")]
+SnippetOption = Annotated[
+    bool, typer.Option("--snippet", help="Also a few lines in AGENTS.md, CLAUDE.md or GEMINI.md.")
+]
+SubagentOption = Annotated[bool, typer.Option("--subagent", help="Also a helper for Claude Code that needs no MCP.")]
+
+
+def install(
+    agent: AgentOption = [],  # noqa: B006 - Typer copies it
+    scope: ScopeOption = ScopeChoice.USER,
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Show what would be added, and where; write nothing.")
+    ] = False,
+    snippet: SnippetOption = False,
+    subagent: SubagentOption = False,
+    via: Annotated[
+        Via, typer.Option("--via", help="This installation, or this very version through uvx.")
+    ] = Via.INSTALLED,
+    force: ForceOption = False,
+    path: PathOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Tell coding agents about Sage's MCP server.
+
+    Adds one entry to the agent's own configuration and leaves the rest of it as it is, comments included. A copy of the
+    file is kept in ~/.sage/agents. `sage mcp uninstall` makes the file again what it was.
+
+    Example:  sage mcp install --agent claude
+
+    Example:  sage mcp install --agent codex --agent zed --snippet --scope project
+
+    Example:  sage mcp install --agent vscode --print
+    """
+    from sage_code import __version__
+    from sage_code.agents import install as agents
+    from sage_code.paths import find_root
+
+    chosen = agents.chosen_agents(agent)
+    command = agents.server_command(scope.value, version=__version__ if via is Via.UVX else "")
+    if print_only:
+        _print_only([agents.preview(one, scope.value, find_root(path), command) for one in chosen], as_json)
+        return
+    steps: list[Step] = [("server", partial(agents.install, command=command, force=force))]
+    steps += [("snippet", agents.install_notes)] if snippet else []
+    steps += [("subagent", agents.install_subagent)] if subagent else []
+    _show(agents.apply_to(chosen, steps, scope.value, find_root(path)), as_json)
+
+
+def uninstall(
+    agent: AgentOption = [],  # noqa: B006
+    scope: ScopeOption = ScopeChoice.USER,
+    snippet: SnippetOption = False,
+    subagent: SubagentOption = False,
+    force: ForceOption = False,
+    path: PathOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Take Sage out of the configuration of coding agents.
+
+    What was inserted is taken out, and nothing else. Exits with 1 when there was nothing to take out.
+
+    Example:  sage mcp uninstall --agent all --snippet --subagent
+    """
+    from sage_code.agents import install as agents
+    from sage_code.paths import find_root
+
+    steps: list[Step] = [("server", partial(agents.uninstall, force=force))]
+    steps += [("snippet", agents.uninstall_notes)] if snippet else []
+    steps += [("subagent", agents.uninstall_subagent)] if subagent else []
+    changes = agents.apply_to(agents.chosen_agents(agent), steps, scope.value, find_root(path))
+    _show(changes, as_json)
+    if all(change.action in ("absent", "skipped") for change in changes):
+        raise typer.Exit(EXIT_NOTHING)
+
+
+def _print_only(previews: list[dict[str, str]], as_json: bool) -> None:
+    if as_json:
+        print_json({"changes": [], "previews": previews})
+        return
+    for preview in previews:
+        print(f"{preview['agent']}: {one_line(preview['path'])}\n{preview['text']}")
+
+
+def _show(changes: list[Change], as_json: bool) -> None:
+    if as_json:
+        print_json({"changes": [asdict(change) for change in changes], "previews": []})
+    for change in [] if as_json else changes:
+        print(f"{change.agent}: {change.kind} {change.action}  {one_line(change.path)}".rstrip())
+        for remark in (change.note, f"a copy of it as it was: {change.backup}" if change.backup else ""):
+            if remark:
+                print(f"  {one_line(remark)}")
+    if any(change.action == "failed" for change in changes):
+        raise typer.Exit(EXIT_ERROR)

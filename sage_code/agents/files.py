@@ -1,0 +1,108 @@
+"""A configuration file of somebody else: read whole, changed whole, through a link if it is one.
+
+A dotfiles folder is often linked to; the file behind the link is replaced, never the link. Its permissions stay.
+Before the first change of a file a copy is kept in Sage's home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass
+
+import xxhash
+
+from sage_code.atomic import PRIVATE_FILE, whole_file, write_bytes
+from sage_code.errors import Busy, ConfigError
+from sage_code.paths import sage_home
+
+# The largest file that is looked at: an agent's history of all projects is a few megabytes.
+_MAX_BYTES = 64 << 20
+_SHARED_FILE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file as it was when it was read; `text` keeps its byte order mark and its line ends."""
+
+    path: str
+    text: str
+    exists: bool
+
+
+def read(path: str) -> TextFile:
+    """The file at `path`; an error says why it cannot be changed."""
+    try:
+        facts = os.stat(path)
+    except FileNotFoundError:
+        return TextFile(path, "", exists=False)
+    except OSError as error:
+        raise _cannot(path, error.strerror or str(error)) from error
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size > _MAX_BYTES:
+        raise _cannot(path, "it is no ordinary file, or far too large")
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return TextFile(path, file.read(), exists=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise _cannot(path, str(error)) from error
+
+
+def write(before: TextFile, text: str, *, private: bool) -> list[str]:
+    """Replace the file, unless somebody else has changed it since; returns the folders that had to be made."""
+    target = os.path.realpath(before.path)
+    made = []
+    folder = os.path.dirname(target)
+    while not os.path.isdir(folder):
+        made.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        mode = stat.S_IMODE(os.stat(target).st_mode) if before.exists else PRIVATE_FILE if private else _SHARED_FILE
+        if read(before.path) != before:
+            raise Busy(f"{before.path} has been changed by another program just now", "run the command again")
+        with whole_file(target, mode=mode) as file:
+            os.chmod(file.name, mode)  # exactly: the mask does not count for a file that had its permissions
+            file.write(text.encode())
+    except OSError as error:
+        raise _cannot(before.path, error.strerror or str(error)) from error
+    return made
+
+
+def delete(path: str, folders: list[str]) -> None:
+    """Delete a file that we made, and the folders that we made for it as far as they are empty."""
+    os.unlink(os.path.realpath(path))
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            os.rmdir(folder)
+
+
+def backup_path(path: str) -> str:
+    """Where the copy of a file is kept."""
+    digest = xxhash.xxh3_64_hexdigest(os.path.abspath(path).encode())[:12]
+    return os.path.join(sage_home(), "agents", f"{os.path.basename(path).lstrip('.')}.{digest}.backup")
+
+
+def keep_backup(file: TextFile) -> str:
+    """Copy a file aside, once; returns where to. It may hold keys, so only the user can read the copy."""
+    if not file.exists:
+        return ""
+    path = backup_path(file.path)
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_bytes(path, file.text.encode(), mode=PRIVATE_FILE)
+    return path
+
+
+def drop_backup(file: TextFile) -> None:
+    """Forget the copy of a file that is again as it was."""
+    path = backup_path(file.path)
+    with contextlib.suppress(OSError):
+        with open(path, encoding="utf-8", newline="") as kept:
+            same = kept.read() == file.text
+        if same:
+            os.unlink(path)
+
+
+def _cannot(path: str, why: str) -> ConfigError:
+    return ConfigError(f"cannot change {path}: {why}", "it was left as it is; `--print` shows what to add by hand")

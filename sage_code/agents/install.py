@@ -1,0 +1,229 @@
+"""Add Sage to an agent's configuration, and take it out again, with nothing else touched.
+
+Adding is one insertion into the text of the file; before it is written, the result is parsed and must be the old
+document with our entry and nothing else. Taking out removes that very insertion, so the file is again what it was, byte
+for byte; where somebody has reformatted it meanwhile, the entry is cut out by its place in the document.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sage_code.agents import files, notes, record
+from sage_code.agents.entries import below, document_of, insertion, keys_in, verify, with_entry, without_entry
+from sage_code.agents.files import TextFile
+from sage_code.agents.record import Written
+from sage_code.agents.table import AGENTS, SERVER_NAME, Agent, Scope, config_file, find_agent, is_here, notes_file
+from sage_code.errors import ConfigError, SageError, UsageError
+
+Action = Literal["added", "updated", "unchanged", "removed", "absent", "kept", "skipped", "failed"]
+Kind = Literal["server", "snippet", "subagent"]
+Step = tuple[Kind, Callable[[Agent, Scope, str], "Change"]]
+_PROGRAM = "sage-mcp"
+_MODULE = "sage_mcp.server"
+_PACKAGE = "sage-code"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was done to one file."""
+
+    agent: str
+    scope: Scope
+    kind: Kind
+    path: str
+    action: Action
+    backup: str = ""  # a copy of the file as it was
+    note: str = ""
+
+
+def apply_to(agents: list[Agent], steps: list[Step], scope: Scope, root: str) -> list[Change]:
+    """Take every step for every agent. Of several agents, one that fails or has no such file keeps none of the others
+    from theirs."""
+    changes = []
+    for agent in agents:
+        for kind, step in steps:
+            try:
+                changes.append(step(agent, scope, root))
+            except SageError as error:
+                if len(agents) == 1:
+                    raise
+                action: Action = "skipped" if isinstance(error, UsageError) else "failed"
+                note = f"{error.message}; {error.hint}"
+                changes.append(Change(agent.name, scope, kind, "", action, note=note))
+    return changes
+
+
+def server_command(scope: Scope, *, version: str = "") -> list[str]:
+    """How an agent starts the server.
+
+    A user's configuration names this very installation. A project's is for everybody: the program is found on each
+    one's path. With a `version`, uvx runs that one wherever it is.
+    """
+    if version:
+        return ["uvx", "--from", f"{_PACKAGE}=={version}", _PROGRAM]
+    if scope == "project":
+        return [_PROGRAM]
+    beside = os.path.join(os.path.dirname(sys.executable), _PROGRAM)
+    own = shutil.which(beside)
+    # `-P`: the server is started in a project that may come from anybody, and nothing there is to be imported.
+    return [own] if own else [sys.executable, "-P", "-m", _MODULE]
+
+
+def is_ours(entry: Any) -> bool:
+    """Whether an entry starts our server, in whatever way."""
+    if not isinstance(entry, dict):
+        return False
+    words = entry.get("command")
+    command = words if isinstance(words, list) else [words]
+    arguments = entry.get("args")
+    command = command + arguments if isinstance(arguments, list) else command
+    names = {
+        os.path.basename(word.replace("\\", "/")).removesuffix(".exe") for word in command if isinstance(word, str)
+    }
+    return bool(names & {_PROGRAM, _MODULE}) or {"sage", "mcp"} <= names
+
+
+def chosen_agents(names: list[str]) -> list[Agent]:
+    """The agents of these names; `all`, or no name, are those that are on this machine."""
+    if names and "all" not in names:
+        return [find_agent(name) for name in dict.fromkeys(names)]
+    found = [agent for agent in AGENTS.values() if is_here(agent)]
+    if not found:
+        raise UsageError("no agent that Sage knows was found here", f"name one with --agent: {', '.join(AGENTS)}")
+    return found
+
+
+def read_entry(agent: Agent, scope: Scope, root: str) -> Any:
+    """The agent's entry for our server; None when there is none."""
+    file = files.read(config_file(agent, scope, root))
+    return below(document_of(agent, file), (*keys_in(agent, file), SERVER_NAME))
+
+
+def preview(agent: Agent, scope: Scope, root: str, command: list[str]) -> dict[str, str]:
+    """Which file it would be, and what it would hold if there were nothing else in it."""
+    _, text = insertion(agent, "", (*agent.keys, SERVER_NAME), agent.entry(command))
+    return {"agent": agent.name, "scope": scope, "path": config_file(agent, scope, root), "text": text}
+
+
+def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force: bool = False) -> Change:
+    """Add the server to the agent's configuration, or bring its entry up to date."""
+    file = files.read(config_file(agent, scope, root))
+    keys = (*keys_in(agent, file), SERVER_NAME)
+    entry, old = agent.entry(command), below(document_of(agent, file), keys)
+    remark = agent.remark if scope == "project" else ""
+    if old == entry:
+        return Change(agent.name, scope, "server", file.path, "unchanged", note=remark)
+    if old is not None and not is_ours(old) and not force:
+        raise ConfigError(
+            f"{file.path} has a server called {SERVER_NAME} that is not Sage's",
+            "rename it, or replace it with --force; nothing was changed",
+        )
+    known = record.load().get(file.path)
+    base = file.text if old is None else without_entry(agent, file, keys, known)
+    place, inserted = insertion(agent, base, keys, entry)
+    text = base[:place] + inserted + base[place:]
+    verify(agent, file, text, with_entry(document_of(agent, file), keys, entry))
+    existed = known.existed if known and old is not None else file.exists
+    backup = files.keep_backup(file)
+    made = files.write(file, text, private=scope == "user")
+    folders = known.folders if known and old is not None else made
+    record.put(file.path, Written(inserted, existed, folders))
+    return Change(agent.name, scope, "server", file.path, "added" if old is None else "updated", backup, remark)
+
+
+def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> Change:
+    """Take the server out of the agent's configuration."""
+    file = files.read(config_file(agent, scope, root))
+    keys = (*keys_in(agent, file), SERVER_NAME)
+    old = below(document_of(agent, file), keys)
+    if old is None:
+        record.put(file.path, None)
+        return Change(agent.name, scope, "server", file.path, "absent")
+    if not is_ours(old) and not force:
+        return Change(agent.name, scope, "server", file.path, "kept", note="it is not Sage's; --force removes it")
+    known = record.load().get(file.path)
+    text = without_entry(agent, file, keys, known)
+    return _put_back(agent, scope, "server", file, text, known)
+
+
+def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
+    """Add our lines to the agent's instructions."""
+    file = files.read(notes_file(agent, scope, root))
+    end_of_line = "\r\n" if "\r\n" in file.text else "\n"
+    block = notes.block(end_of_line)
+    if block in file.text:
+        return Change(agent.name, scope, "snippet", file.path, "unchanged")
+    known = record.load().get(file.path)
+    base = notes.without_block(file.text)
+    old, base = base is not None, base if base is not None else file.text
+    if old and known and known.inserted in file.text:
+        base = file.text.replace(known.inserted, "", 1)
+    gap = "" if not base else end_of_line if base.endswith("\n") else 2 * end_of_line
+    backup = files.keep_backup(file)
+    made = files.write(file, base + gap + block, private=False)
+    again = known if old else None
+    existed, folders = (again.existed, again.folders) if again else (file.exists, made)
+    record.put(file.path, Written(gap + block, existed, folders))
+    return Change(agent.name, scope, "snippet", file.path, "updated" if old else "added", backup)
+
+
+def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
+    """Take our lines out of the agent's instructions."""
+    file = files.read(notes_file(agent, scope, root))
+    known = record.load().get(file.path)
+    text = file.text.replace(known.inserted, "", 1) if known and known.inserted in file.text else None
+    if text is None:
+        text = notes.without_block(file.text)
+    if text is None:
+        return Change(agent.name, scope, "snippet", file.path, "absent")
+    return _put_back(agent, scope, "snippet", file, text, known)
+
+
+def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
+    """Write the helper that has only a shell."""
+    file = files.read(_subagent_file(agent, scope, root))
+    if file.text == notes.SUBAGENT:
+        return Change(agent.name, scope, "subagent", file.path, "unchanged")
+    known = record.load().get(file.path)
+    if file.exists and (known is None or known.inserted != file.text):
+        raise ConfigError(f"{file.path} is there already, and not Sage's", "rename it; nothing was changed")
+    made = files.write(file, notes.SUBAGENT, private=False)
+    record.put(file.path, Written(notes.SUBAGENT, existed=False, folders=known.folders if known else made))
+    return Change(agent.name, scope, "subagent", file.path, "updated" if file.exists else "added")
+
+
+def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
+    """Delete the helper, unless somebody has made it his own."""
+    file = files.read(_subagent_file(agent, scope, root))
+    known = record.load().get(file.path)
+    if not file.exists:
+        return Change(agent.name, scope, "subagent", file.path, "absent")
+    if file.text not in (notes.SUBAGENT, known.inserted if known else notes.SUBAGENT):
+        return Change(agent.name, scope, "subagent", file.path, "kept", note="it has been changed by somebody")
+    return _put_back(agent, scope, "subagent", file, "", known or Written(file.text, existed=False))
+
+
+def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:
+    if agent.name != "claude":
+        raise UsageError(f"{agent.title} gets no helper from Sage", "--subagent is for --agent claude")
+    home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    base = home if scope == "user" else os.path.join(root, ".claude")
+    return os.path.join(base, "agents", f"{notes.SUBAGENT_NAME}.md")
+
+
+def _put_back(agent: Agent, scope: Scope, kind: Kind, file: TextFile, text: str, known: Written | None) -> Change:
+    """Write what is left; a file that we made and that holds nothing else goes."""
+    if known is not None and not known.existed and not text.strip("\ufeff \t\r\n"):
+        files.delete(file.path, known.folders)
+    else:
+        files.write(file, text, private=scope == "user")
+        files.drop_backup(files.read(file.path))
+    record.put(file.path, None)
+    backup = files.backup_path(file.path)
+    return Change(agent.name, scope, kind, file.path, "removed", backup if os.path.exists(backup) else "")

@@ -1,0 +1,208 @@
+"""JSON as editors have it, comments and trailing commas included, changed by inserting and cutting text.
+
+Nothing is ever written anew: `insert` adds one stretch of text and `cut` takes one away, so comments, order,
+indentation and line ends stay as the user has them. `parse` says where everything is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+# The rest of a line, when nothing but a comment is on it.
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n\r]*|/\*[^\n\r]*?\*/[ \t]*)?(?=\r?\n)")
+_FIRST_INDENT = re.compile(r"\n([ \t]+)[^ \t\r\n]")
+_LINE_START = re.compile(r"(?:^|\n)([ \t]*)$")
+_MAX_DEPTH = 200
+_DEFAULT_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A key of an object with its value; the places are those of the text."""
+
+    key_start: int
+    value: Node
+    end: int  # of the value
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and where it is; of an object also its members."""
+
+    start: int
+    end: int
+    value: Any
+    members: dict[str, Member] | None = None
+
+
+def parse(text: str) -> Node:
+    """The document; a `ValueError` with the line says why it is none."""
+    start = _skip(text, 0)
+    node = _value(text, start, 0)
+    if (end := _skip(text, node.end)) != len(text):
+        raise _wrong(text, end, "something follows the end")
+    return node
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing but white space: some agents leave such files."""
+    return not text.strip("\ufeff \t\r\n")
+
+
+def find(node: Node, keys: tuple[str, ...]) -> Node | None:
+    """The value below `keys`."""
+    for key in keys:
+        if node.members is None or key not in node.members:
+            return None
+        node = node.members[key].value
+    return node
+
+
+def insertion(text: str, keys: tuple[str, ...], value: Any) -> tuple[int, str]:
+    """Where to insert what, so that `value` stands below `keys`, which must not be there yet.
+
+    A `ValueError` when something on the way is no object.
+    """
+    end_of_line = "\r\n" if "\r\n" in text else "\n"
+    if is_blank(text):
+        place = 1 if text.startswith("\ufeff") else 0
+        return place, _render(_nest(keys, value), "", _DEFAULT_INDENT, end_of_line) + end_of_line
+    node = parse(text)
+    depth = 0
+    while node.members is not None and depth < len(keys) - 1 and keys[depth] in node.members:
+        node = node.members[keys[depth]].value
+        depth += 1
+    if node.members is None:
+        raise ValueError(f"{'.'.join(keys[:depth]) or 'the document'} is no object")
+    return _into(text, node, keys[depth], _nest(keys[depth + 1 :], value), end_of_line)
+
+
+def cut(text: str, keys: tuple[str, ...]) -> str:
+    """The text without the member that `keys` lead to, its comma and its line."""
+    parent = find(parse(text), keys[:-1])
+    if parent is None or parent.members is None or keys[-1] not in parent.members:
+        return text
+    member = parent.members[keys[-1]]
+    start, end = member.key_start, member.end
+    if text[after := _skip(text, end)] == ",":
+        end = after + 1
+    else:  # the last one: the comma before it goes, unless commas may trail
+        before = [other.end for other in parent.members.values() if other.end < start]
+        if before and text[comma := _skip(text, max(before))] == ",":
+            return _without(text[:comma] + text[comma + 1 :], start - 1, end - 1)
+    return _without(text, start, end)
+
+
+def _without(text: str, start: int, end: int) -> str:
+    """The text without a stretch, and without its lines where nothing else is on them."""
+    line = _LINE_START.search(text, 0, start)
+    rest = re.compile(r"[ \t]*(?:\r?\n|$)").match(text, end)
+    if line is not None and rest is not None and line.group(0).startswith("\n"):
+        return text[: line.start(1)] + text[rest.end() :]
+    return text[:start] + text[end:]
+
+
+def _into(text: str, node: Node, key: str, value: Any, end_of_line: str) -> tuple[int, str]:
+    """What to insert at the beginning of an object."""
+    assert node.members is not None
+    first = min((member.key_start for member in node.members.values()), default=None)
+    comma = "," if first is not None else ""
+    place = node.start + 1
+    inner = text[place : first if first is not None else node.end - 1]
+    if "\n" not in inner and first is not None:  # on one line, and so are we
+        return place, f"{json.dumps(key)}: {json.dumps(value)}{comma} "
+    outer = _indent_at(text, node.start)
+    if first is not None:
+        indent = _indent_at(text, first)
+        unit = indent[len(outer) :] if len(indent) > len(outer) and indent.startswith(outer) else _DEFAULT_INDENT
+    else:
+        indented = _FIRST_INDENT.search(text)
+        unit = indented.group(1) if indented else _DEFAULT_INDENT
+        indent = outer + unit
+    rendered = f"{indent}{json.dumps(key)}: {_render(value, indent, unit, end_of_line)}{comma}"
+    if rest := _REST_OF_LINE.match(text, place):
+        return rest.end(), end_of_line + rendered
+    return place, f"{end_of_line}{rendered}{end_of_line}{outer}"
+
+
+def _indent_at(text: str, place: int) -> str:
+    """The white space that the line of `place` begins with."""
+    line = text[text.rfind("\n", 0, place) + 1 : place]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _render(value: Any, indent: str, unit: str, end_of_line: str) -> str:
+    lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
+    return (end_of_line + indent).join(lines)
+
+
+def _nest(keys: tuple[str, ...], value: Any) -> Any:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def _skip(text: str, place: int) -> int:
+    """The place after white space and comments."""
+    found = _SPACE.match(text, place)
+    return found.end() if found else place
+
+
+def _value(text: str, place: int, depth: int) -> Node:
+    if depth > _MAX_DEPTH:
+        raise _wrong(text, place, "it is nested too deeply")
+    if text.startswith("{", place):
+        return _object(text, place, depth)
+    if text.startswith("[", place):
+        return _array(text, place, depth)
+    if (found := _STRING.match(text, place) or _PLAIN.match(text, place)) is None:
+        raise _wrong(text, place, "a value is expected")
+    try:
+        return Node(place, found.end(), json.loads(found.group()))
+    except ValueError as error:
+        raise _wrong(text, place, "a value is damaged") from error
+
+
+def _object(text: str, start: int, depth: int) -> Node:
+    members: dict[str, Member] = {}
+    place = _skip(text, start + 1)
+    while not text.startswith("}", place):
+        if (key := _STRING.match(text, place)) is None:
+            raise _wrong(text, place, "a key in quotes is expected")
+        colon = _skip(text, key.end())
+        if not text.startswith(":", colon):
+            raise _wrong(text, colon, "a colon is expected")
+        value = _value(text, _skip(text, colon + 1), depth + 1)
+        members[json.loads(key.group())] = Member(place, value, value.end)
+        place = _next(text, value.end, "}")
+    return Node(start, place + 1, {key: member.value.value for key, member in members.items()}, members)
+
+
+def _array(text: str, start: int, depth: int) -> Node:
+    values = []
+    place = _skip(text, start + 1)
+    while not text.startswith("]", place):
+        value = _value(text, place, depth + 1)
+        values.append(value.value)
+        place = _next(text, value.end, "]")
+    return Node(start, place + 1, values)
+
+
+def _next(text: str, place: int, closing: str) -> int:
+    """The place of the next item, or of the closing bracket."""
+    place = _skip(text, place)
+    if text.startswith(",", place):
+        return _skip(text, place + 1)
+    if not text.startswith(closing, place):
+        raise _wrong(text, place, f"a comma or {closing} is expected")
+    return place
+
+
+def _wrong(text: str, place: int, why: str) -> ValueError:
+    return ValueError(f"line {text.count(chr(10), 0, place) + 1}: {why}")

@@ -1,0 +1,78 @@
+"""Any document, written in any way: an insertion can be taken back, and a cut leaves a document without the entry."""
+
+from __future__ import annotations
+
+import json
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sage_code.agents import jsonc, toml
+
+KEYS = ("servers", "sage")
+ENTRY = {"command": "x", "args": ["--a", "é"]}
+_PLAIN = st.none() | st.booleans() | st.integers(-9, 9) | st.text(string.printable + "é\u2028", max_size=8)
+_VALUES = st.recursive(
+    _PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+_DOCUMENTS = st.dictionaries(st.text(string.ascii_letters, max_size=4), _VALUES, max_size=4)
+_GAPS = st.sampled_from(["", " ", "\n", "\r\n", "\t", "// c\n", '/* {" */', "\n  ", "/* a\n b */"])
+
+
+@st.composite
+def _written(draw: st.DrawFn, value: Any) -> str:
+    """A document with white space, comments and trailing commas wherever they may be."""
+    gap = lambda: draw(_GAPS)  # noqa: E731
+    if isinstance(value, dict):
+        items = [f"{gap()}{json.dumps(key)}{gap()}:{gap()}{draw(_written(item))}{gap()}" for key, item in value.items()]
+        return "{" + ",".join(items) + ("," if items and draw(st.booleans()) else "") + gap() + "}"
+    if isinstance(value, list):
+        items = [f"{gap()}{draw(_written(item))}{gap()}" for item in value]
+        return "[" + ",".join(items) + ("," if items and draw(st.booleans()) else "") + gap() + "]"
+    return json.dumps(value, ensure_ascii=draw(st.booleans()))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), _DOCUMENTS, st.none() | st.dictionaries(st.text(max_size=3), _VALUES, max_size=2))
+def test_json(data: st.DataObject, document: dict[str, Any], servers: dict[str, Any] | None) -> None:
+    document.pop("servers", None)
+    if servers is not None:
+        servers.pop("sage", None)
+        document["servers"] = servers
+    text = data.draw(_written(document))
+    assert jsonc.parse(text).value == document
+    place, inserted = jsonc.insertion(text, KEYS, ENTRY)
+    changed = text[:place] + inserted + text[place:]
+    assert jsonc.parse(changed).value == {**document, "servers": {**(servers or {}), "sage": ENTRY}}
+    assert jsonc.parse(jsonc.cut(changed, KEYS)).value == {**document, "servers": servers or {}}
+
+
+@pytest.mark.parametrize("indent", ["\t", "    ", " "])
+def test_our_lines_look_like_the_others(indent: str) -> None:
+    text = json.dumps({"servers": {"other": {"command": "y"}}, "theme": "dark"}, indent=indent)
+    place, inserted = jsonc.insertion(text, KEYS, {"command": "x"})
+    expected = json.dumps(
+        {"servers": {"sage": {"command": "x"}, "other": {"command": "y"}}, "theme": "dark"}, indent=indent
+    )
+    assert text[:place] + inserted + text[place:] == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"a"}', '{"a":}', '{"a": 1 "b": 2}', "{a: 1}", '{"a": 01}', '"\n"', "{} {}", "/* {}"]
+)
+def test_what_is_no_json(text: str) -> None:
+    with pytest.raises(ValueError, match="line"):
+        jsonc.parse(text)
+
+
+def test_toml_strings_that_look_like_tables() -> None:
+    text = 'a = """\n[servers.sage]\n"""\n\n[servers.sage]\ncommand = "x"\n\n[servers.sage.env]\nA = "1"\n\n[other]\n'
+    assert toml.parse(text)["servers"]["sage"]["env"] == {"A": "1"}
+    # The cut is too eager here; whoever cuts compares the documents, and refuses.
+    assert toml.parse(toml.cut(text.partition("\n\n")[2], KEYS)) == {"other": {}}
+    assert '["a b".sage]' in toml.insertion("", ("a b", "sage"), {"c": 1})[1]
