@@ -175,6 +175,13 @@ class _Extraction:
             if outer.kind in _FUNCTION_LIKE and kind in _LOCAL_KINDS and not is_absolute:
                 continue
             owner, name = self._name(record)
+            if (
+                outer.kind in _FUNCTION_LIKE
+                and "declarator" in record.captures
+                and kind == "function"
+                and name.isupper()
+            ):
+                continue  # a macro without a semicolon, which C's grammar takes for a function
             qualname = f"{'' if is_absolute else outer.prefix}{owner}{name}"
             if "inner" in record.captures and f".{outer.prefix}".endswith(f".{name}."):
                 qualname = outer.prefix.removesuffix(".")

@@ -35,12 +35,14 @@ _DECORATIONS = (
     # rb_gen(static, tree_, node);
     re.compile(rb"^([a-z_]\w*" + _ARGUMENTS + rb")[ \t]*;", re.MULTILINE),
     # static DEFINE_PATH(a, b), with neither a semicolon nor a body
-    re.compile(rb"^((?:" + _STORAGE + rb"[ \t]+)*" + _CALL + rb")[ \t]*$(?!\s*\{)", re.MULTILINE),
+    re.compile(rb"^((?:" + _STORAGE + rb"[ \t]+)*" + _CALL + rb")[ \t]*$(?!\s*[{(])", re.MULTILINE),
     # typedef int CALLBACK(name)(int); typedef int (WINAPI *name)(int);
     re.compile(rb"\btypedef\b[^;{}()]{0,200}?\b(" + _WORD + rb")[ \t]*(?=\([ \t]*\**[ \t]*\w+[ \t]*\)\s*\()"),
     re.compile(rb"[\w*][ \t]*\([ \t]*(" + _WORD + rb")[ \t]*(?=\*+[ \t]*\w+[ \t]*\)\s*\()"),
     # typedef list_of(int) name;
     re.compile(rb"\btypedef[ \t]+\w+(\([\w \t*]*\))[ \t]+(?=\w+[ \t]*;)"),
+    # char names[] = FIRST_NAME SECOND_NAME LAST_NAME;
+    re.compile(rb"=\s*((?:[A-Za-z_]\w*\s+){2,60})[A-Za-z_]\w*\s*;"),
     # G_BEGIN_DECLS, NS_ASSUME_NONNULL_END
     re.compile(rb"^[ \t]*(\w*(?:ASSUME_NONNULL_(?:BEGIN|END)|(?:BEGIN|END)_DECLS?))[ \t]*$", re.MULTILINE),
     # - (void)run NS_UNAVAILABLE;  @property int x API_AVAILABLE(ios(9));
@@ -65,7 +67,7 @@ _IN_A_ROW = (
         + rb")*[ \t]*(?!"
         + _STORAGE
         + rb"|(?:typedef|struct|union|enum|class|return|case|else"
-        rb"|goto)\b)\w++[ \t*]++(" + _WORD + rb")[\s*]++(?=[A-Za-z_]\w*[ \t]*[(=;\[])",
+        rb"|goto)\b)\w++[ \t*]++(" + _MACRO + rb")[\s*]++(?=[A-Za-z_]\w*[ \t]*[(=;\[])",
         re.MULTILINE,
     ),
     # EXPORT int f(, EXPORT List *(*f)(
@@ -86,12 +88,10 @@ _IN_A_ROW = (
         rb"(?=[ \t]*\w+[ \t]*\()",
         re.MULTILINE,
     ),
-    # Alone on its line between statements or fields: DIAGNOSTIC_POP. A type before `f (` is none.
+    # Alone on their lines between statements or fields: DIAGNOSTIC_POP. A type before `f (` is none.
     re.compile(
-        rb"(?:\A|[;}]|\b(?:struct|union)\b[^;{}()]{0,200}\{)\s*^[ \t]*("
-        + _WORD
-        + rb")[ \t]*$(?!\s*(?:[=(,:]|\w+\s*\())",
-        re.MULTILINE,
+        rb"(?:\A\s*+|(?:[;}]|\b(?:struct|union)\b[^;{}()]{0,200}\{)[ \t\r]*+\n\s*+)"
+        rb"((?:" + _MACRO + rb"[ \t\r]*+(?:\n\s*+|\Z))+)(?![={(,:]|\w+\s*\()",
     ),
 )
 # enum { OPTION(NAME_A, 1), of which the first argument is taken for the name if it looks like one.

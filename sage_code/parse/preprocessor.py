@@ -18,7 +18,7 @@ from sage_code.parse.macros import take_out_macros
 
 _NOISE = re.compile(rb'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _CONTINUED = re.compile(rb"\\(?=\r?\n)")
-_COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_COMMENT = re.compile(rb"/\*.*?(?:(\*/)|\Z)", re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef", b"else", b"endif"})
 # A branch may stand by itself when the code before it and its own code end with one of these. A comma ends
@@ -93,13 +93,18 @@ def _overlooked(found: re.Match[bytes]) -> bytes:
     return bytes(kept)
 
 
+def _within(comment: re.Match[bytes]) -> bytes:
+    """A comment of a directive as blanks; one that goes on below, without continuing the directive, stays a comment."""
+    return _overlooked(comment) if comment[1] else comment[0]
+
+
 def _resolve_conditionals(out: bytearray, code: bytearray) -> None:
     """Both texts are changed: `code` has neither comments nor strings, and loses its directives here."""
     directives = [(*found.span(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(code)]
     for start, end, word, _ in directives:
         blank(code, start, end)
         if word == b"define":  # the C grammar trips over a comment in a macro
-            out[start:end] = _COMMENT.sub(_overlooked, out[start:end])
+            out[start:end] = _COMMENT.sub(_within, out[start:end])
     open_groups: list[list[tuple[int, int]]] = []
     conditions: list[bytes] = []
     for start, end, word, condition in directives:
@@ -135,6 +140,8 @@ def _close_group(out: bytearray, code: bytearray, marks: list[tuple[int, int]], 
 def _is_whole(code: bytearray, start: int, end: int) -> bool:
     last = bytes(code[max(start, end - _LOOK_BACK) : end]).rstrip()[-1:]
     balanced = code.count(b"{", start, end) == code.count(b"}", start, end)
+    if 0 <= code.find(b"}", start, end) < code.find(b"{", start, end):  # `} else {`: it closes what another one opens
+        return False
     return balanced and code.count(b"(", start, end) == code.count(b")", start, end) and last in _BORDERS
 
 

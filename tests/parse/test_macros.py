@@ -54,7 +54,7 @@ CASES = {
         ["struct tsd_s 1", "field tsd_s.state 2", "constant ONE_A 6", "constant TWO_B 7"],
     ),
     "first in a struct": (
-        "struct tcp_s {\n  UV_HANDLE_FIELDS\n  UV_STREAM_FIELDS\n  connect_cb cb;\n};\n",
+        "struct tcp_s {\n  UV_FIELDS\n  UV_MORE(x)\n  connect_cb cb;\n};\n",
         ["struct tcp_s 1", "field tcp_s.cb 4"],
     ),
     "enumerators": (
@@ -67,6 +67,26 @@ CASES = {
     ),
     "a call that defines": ("rb_gen(static UNUSED, tree_, node_t,\n    node_cmp);\nint done;\n", ["variable done 3"]),
     "a function by macro": ("TEST_IMPL(poll) {\n#ifdef X\n  int r;\n#endif\n}\nint done;\n", ["variable done 6"]),
+    "a call before the name": (
+        "static inline const char * FORMAT_ARG(3)\ngen_fmt(char *out) {\n}\n",
+        ["function gen_fmt 2"],
+    ),
+    "statements without semicolons": (
+        "void print(int i) {\n\tHEADER(a)\n\tHEADER(b)\n\tHEADER(c)\n\tHEADER(d)\n\tHEADER(e)\n\tif (i) {}\n}\n",
+        ["function print 1"],
+    ),
+    "strings by name": (
+        "static const char names[] =\n  STRING_a0\n  STRING_b0 STRING_c;\nint done;\n",
+        ["constant names 1", "variable done 4"],
+    ),
+    "a comment behind a definition": (
+        "#define FLAG (1<<2) /* while a\n  command, call()\n  a user */\nEXPORT_API int f(int a) {\n}\nEND_DECLS\n",
+        ["constant FLAG 1", "function f 4"],
+    ),
+    "branches that close each other": (
+        "int f(int a) {\n  if (a) {\n#if A\n  } else {\n#elif B\n  } else {\n#endif\n  }\n  if (a) a++;\n}\nint done;\n",
+        ["function f 1", "variable done 11"],
+    ),
     "a comment that goes on": (
         "#define GET(n) \\\nget(tsd_t *tsd) { \\\n /* \\\n  * isn't \\\n  */ \\\n int s = f(tsd); \\\n}\nint after;\n",
         ["macro GET 1", "variable after 8"],
