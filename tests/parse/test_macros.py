@@ -84,7 +84,7 @@ CASES = {
         ["constant FLAG 1", "function f 4"],
     ),
     "branches that close each other": (
-        "int f(int a) {\n  if (a) {\n#if A\n  } else {\n#elif B\n  } else {\n#endif\n  }\n  if (a) a++;\n}\nint done;\n",
+        "int f(int a) {\n  if (a) {\n#if A\n  } else {\n#elif B\n  } else {\n#endif\n  }\n  if (a) {}\n}\nint done;\n",
         ["function f 1", "variable done 11"],
     ),
     "a comment that goes on": (
