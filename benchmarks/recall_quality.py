@@ -23,15 +23,16 @@ import numpy as np
 from sage_code.embed.protocol import Embedder
 from sage_code.embed.registry import load_embedder
 from sage_code.memory import calibration
+from sage_code.memory.keywords import Keywords
 from sage_code.memory.passages import all_of, record_of
 from sage_code.memory.ranking import signals, words_of
-from sage_code.memory.recall import combined, keyword_score
+from sage_code.memory.recall import combined
 
 _SECTION = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 _MOST, _OTHERS = 150, 40
 THRESHOLDS = (0.3, 0.4, 0.7, 0.8)
 
-Row = tuple[float, float, float, bool]  # words, cosine, keywords, whether it belongs
+Row = tuple[float, float, float | None, bool]  # words, cosine, keywords, whether it belongs
 
 
 def sections(project: Path, chooser: random.Random) -> list[tuple[str, str]]:
@@ -63,7 +64,7 @@ def rows_of(project: Path, embedder: Embedder, chooser: random.Random) -> list[R
         others = chooser.sample([n for n in range(len(items)) if n != number], min(_OTHERS, len(items) - 1))
         for row in (number, *others):
             keyword = max(words_of(items[row][0]), key=len)
-            keywords = keyword_score(heading, [keyword])
+            keywords = Keywords({"it": [keyword]}).scores(heading).get("it")
             rows.append((float(found.words[row]), float(found.dense[row]), keywords, row == number))
     return rows
 

@@ -61,20 +61,20 @@ class Place:
         for folder in (self.root, self.derived, *(self.path(folder) for folder in folders)):
             os.makedirs(folder, mode=_PRIVATE_FOLDER, exist_ok=True)
 
-    def read(self, *names: str) -> str:
+    def read(self, *names: str, max_bytes: int = MAX_FILE_BYTES) -> str:
         """The text of a file here; FileNotFoundError when there is none, MemoryDamaged for what is no text."""
         path = "/".join((self.base, *names) if self.base else names)
         shown = self.path(*names)
         try:
-            data = read_contained(os.fsencode(self.root), os.fsencode(path), MAX_FILE_BYTES + 1)
+            data = read_contained(os.fsencode(self.root), os.fsencode(path), max_bytes + 1)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise MemoryDamaged(
                 f"{shown} cannot be read: {error.strerror or error}", "a link or a device is not followed: move it away"
             ) from error
-        if len(data) > MAX_FILE_BYTES:
-            raise MemoryDamaged(f"{shown} is larger than {MAX_FILE_BYTES:,} bytes", "shorten it or move it away")
+        if len(data) > max_bytes:
+            raise MemoryDamaged(f"{shown} is larger than {max_bytes:,} bytes", "shorten it or move it away")
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -7,37 +7,11 @@ alone decides; a keyword that is there can raise a score and never lowers it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from sage_code.lexemes import lexemes
-from sage_code.search.words import STOP_WORDS, stem
-
 EMBEDDING_WEIGHT, KEYWORD_WEIGHT = 0.70, 0.30
-# What one keyword that stands in the question says, and one that only begins or continues a word of it.
-_EXACT, _PART = 0.8, 0.35
-_MIN_PART_CHARS = 4
-
-
-def keyword_score(question: str, keywords: Sequence[str]) -> float | None:
-    """How surely the keywords are meant, 0 to 1; None when none of them stands in the question."""
-    asked = question.lower()
-    words = [word for word in lexemes(question) if word not in STOP_WORDS]
-    stems = set(map(stem, words))
-    doubt = 1.0
-    for keyword in keywords:
-        parts = [word for word in lexemes(keyword) if word not in STOP_WORDS] or lexemes(keyword)
-        if parts and all(stem(part) in stems for part in parts):
-            doubt *= 1 - _EXACT
-        elif _overlaps(keyword.lower(), asked, words):
-            doubt *= 1 - _PART
-    return None if doubt == 1.0 else 1 - doubt
-
-
-def _overlaps(keyword: str, asked: str, words: Sequence[str]) -> bool:
-    """Whether the keyword is part of the question's text, or one of its longer words part of the keyword."""
-    if len(keyword) >= _MIN_PART_CHARS and keyword in asked:
-        return True
-    return any(len(word) >= _MIN_PART_CHARS and word in keyword for word in words)
+# How surely an item is meant by one keyword that stands in the question, and by one that shares a part with it.
+EXACT, PART = 0.8, 0.35
+# Shorter words are part of every other one.
+MIN_PART_CHARS = 4
 
 
 def combined(
@@ -53,3 +27,14 @@ def combined(
         return keywords
     both = (embedding_weight * meaning + keyword_weight * keywords) / (embedding_weight + keyword_weight)
     return max(meaning, both)
+
+
+def arithmetic(meaning: float, keywords: float | None, embedding_weight: float, keyword_weight: float) -> str:
+    """How a score came about, in a line."""
+    score = combined(meaning, keywords, embedding_weight, keyword_weight)
+    if keywords is None:
+        return f"meaning {meaning:.3f}, no keyword in the question = {score:.3f}"
+    total = embedding_weight + keyword_weight or 1.0
+    both = (embedding_weight * meaning + keyword_weight * keywords) / total
+    sum_of_both = f"({embedding_weight:g} × {meaning:.3f} + {keyword_weight:g} × {keywords:.3f}) / {total:g}"
+    return f"max(meaning {meaning:.3f}, {sum_of_both} = {both:.3f}) = {score:.3f}"

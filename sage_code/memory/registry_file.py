@@ -24,6 +24,7 @@ FOLDER = "knowledge"
 FILE = "index.yaml"
 # History of the format: 1: first version.
 _HEAD = "# Written by Sage, one item a line; `sage knowledge` changes it.\nformat: 1\nitems:\n"
+_MAX_BYTES = 50_000_000  # a hundred thousand items
 _ITEM = '- {"id":"'
 
 
@@ -45,6 +46,13 @@ class RegistryFile:
                 self._entries = self._parse(self._text())
                 self._state, self._read_at = state, time.monotonic()
             return self._entries
+
+    def written_at(self) -> int:
+        """When the list was last written, in nanoseconds; 0 when there is none."""
+        try:
+            return os.stat(self._place.path(FOLDER, FILE)).st_mtime_ns
+        except OSError:
+            return 0
 
     def put(self, *entries: dict[str, Any]) -> None:
         """Add or replace items; the caller holds the place's lock."""
@@ -72,7 +80,7 @@ class RegistryFile:
 
     def _text(self) -> str:
         try:
-            return self._place.read(FOLDER, FILE)
+            return self._place.read(FOLDER, FILE, max_bytes=_MAX_BYTES)
         except FileNotFoundError:
             return ""
 

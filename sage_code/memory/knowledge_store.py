@@ -1,0 +1,264 @@
+"""Knowledge on the disk: one Markdown file an item, a list of them all, and what of it belongs to a question.
+
+Items lie in `knowledge/global/`, those of a skill in `knowledge/skills/<skill>/`. The project's own come first, then
+the user's; of two with one id the nearer is meant. What looks like a repeat or a contradiction of something known is
+said, and merged only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+
+from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.locks import locked
+from sage_code.memory.knowledge import (
+    THRESHOLDS,
+    KnowledgeItem,
+    checked,
+    facts_of,
+    from_markdown,
+    item_of,
+    to_markdown,
+    today,
+)
+from sage_code.memory.maintenance import MaintenanceResult, is_older
+from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
+from sage_code.memory.registry_file import FOLDER, RegistryFile
+from sage_code.memory.shelf import Readable, Shelf
+from sage_code.settings_table import Settings
+
+if TYPE_CHECKING:
+    from sage_code.memory.passages import Record
+
+GLOBAL, SKILLS = f"{FOLDER}/global", f"{FOLDER}/skills"
+_PATIENCE_S = 30.0
+_PREVIEW_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An item as a list shows it: everything but its text."""
+
+    item: KnowledgeItem  # its content is empty, or the beginning of it
+    scope: Scope
+    path: str  # below the place
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What saving has done."""
+
+    item: KnowledgeItem
+    scope: Scope
+    replaced: bool
+    alike: tuple[Alike, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Something known that says nearly the same, or perhaps the opposite."""
+
+    id: str
+    similarity: float
+    kind: str  # duplicate | contradiction
+
+
+class Knowledge:
+    """The knowledge that a project sees: its own, and the user's."""
+
+    def __init__(self, root: str | None, settings: Settings) -> None:
+        self.root, self.settings = root, settings
+        self._shelves: dict[Place, Shelf] = {}
+        self._registries: dict[Place, RegistryFile] = {}
+
+    @property
+    def shelves(self) -> list[Shelf]:
+        """Every place that is looked at, nearest first."""
+        return [self.shelf(place) for place in places(self.root)]
+
+    def shelf(self, place: Place) -> Shelf:
+        """What is searched in a place."""
+        if place not in self._shelves:
+            self._shelves[place] = Shelf(place, READABLE, self.settings)
+        return self._shelves[place]
+
+    def registry(self, place: Place) -> RegistryFile:
+        """The list of a place."""
+        if place not in self._registries:
+            self._registries[place] = RegistryFile(place, self.settings.knowledge_cache_ttl_seconds)
+        return self._registries[place]
+
+    def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> Saved:
+        """Keep an item, in place of the one with the same id if there is one."""
+        item = checked(replace(item, id=safe_id(item.id), added=item.added or today()))
+        if item.type == "todo" and not item.status:
+            item = replace(item, status="pending")
+        place = place_to_write(self.root, scope)
+        shelf = self.shelf(place)
+        vector = shelf.embed([item.content])[0]
+        from sage_code.memory.merging import alike  # lazy: NumPy
+
+        similar = alike(self.shelves, item, vector, self.settings.dedup_threshold)
+        path = _path(item)
+        place.prepare(os.path.dirname(path))
+        with locked(place.lock, timeout_s=_PATIENCE_S):
+            before = self._path_in(place, item.id)
+            text = to_markdown(item)
+            place.write(text, *path.split("/"))
+            if before is not None and before != path:
+                os.unlink(place.path(before))
+            self.registry(place).put({**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)})
+            record, meaning = _passage(item.id, text)
+            shelf.saved(path, record, meaning, vector)
+        return Saved(item, place.scope, before is not None, tuple(similar))
+
+    def load(self, id_: str) -> KnowledgeItem:
+        """The item with this id."""
+        place, path = self.find(id_)
+        entry = self.registry(place).entries().get(safe_id(id_), {})
+        return _effective(place.read(*path.split("/")), place.path(path), safe_id(id_), entry)
+
+    def find(self, id_: str) -> tuple[Place, str]:
+        """Where an item's file is: the place, and the path below it."""
+        wanted = safe_id(id_)
+        for place in places(self.root):
+            path = self._path_in(place, wanted)
+            if path is not None:
+                return place, path
+        import difflib  # lazy: only needed after a slip
+
+        close = difflib.get_close_matches(wanted, [known.item.id for known in self.items()], n=1)
+        raise UsageError(
+            f"nothing known is called {wanted}", f"did you mean {close[0]}?" if close else "`sage knowledge list`"
+        )
+
+    def items(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[Known]:
+        """Everything that is known, by id; with `skill` what is known to everybody and to that skill."""
+        seen: set[str] = set()
+        for place in places(self.root):
+            entries, written_at = self.registry(place).entries(), self.registry(place).written_at()
+            for id_, (path, stamp) in self.shelf(place).listing().items():
+                if id_ in seen:
+                    continue
+                seen.add(id_)
+                try:
+                    entry = entries.get(id_)
+                    is_listed = entry is not None and int(stamp.partition("-")[0], 16) <= written_at
+                    item = _listed(place, path, id_, entry or {}, is_listed)
+                except (FileNotFoundError, MemoryDamaged):
+                    continue  # `sage knowledge show` says what is wrong with it
+                if (skill is None or item.skill in ("", skill)) and kind in (None, item.type):
+                    yield Known(item, place.scope, path)
+
+    def remove(self, id_: str) -> str:
+        """Delete an item; its id."""
+        place, path = self.find(id_)
+        with locked(place.lock, timeout_s=_PATIENCE_S):
+            os.unlink(place.path(path))
+            self.registry(place).remove(safe_id(id_))
+        return safe_id(id_)
+
+    def edited(self, id_: str) -> KnowledgeItem:
+        """Take over what somebody has changed in an item's file; MemoryDamaged when it cannot be read any more."""
+        place, path = self.find(id_)
+        text = place.read(*path.split("/"))
+        item = from_markdown(text, place.path(path), safe_id(id_))
+        with locked(place.lock, timeout_s=_PATIENCE_S):
+            self.registry(place).put({**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)})
+        return item
+
+    def finish(self, id_: str) -> KnowledgeItem:
+        """Mark a todo as done."""
+        item = self.load(id_)
+        if item.type != "todo":
+            raise UsageError(f"{item.id} is no todo but {item.type}", "`sage todo list` shows the todos")
+        place, _ = self.find(id_)
+        return self.save(replace(item, status="done", done=today()), scope=place.scope).item
+
+    def merge(self, keep: str, other: str) -> KnowledgeItem:
+        """Put what two items say into the first, and remove the second."""
+        first, second = self.load(keep), self.load(other)
+        if first.id == second.id:
+            raise UsageError("an item cannot be merged with itself", "name two")
+        content = first.content if second.content in first.content else f"{first.content}\n\n{second.content}"
+        keywords = tuple(dict.fromkeys((*first.keywords, *second.keywords)))
+        refs = tuple(dict.fromkeys((*first.code_refs, *second.code_refs)))
+        place, _ = self.find(keep)
+        saved = self.save(replace(first, content=content, keywords=keywords, code_refs=refs), scope=place.scope)
+        self.remove(other)
+        return saved.item
+
+    def prune(self, max_age_days: int | None = None) -> MaintenanceResult:
+        """Delete items beyond an age, in the place that is written to; 0 keeps everything."""
+        age = self.settings.knowledge_max_age_days if max_age_days is None else max_age_days
+        place = place_to_write(self.root)
+        entries = self.registry(place).entries()
+        old = [id_ for id_, entry in entries.items() if age and is_older(str(entry.get("added", "")), age)]
+        for id_ in old:
+            path = self._path_in(place, id_)
+            with locked(place.lock, timeout_s=_PATIENCE_S):
+                if path is not None:
+                    os.unlink(place.path(path))
+                self.registry(place).remove(id_)
+        return MaintenanceResult(pruned_by_age=len(old), total_remaining=len(entries) - len(old))
+
+    def _path_in(self, place: Place, id_: str) -> str | None:
+        for folder in _folders(place):
+            path = f"{folder}/{id_}.md"
+            if os.path.isfile(place.path(path)) and not os.path.islink(place.path(path)):
+                return path
+        return None
+
+
+def _listed(place: Place, path: str, id_: str, entry: dict[str, Any], is_listed: bool) -> KnowledgeItem:
+    """An item without its text when the list knows it, and was written after its file."""
+    if is_listed:
+        return item_of(entry, "", path, id_)
+    return _effective(place.read(*path.split("/")), place.path(path), id_, entry)
+
+
+def _effective(text: str, where: str, id_: str, entry: dict[str, Any]) -> KnowledgeItem:
+    """The file's text with the list's facts, or with its own when it has changed since the list was written."""
+    item = from_markdown(text, where, id_)
+    if entry.get("hash") != _hash(text):
+        return item
+    return replace(item_of(entry, item.content, where, id_), code_refs=item.code_refs)
+
+
+def _path(item: KnowledgeItem) -> str:
+    return f"{SKILLS}/{safe_id(item.skill)}/{item.id}.md" if item.skill else f"{GLOBAL}/{item.id}.md"
+
+
+def _folders(place: Place) -> list[str]:
+    """Where items lie; a skill's folder that is a link is none."""
+    try:
+        entries = sorted(os.scandir(place.path(SKILLS)), key=lambda entry: entry.name)
+    except OSError:
+        entries = []
+    return [GLOBAL, *(f"{SKILLS}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False))]
+
+
+def _passage(id_: str, text: str) -> tuple[Record, str]:
+    from sage_code.memory.passages import record_of  # lazy: NumPy
+
+    item = from_markdown(text, id_, id_)
+    said = "\n".join((id_.replace("-", " "), *item.keywords, item.content))
+    shown = {**facts_of(item), "preview": item.content[:_PREVIEW_CHARS], "hash": _hash(text)}
+    return record_of(id_, said, names=(item.skill,) if item.skill else (), shown=shown), item.content
+
+
+def _hash(text: str) -> str:
+    return xxhash.xxh3_64_hexdigest(text.encode())
+
+
+def threshold_of(kind: str, settings: Settings) -> float:
+    """What a score must reach for an item of this type."""
+    return settings.recall_threshold if kind == "knowledge" else THRESHOLDS.get(kind, settings.recall_threshold)
+
+
+READABLE = Readable(FOLDER, _folders, (".md",), _passage)

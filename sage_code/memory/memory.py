@@ -1,0 +1,207 @@
+"""Everything that is remembered about a project, for the faces: one object, from which nothing is written unmasked.
+
+Saving looks for secrets first, lays out by a template, adds the code that the session was about, and tidies up
+afterwards. Loading says what has become of that code since.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sage_code.coderefs.ref import CodeRef
+from sage_code.errors import UsageError
+from sage_code.memory import templates
+from sage_code.memory.checkpoint import Checkpoint
+from sage_code.memory.checkpoint_text import bounded, contribution_of, source_of, tension_of
+from sage_code.memory.checkpoints import Checkpoints, Similar, now
+from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.knowledge_store import Knowledge, Saved
+from sage_code.memory.maintenance import MaintenanceResult, prune_checkpoints
+from sage_code.memory.places import Scope, place_to_write
+from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
+from sage_code.memory.recalling import Recaller
+from sage_code.memory.secrets import mask_all
+from sage_code.settings_table import Settings
+
+if TYPE_CHECKING:
+    from sage_code.coderefs.check import RefState
+
+_MAX_TEXT_CHARS = 200_000
+_MAX_ITEMS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """What saving a checkpoint has done."""
+
+    checkpoint: Checkpoint | None  # None when it was not kept
+    judgement: Judgement
+    masked: tuple[str, ...] = ()  # the kinds of secrets that were masked
+    similar: Similar | None = None
+    maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
+
+
+class Memory:
+    """The memory of a project, or of a user where there is none."""
+
+    def __init__(self, root: str | None, settings: Settings) -> None:
+        self.root, self.settings = root, settings
+        self.checkpoints = Checkpoints(root, settings)
+        self.knowledge = Knowledge(root, settings)
+        self.recaller = Recaller(self.knowledge)
+
+    def save_checkpoint(
+        self,
+        given: Mapping[str, Any],
+        *,
+        autosave: bool = False,
+        auto_code_context: bool = True,
+        allow_secret: bool = False,
+        scope: Scope | None = None,
+    ) -> SavedCheckpoint:
+        """Keep a checkpoint that a person or an agent describes.
+
+        `autosave` asks first whether it is sure and deep enough, and new: then nothing is kept that says nothing new.
+        """
+        checkpoint = checkpoint_of(given)
+        trigger = trigger_named(checkpoint.trigger)
+        checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self.root or "")
+        refusal = is_deep(trigger, checkpoint.message_count, checkpoint.token_estimate, self.settings)
+        if autosave:
+            refusal = is_sure(trigger, checkpoint.confidence) or refusal
+        if refusal is not None:
+            return SavedCheckpoint(None, refusal)
+        if auto_code_context and self.root is not None:
+            checkpoint = with_code_context(self.root, checkpoint)
+        masked: list[str] = []
+        if not allow_secret:
+            checkpoint = mask_all(checkpoint, masked)
+        similar, vector = self.checkpoints.nearest_thesis(checkpoint.thesis)
+        if autosave and similar is not None and similar.similarity >= self.settings.dedup_threshold:
+            why = f"its thesis is that of {similar.id} ({similar.similarity:.0%})"
+            return SavedCheckpoint(None, Judgement("duplicate", why), tuple(masked), similar)
+        body = None
+        if checkpoint.template:
+            body = templates.render(templates.load(checkpoint.template), checkpoint)
+        saved = self.checkpoints.save(checkpoint, body=body, scope=scope, vector=vector)
+        done = self.tidy_checkpoints() if self.settings.maintenance_on_save else MaintenanceResult()
+        return SavedCheckpoint(saved, Judgement("save", "kept"), tuple(masked), similar, done)
+
+    def save_knowledge(
+        self, item: KnowledgeItem, *, allow_secret: bool = False, scope: Scope | None = None
+    ) -> tuple[Saved, tuple[str, ...]]:
+        """Keep an item of knowledge; what was done, and the kinds of secrets that were masked."""
+        masked: list[str] = []
+        if len(item.content) > _MAX_TEXT_CHARS:
+            raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
+        if not allow_secret:
+            item = mask_all(item, masked)
+        saved = self.knowledge.save(item, scope=scope)
+        if self.settings.maintenance_on_save and self.settings.knowledge_max_age_days:
+            self.knowledge.prune()
+        return saved, tuple(masked)
+
+    def tidy_checkpoints(self, max_age_days: int | None = None, max_count: int | None = None) -> MaintenanceResult:
+        """Prune the checkpoints of the place that is written to, as the settings say or as given."""
+        place = place_to_write(self.root)
+        shelf = next(shelf for shelf in self.checkpoints.shelves if shelf.place == place)
+        age = self.settings.checkpoint_max_age_days if max_age_days is None else max_age_days
+        return prune_checkpoints(shelf, age, self.settings.checkpoint_max_count if max_count is None else max_count)
+
+    def ref_states(self, refs: Sequence[CodeRef]) -> tuple[RefState, ...]:
+        """What has become of the code of these references."""
+        if not refs or self.root is None:
+            return ()
+        from sage_code.coderefs.check import check  # lazy: the parser
+
+        return check(self.root, refs)
+
+    def rebuild(self) -> dict[str, int]:
+        """Embed every memory anew; how many there are of each kind."""
+        return {
+            "checkpoints": sum(shelf.rebuild() for shelf in self.checkpoints.shelves),
+            "knowledge": sum(shelf.rebuild() for shelf in self.knowledge.shelves),
+        }
+
+    @cached_property
+    def model(self) -> str:
+        """The model of the vectors."""
+        from sage_code.memory.prose import prose_embedder  # lazy: NumPy
+
+        return prose_embedder(self.settings).name
+
+
+def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
+    """A checkpoint from what somebody gave by name: lists may hold texts or mappings, what is missing is empty."""
+    question, thesis = _text(given, "core_question"), _text(given, "thesis")
+    if not thesis.strip():
+        raise UsageError("a checkpoint needs a thesis", "say in a sentence or two what you concluded")
+    makers = {"sources": source_of, "tensions": tension_of, "unique_contributions": contribution_of}
+    values: dict[str, Any] = {name: tuple(map(make, _several(given, name))) for name, make in makers.items()}
+    for name in ("key_evidence", "open_questions"):
+        values[name] = tuple(str(item) for item in _several(given, name))
+    for name in ("reasoning_trace", "action_goal", "action_type", "skill", "project", "parent", "template"):
+        values[name] = _text(given, name)
+    for name in ("files_explored", "files_changed"):
+        values[name] = frozenset(str(item) for item in _several(given, name))
+    refs = tuple(ref if isinstance(ref, CodeRef) else CodeRef.from_dict(ref) for ref in _several(given, "code_refs"))
+    fields = given.get("fields") or {}
+    if not isinstance(fields, Mapping):
+        raise UsageError("`fields` must be a mapping of names to texts", "see `sage templates show NAME`")
+    return Checkpoint(
+        id=_text(given, "id"),
+        ts=_text(given, "ts") or now(),
+        core_question=question,
+        thesis=thesis,
+        confidence=bounded(float(given.get("confidence") or 0)),
+        trigger=_text(given, "trigger") or "manual",
+        message_count=max(int(given.get("message_count") or 0), 0),
+        token_estimate=max(int(given.get("token_estimate") or 0), 0),
+        code_refs=refs,
+        fields={str(key): str(value) for key, value in fields.items()},
+        **values,
+    )
+
+
+def with_code_context(root: str, checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint with the files and the code of the session that it was made in, if there is a transcript of it."""
+    from sage_code.coderefs.capture import capture  # lazy: the parser
+    from sage_code.transcripts.context import session_context
+
+    context = session_context(root)
+    if context is None:
+        return checkpoint
+    return replace(
+        checkpoint,
+        files_explored=checkpoint.files_explored | _inside(root, context.files_read),
+        files_changed=checkpoint.files_changed | _inside(root, context.files_changed),
+        code_refs=checkpoint.code_refs or capture(root, context),
+    )
+
+
+def _inside(root: str, files: frozenset[str]) -> frozenset[str]:
+    """Files of the project, relative to it; a transcript may name others."""
+    base = os.path.join(os.path.realpath(root), "")
+    resolved = (os.path.realpath(file) for file in files)
+    return frozenset(file.removeprefix(base).replace(os.sep, "/") for file in resolved if file.startswith(base))
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    if len(text) > _MAX_TEXT_CHARS:
+        raise UsageError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
+    # A lone surrogate cannot be written as UTF-8.
+    return text.encode("utf-8", "replace").decode()
+
+
+def _several(given: Mapping[str, Any], name: str) -> list[Any]:
+    value = given.get(name)
+    items = list(value) if isinstance(value, list | tuple | set | frozenset) else [value] if value else []
+    if len(items) > _MAX_ITEMS:
+        raise UsageError(f"{name} has more than {_MAX_ITEMS} items", "keep what matters of it")
+    return items

@@ -1,0 +1,59 @@
+"""What looks like a repeat or a contradiction of something known: said to whoever saves, never acted upon.
+
+Two texts that are nearly the same are a repeat. Two that speak of the same thing, of which one denies, or names other
+numbers, may contradict each other: a guess, and called so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.knowledge_store import Alike
+from sage_code.memory.passages import Floats, terms_of
+from sage_code.memory.shelf import Shelf
+
+# Below this two texts do not speak of the same thing (with the bundled model: `benchmarks/recall_quality.py`).
+_SAME_TOPIC = 0.72
+_SHARED_WORDS = 0.5
+_MOST = 3
+_DENIALS = re.compile(
+    r"(?i)\b(?:not|no|never|cannot|without|instead|avoid|stop|deprecated|disabled|forbidden|neither|nor|nobody|nothing|"
+    r"\w+n't)\b"
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def alike(shelves: Sequence[Shelf], item: KnowledgeItem, vector: Floats, threshold: float) -> list[Alike]:
+    """The items nearest to a new one, if they are near enough; one with the same id is its older self."""
+    found: list[Alike] = []
+    for shelf in shelves:
+        passages = shelf.passages()
+        if not len(passages):
+            continue
+        near = passages.vectors @ vector
+        for row in sorted((near >= _SAME_TOPIC).nonzero()[0].tolist(), key=lambda row: -near[row]):
+            record = passages.records[row]
+            if record.id == item.id or passages.row_of.get(record.id) != row:
+                continue
+            preview = str(record.shown.get("preview", ""))
+            kind = "duplicate" if near[row] >= threshold else ""
+            if _disagree(item.content, preview):
+                kind = "contradiction"
+            if kind:
+                found.append(Alike(record.id, round(min(float(near[row]), 1.0), 4), kind))
+    return sorted(found, key=lambda one: -one.similarity)[:_MOST]
+
+
+def _disagree(one: str, other: str) -> bool:
+    """Whether two texts share most of their words, and differ in a denial or in their numbers."""
+    first, second = terms_of(one), terms_of(other)
+    shared = len(first.keys() & second.keys()) / (min(len(first), len(second)) or 1)
+    if shared < _SHARED_WORDS:
+        return False
+    return _denies(one) != _denies(other) or set(_NUMBER.findall(one)) != set(_NUMBER.findall(other))
+
+
+def _denies(text: str) -> bool:
+    return bool(_DENIALS.search(text))

@@ -1,0 +1,64 @@
+"""What is worth knowing when a session begins: knowledge that the project's names call up, todos that are due.
+
+A lower threshold than for a question holds here: the names of a project say little, and what is offered once, an agent
+passes over easily.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.memory import Memory
+from sage_code.memory.signals import project_signals
+from sage_code.settings import load_settings
+from sage_code.tokens import count_tokens
+
+_MOST_ITEMS = 8
+_MOST_TODOS = 5
+_LINE_CHARS = 400
+
+
+def session_opening(project_root: str, max_tokens: int) -> str:
+    """Lines for the first answer of a session, within a budget of tokens; empty when nothing is known."""
+    memory = Memory(project_root, load_settings(project_root))
+    names = project_signals(project_root)
+    lines: list[str] = []
+    items = recalled_for(memory, names)
+    if items:
+        lines.append(f"Recalled for {', '.join(names)}:")
+        lines += [f"- {item.id}{_keywords(item)}: {_first_words(item.content)}" for item in items]
+    todos = [known.item for known in memory.knowledge.items(kind="todo") if known.item.is_due]
+    if todos:
+        lines.append("Todos that are due:")
+        lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MOST_TODOS]]
+    return "\n".join(_within(lines, max_tokens))
+
+
+def recalled_for(memory: Memory, names: Sequence[str]) -> list[KnowledgeItem]:
+    """The knowledge, of any skill, that the names of a project call up; best first."""
+    if not any(True for _ in memory.knowledge.items()):
+        return []
+    question = " ".join(re.sub(r"[@/._-]+", " ", name) for name in names)
+    threshold = memory.settings.proactive_threshold
+    scores = memory.recaller.scores(question, skill=None, threshold=threshold, limit=_MOST_ITEMS)
+    return [memory.knowledge.load(one.id) for one in scores if one.is_recalled]
+
+
+def _keywords(item: KnowledgeItem) -> str:
+    return f" ({', '.join(item.keywords[:6])})" if item.keywords else ""
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE_CHARS else line[:_LINE_CHARS].rpartition(" ")[0] + " …"
+
+
+def _within(lines: list[str], max_tokens: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        if count_tokens("\n".join([*kept, line])) > max_tokens:
+            break
+        kept.append(line)
+    return kept if any(line.startswith("- ") for line in kept) else []

@@ -1,0 +1,139 @@
+"""From a question to the knowledge that belongs to it, with the arithmetic of every score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from sage_code.memory.keywords import Keywords
+from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.knowledge_store import Knowledge, threshold_of
+from sage_code.memory.places import Place, Scope
+from sage_code.memory.prose import prose_embedder
+from sage_code.memory.recall import arithmetic, combined
+
+if TYPE_CHECKING:
+    from sage_code.memory.passages import Passages
+
+# More than this helps nobody, whatever its score.
+MOST_RECALLED = 10
+_QUESTION_CHARS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An item and how its score came about."""
+
+    id: str
+    score: float
+    threshold: float
+    words: float
+    cosine: float
+    meaning: float
+    keywords: float | None
+    arithmetic: str
+    scope: Scope
+
+    @property
+    def is_recalled(self) -> bool:
+        """Whether the score reaches what the item's type asks for."""
+        return self.score >= self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a place's list says of its items, and the state that it was made from."""
+
+    entries: object
+    rows: int
+    of_items: Mapping[str, Mapping[str, Any]]
+    keywords: Keywords
+
+
+class Recaller:
+    """Answers for one project's knowledge; keeps what it has made of the keywords."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self._facts: dict[Place, _Facts] = {}
+        self._guard = Lock()
+
+    def recall(
+        self, question: str, *, skill: str = "", threshold: float | None = None, limit: int = MOST_RECALLED
+    ) -> list[tuple[KnowledgeItem, Recalled]]:
+        """The items whose scores reach their thresholds, best first, with their texts."""
+        found = [one for one in self.scores(question, skill=skill, threshold=threshold) if one.is_recalled]
+        return [(self._knowledge.load(one.id), one) for one in found[:limit]]
+
+    def scores(
+        self, question: str, *, skill: str | None = "", threshold: float | None = None, limit: int = 50
+    ) -> list[Recalled]:
+        """The best items and their scores, recalled or not; items of other skills take no part (None: all do).
+
+        `threshold` takes the place of every type's own.
+        """
+        from sage_code.memory.calibration import calibration_of  # lazy: NumPy
+        from sage_code.memory.ranking import signals, words_of
+
+        question = question[:_QUESTION_CHARS]
+        if not words_of(question):
+            return []
+        settings = self._knowledge.settings
+        embedder = prose_embedder(settings)
+        vector = embedder.embed_query([question])[0]
+        calibration = calibration_of(embedder)
+        found: dict[str, Recalled] = {}
+        weights = settings.embedding_weight, settings.keyword_weight
+        for shelf in self._knowledge.shelves:
+            passages = shelf.passages()
+            if not len(passages):
+                continue
+            signal = signals(passages, question, vector)
+            chances = calibration.probabilities(signal.words, signal.dense)
+            known = self._facts_of(shelf.place, passages)
+            by_keyword = known.keywords.scores(question)
+            rows = {passages.row_of[id_] for id_ in by_keyword if id_ in passages.row_of}
+            rows |= set(chances.argsort()[-4 * limit :].tolist())
+            for row in rows:
+                record = passages.records[row]
+                if passages.row_of.get(record.id) != row or record.id in found:
+                    continue
+                facts = known.of_items.get(record.id, record.shown)
+                if facts.get("status") == "done" or not _is_active(facts.get("skill", ""), skill):
+                    continue
+                meaning, keywords = float(chances[row]), by_keyword.get(record.id)
+                least = threshold_of(str(facts.get("type")), settings) if threshold is None else threshold
+                found[record.id] = Recalled(
+                    record.id,
+                    round(combined(meaning, keywords, *weights), 4),
+                    least,
+                    round(float(signal.words[row]), 4),
+                    round(float(signal.dense[row]), 4),
+                    round(meaning, 4),
+                    None if keywords is None else round(keywords, 4),
+                    arithmetic(meaning, keywords, *weights),
+                    shelf.place.scope,
+                )
+        return sorted(found.values(), key=lambda one: (-one.score, one.id))[:limit]
+
+    def _facts_of(self, place: Place, passages: Passages) -> _Facts:
+        """Keywords, types and skills as the list has them, or as an item's own file where that is younger."""
+        entries = self._knowledge.registry(place).entries()
+        with self._guard:
+            known = self._facts.get(place)
+            if known is not None and known.entries is entries and known.rows == len(passages.records):
+                return known
+            of_items: dict[str, Mapping[str, Any]] = {}
+            for id_, row in passages.row_of.items():
+                own = passages.records[row].shown
+                entry = entries.get(id_, {})
+                of_items[id_] = entry if entry.get("hash") == own.get("hash") else own
+            keywords = Keywords({id_: map(str, facts.get("keywords") or []) for id_, facts in of_items.items()})
+            self._facts[place] = _Facts(entries, len(passages.records), of_items, keywords)
+            return self._facts[place]
+
+
+def _is_active(skill: object, active: str | None) -> bool:
+    return active is None or not skill or skill == active

@@ -1,0 +1,52 @@
+"""What a project is called: by its folder, its git remote, its `pyproject.toml` and its `package.json`.
+
+Read as text and bounded: nothing of the project is run, git least of all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from contextlib import suppress
+
+from sage_code.discover.contained import read_contained
+
+_MAX_BYTES = 256 * 1024
+_MAX_CHARS = 100
+_URL = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)
+
+
+def project_signals(root: str) -> list[str]:
+    """The names of a project, each once, the folder's first."""
+    names = [os.path.basename(os.path.realpath(root)), _remote(root), _pyproject(root), _package(root)]
+    plain = (re.sub(r"[^\w@/.-]+", " ", name).strip()[:_MAX_CHARS] for name in names if name)
+    return list(dict.fromkeys(name for name in plain if name))
+
+
+def _remote(root: str) -> str:
+    """The repository's name, from the address that it was cloned from."""
+    folder = ".git"
+    with suppress(OSError):  # a worktree has a file that says where its repository is
+        pointer = read_contained(os.fsencode(root), b".git", 4096).decode("utf-8", "replace")
+        folder = pointer.removeprefix("gitdir:").strip().partition("/worktrees/")[0]
+    with suppress(OSError), open(os.path.join(root, folder, "config"), encoding="utf-8", errors="replace") as file:
+        found = _URL.search(file.read(_MAX_BYTES))
+        return found[1].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2] if found else ""
+    return ""
+
+
+def _pyproject(root: str) -> str:
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        data = tomllib.loads(read_contained(os.fsencode(root), b"pyproject.toml", _MAX_BYTES).decode("utf-8"))
+        name = data.get("project", {}).get("name") or data.get("tool", {}).get("poetry", {}).get("name")
+        return name if isinstance(name, str) else ""
+    return ""
+
+
+def _package(root: str) -> str:
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        name = json.loads(read_contained(os.fsencode(root), b"package.json", _MAX_BYTES)).get("name")
+        return name if isinstance(name, str) else ""
+    return ""

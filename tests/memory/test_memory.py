@@ -1,0 +1,198 @@
+"""Saving as the faces do it: secrets masked, repeats passed over, code remembered, old things tidied away."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sage_code.errors import UsageError
+from sage_code.memory.checkpoint import Checkpoint
+from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.memory import Memory
+from sage_code.memory.opening import session_opening
+from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, is_deep, is_sure
+from sage_code.memory.signals import project_signals
+from sage_code.settings import load_settings
+from sage_code.settings_table import Settings
+
+TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+@pytest.fixture
+def memory(root: Path) -> Memory:
+    return Memory(str(root), load_settings(str(root)))
+
+
+def _given(**more: object) -> dict[str, object]:
+    return {"core_question": "How are tokens signed?", "thesis": "With rotating keys.", "confidence": 0.8, **more}
+
+
+def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
+    saved = memory.save_checkpoint(
+        _given(
+            sources=[{"id": "rfc", "type": "doc", "take": "says so", "relation": "supports"}, "only a name"],
+            tensions=[{"between": ["a", "b"], "nature": "n"}, {"source1": "c", "source2": "d", "nature": "m"}],
+            unique_contributions=[{"type": "experiment", "content": "ran"}, "in words"],
+            key_evidence=["one", 2],
+            trigger="synthesis",
+            message_count=15,
+            token_estimate=6000,
+            template="decision",
+            fields={"options": "RS256 or ES256"},
+            code_refs=[{"file": "auth.py", "lines": [1, 9]}],
+        )
+    )
+    assert saved.checkpoint is not None
+    assert (saved.judgement.verdict, saved.masked) == ("save", ())
+    loaded = memory.checkpoints.load(saved.checkpoint.id)
+    assert loaded == saved.checkpoint
+    assert [source.id for source in loaded.sources] == ["rfc", "only a name"]
+    assert loaded.tensions[1].between == ("c", "d")
+    assert loaded.code_refs[0].lines == (1, 9)
+    text = (root / ".sage" / "checkpoints" / f"{loaded.id}.md").read_text()
+    assert "## Options\nRS256 or ES256" in text
+
+
+def test_secrets_are_masked_everywhere_and_said(memory: Memory, root: Path) -> None:
+    saved = memory.save_checkpoint(_given(key_evidence=[f"it works with {TOKEN}"]))
+    assert saved.masked == ("GitHub token",)
+    _, masked = memory.save_knowledge(KnowledgeItem("deploy", f"Use {TOKEN} to deploy."))
+    assert masked == ("GitHub token",)
+    for path in root.rglob("*"):
+        assert not path.is_file() or TOKEN not in path.read_bytes().decode("latin-1")
+    memory.save_knowledge(KnowledgeItem("deploy", f"Use {TOKEN} to deploy."), allow_secret=True)
+    assert TOKEN in memory.knowledge.load("deploy").content
+
+
+def test_autosave_judges_confidence_depth_and_repeats(memory: Memory) -> None:
+    def verdict(**more: object) -> str:
+        return memory.save_checkpoint(_given(**more), autosave=True).judgement.verdict
+
+    assert verdict(trigger="synthesis", confidence=0.49) == "unsure"
+    assert verdict(trigger="synthesis", message_count=3) == "shallow"
+    assert verdict(trigger="synthesis", message_count=20, token_estimate=100) == "shallow"
+    assert verdict(trigger="synthesis", message_count=20, token_estimate=5000) == "save"
+    assert verdict(trigger="synthesis") == "duplicate"
+    assert verdict(trigger="synthesis", thesis="With rotating keys!") == "duplicate"
+    assert verdict(trigger="synthesis", thesis="By hardware modules in the data centre, never in software.") == "save"
+    assert verdict(trigger="precompact", thesis="Something short", confidence=0.0, message_count=1) == "save"
+    assert memory.save_checkpoint(_given()).judgement.verdict == "save"  # who asks for it, gets it
+    with pytest.raises(UsageError, match="there is no trigger"):
+        verdict(trigger="whim")
+    with pytest.raises(UsageError, match="needs a thesis"):
+        verdict(thesis=" ")
+
+
+@pytest.mark.parametrize("trigger", sorted(MIN_CONFIDENCE))
+def test_the_table_of_triggers(trigger: str) -> None:
+    least = MIN_CONFIDENCE[trigger]
+    assert is_sure(trigger, least) is None
+    assert least == 0 or is_sure(trigger, least - 0.01) is not None
+    assert (is_deep(trigger, 1, 1, Settings()) is None) == (trigger in EXEMPT_FROM_DEPTH)
+    assert is_deep(trigger, 0, 0, Settings()) is None  # not given, not checked
+
+
+def test_what_0_90_means_with_the_bundled_model(memory: Memory) -> None:
+    """Other words for the same thing stay below, the same sentence with a word changed is above."""
+    thesis = "The importer must stream, because reading whole files costs four times their size in memory."
+    memory.save_checkpoint(_given(thesis=thesis))
+    similar = {
+        text: memory.checkpoints.nearest_thesis(text)[0].similarity  # type: ignore[union-attr]
+        for text in (
+            thesis.replace("must", "should"),
+            "Reading whole files costs four times their size in memory, so the importer must stream.",
+            "Load rows one by one: a file held in RAM takes several times its size.",
+            "The login is slow because of the password hash.",
+        )
+    }
+    same, turned, reworded, other = similar.values()
+    assert same > 0.95
+    assert turned > 0.9
+    assert other < reworded < 0.9
+
+
+def test_maintenance_after_a_save(root: Path) -> None:
+    memory = Memory(str(root), load_settings(str(root), {"checkpoint_max_count": 3, "checkpoint_max_age_days": 30}))
+    day = datetime.now(UTC)
+    for age in (50, 40, 5, 4, 3, 2):
+        ts = (day - timedelta(days=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        memory.checkpoints.save(Checkpoint("", ts, f"question {age}", f"thesis {age}"))
+    done = memory.save_checkpoint(_given(thesis="thesis 0")).maintenance
+    assert (done.pruned_by_age, done.pruned_by_cap, done.total_remaining) == (2, 2, 3)
+    assert [found.thesis for found, _ in memory.checkpoints.newest()] == ["thesis 0", "thesis 2", "thesis 3"]
+    assert len(memory.checkpoints.shelves[0].passages()) == 3  # nothing of the others is left
+    kept = Memory(str(root), load_settings(str(root), {"checkpoint_max_count": 0, "checkpoint_max_age_days": 0}))
+    assert kept.tidy_checkpoints().total_remaining == 3
+
+
+def test_code_context_comes_from_the_transcript(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "auth.py").write_text("def sign():\n    return 1\n")
+    folder = (
+        Path(os.environ["HOME"])
+        / ".claude"
+        / "projects"
+        / "".join(letter if letter.isalnum() else "-" for letter in os.path.realpath(root))
+    )
+    folder.mkdir(parents=True)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    uses = [
+        ("t1", "Read", {"file_path": str(root / "auth.py")}),
+        ("t2", "Edit", {"file_path": str(root / "auth.py"), "old_string": "1", "new_string": "2"}),
+        ("t3", "Read", {"file_path": "/etc/passwd"}),
+    ]
+    records = []
+    for number, (use, name, given) in enumerate(uses):
+        common = {
+            "cwd": str(root),
+            "sessionId": "s",
+            "timestamp": f"2026-08-01T10:00:0{number}.000Z",
+            "isSidechain": False,
+        }
+        block = {"type": "tool_use", "id": use, "name": name, "input": given}
+        result = {"type": "tool_result", "tool_use_id": use, "content": "ok", "is_error": False}
+        message = {"id": f"m{number}", "role": "assistant", "content": [block]}
+        records.append({"type": "assistant", "uuid": f"a{number}", "message": message, **common})
+        records.append(
+            {"type": "user", "uuid": f"u{number}", "message": {"role": "user", "content": [result]}, **common}
+        )
+    (folder / "s.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    memory = Memory(str(root), load_settings(str(root)))
+    saved = memory.save_checkpoint(_given()).checkpoint
+    assert saved is not None
+    assert saved.files_explored == {"auth.py"}
+    assert saved.files_changed == {"auth.py"}
+    assert all(ref.file == "auth.py" for ref in saved.code_refs)
+    plain = memory.save_checkpoint(_given(thesis="other"), auto_code_context=False).checkpoint
+    assert plain is not None
+    assert not plain.files_changed
+
+
+def test_the_names_of_a_project(root: Path) -> None:
+    assert project_signals(str(root)) == ["payments-api"]
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.org:acme/payments-service.git\n')
+    (root / "pyproject.toml").write_text('[project]\nname = "acme-payments"\n')
+    (root / "package.json").write_text('{"name": "@acme/pay"}')
+    assert project_signals(str(root)) == ["payments-api", "payments-service", "acme-payments", "@acme/pay"]
+    (root / "package.json").write_text("[" * 100_000)
+    (root / "pyproject.toml").write_text("[project\n")
+    assert project_signals(str(root)) == ["payments-api", "payments-service"]
+
+
+def test_the_opening_of_a_session(memory: Memory, root: Path) -> None:
+    assert session_opening(str(root), 500) == ""
+    memory.save_knowledge(
+        KnowledgeItem("stripe-integration", "Use PaymentIntents for payments.", keywords=("stripe", "payments", "api"))
+    )
+    memory.save_knowledge(KnowledgeItem("cooking", "Salt the water before the pasta.", keywords=("pasta",)))
+    memory.save_knowledge(KnowledgeItem("renew", "Renew it.", "todo", due="2020-01-01"))
+    text = session_opening(str(root), 500)
+    assert text.splitlines()[0] == "Recalled for payments-api:"
+    assert "- stripe-integration (stripe, payments, api): Use PaymentIntents" in text
+    assert "cooking" not in text
+    assert "- renew (due 2020-01-01)" in text
+    assert session_opening(str(root), 5) == ""
