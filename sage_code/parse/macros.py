@@ -34,6 +34,10 @@ _DECORATIONS = (
     re.compile(rb"^[ \t]*(" + _CALL + rb")[ \t]*;", re.MULTILINE),
     # rb_gen(static, tree_, node);
     re.compile(rb"^([a-z_]\w*" + _ARGUMENTS + rb")[ \t]*;", re.MULTILINE),
+    # The same without a semicolon, between blank lines.
+    re.compile(
+        rb"(?:(?<=\n\n)|(?<=[;}]\n))([a-z_]\w*" + _ARGUMENTS + rb")[ \t]*\n(?=[ \t]*(?:\n|\Z))",
+    ),
     # static DEFINE_PATH(a, b), with neither a semicolon nor a body
     re.compile(rb"^((?:" + _STORAGE + rb"[ \t]+)*" + _CALL + rb")[ \t]*$(?!\s*[{(])", re.MULTILINE),
     # typedef int CALLBACK(name)(int); typedef int (WINAPI *name)(int);

@@ -66,6 +66,10 @@ CASES = {
         ["variable status 1", "constant codes 2"],
     ),
     "a call that defines": ("rb_gen(static UNUSED, tree_, node_t,\n    node_cmp);\nint done;\n", ["variable done 3"]),
+    "a call without a semicolon": (
+        "int a;\n\nrb_gen(static UNUSED, tree_, node_t,\n    cmp)\n\nint b;\n",
+        ["variable a 1", "variable b 6"],
+    ),
     "a function by macro": ("TEST_IMPL(poll) {\n#ifdef X\n  int r;\n#endif\n}\nint done;\n", ["variable done 6"]),
     "a call before the name": (
         "static inline const char * FORMAT_ARG(3)\ngen_fmt(char *out) {\n}\n",
