@@ -256,6 +256,22 @@ def test_many_candidates_share_the_confidence() -> None:
     assert meant({**classes, "b.py": "def g(x):\n    x.fetch()\n"}, "b.py", "fetch") == []
 
 
+def test_a_receiver_is_known_by_what_else_it_is_asked_for() -> None:
+    files = {
+        "a.py": "class App:\n    def connect_read(self): pass\n    def receiver(self): pass\n",
+        "b.py": "class Consumer:\n    def connect_read(self): pass\n",
+        "c.py": "def capture(x):\n    x.receiver()\n    x.connect_read()\ndef other(x):\n    x.connect_read()\n",
+    }
+    found = graph(files)
+    first, second = [one for one in found.file_references("c.py") if one.name == "connect_read"]
+    confidence = {
+        reference.scope: {t.definition.file: t.confidence for t in targets(found, "c.py", reference)}
+        for reference in (first, second)
+    }
+    assert confidence["capture"]["a.py"] > DEFAULT_CONFIDENCE > confidence["capture"]["b.py"]
+    assert max(confidence["other"].values()) < DEFAULT_CONFIDENCE
+
+
 def test_names_of_built_in_types_are_worth_little() -> None:
     assert (
         meant(
