@@ -37,7 +37,7 @@ STAGES = (
     ("status", "analyze", "outline", "project_map", "similar", "search"),
     ("admin", "models", "coderefs", "portable"),
     ("memory",),
-    ("project", "index_process"),
+    ("project", "index_process", "doctor"),
     ("sage_code",),
 )
 

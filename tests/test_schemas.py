@@ -37,6 +37,7 @@ COMMANDS = {
     "index export": "index_export.json",
     "index import": "index_import.json",
     "status": "status.json",
+    "doctor": "doctor.json",
     "search": "search.json",
     "eval": "eval.json",
     "grep": "grep.json",
@@ -153,6 +154,15 @@ def test_export_and_import(project: Path, printed: Run, tmp_path: Path) -> None:
     imported = printed("index import", archive, str(elsewhere))
     assert imported["chunks"] == exported["chunks"] > 0
     assert _validate(json.loads(Path(manifest_path(str(elsewhere))).read_bytes()), "index_meta.json")["imported"]
+
+
+def test_doctor(project: Path, printed: Run) -> None:
+    found = printed("doctor")
+    assert found["root"] == str(project)
+    assert {finding["check"] for finding in found["findings"]} == {
+        "python", "home", "settings", "model", "store", "index", "agents", "mcp"
+    }  # fmt: skip
+    assert {finding["level"] for finding in found["findings"]} <= {"ok", "note"}
 
 
 def test_agents(project: Path, printed: Run) -> None:

@@ -12,6 +12,7 @@ from sage_cli import (
     admin_commands,
     config_commands,
     core_commands,
+    doctor_commands,
     eval_commands,
     graph_commands,
     index_commands,
@@ -61,6 +62,7 @@ app.command("index import")(index_files.import_)
 app.command("search")(search_commands.search)
 app.command("eval")(eval_commands.evaluate)
 app.command("status")(index_commands.status)
+app.command("doctor")(doctor_commands.doctor)
 app.command("analyze")(index_commands.analyze)
 app.command("refs")(graph_commands.refs)
 app.command("callers")(graph_commands.callers)

@@ -1,0 +1,68 @@
+"""Does each agent that is on this machine know the server, and can it start it?"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from sage_code.agents.install import is_ours, read_entry
+from sage_code.agents.table import AGENTS, Agent, Scope, config_file, is_here
+from sage_code.doctor.findings import Finding
+from sage_code.errors import SageError
+
+_PINNED = re.compile(r"sage-code==(\S+)")
+
+
+def agent_findings(root: str, version: str) -> Iterator[Finding]:
+    """One finding for each agent, and for each file that concerns it."""
+    here = [agent for agent in AGENTS.values() if is_here(agent)]
+    if not here:
+        yield Finding("agents", "note", "no coding agent was found", "`sage mcp install --agent NAME` adds Sage to one")
+    for agent in here:
+        found = [finding for scope in _scopes(agent, root) for finding in _look(agent, scope, root, version)]
+        if not found:
+            fix = f"`sage mcp install --agent {agent.name}`"
+            found = [Finding("agents", "note", f"{agent.title} does not know Sage", fix)]
+        yield from found
+
+
+def _scopes(agent: Agent, root: str) -> Iterator[Scope]:
+    yield "user"
+    if agent.project_files and os.path.exists(config_file(agent, "project", root)):
+        yield "project"
+
+
+def _look(agent: Agent, scope: Scope, root: str, version: str) -> Iterator[Finding]:
+    try:
+        entry = read_entry(agent, scope, root)
+    except SageError as error:
+        yield Finding("agents", "error", f"{agent.title}: {error.message}", error.hint)
+        return
+    if entry is None:
+        return
+    path = config_file(agent, scope, root)
+    again = f"`sage mcp install --agent {agent.name}{' --scope project' if scope == 'project' else ''}`"
+    if not is_ours(entry):
+        fix = f"rename it there, or {again[:-1]} --force`"
+        yield Finding("agents", "warning", f"{agent.title}: the server `sage` in {path} is not Sage's", fix)
+        return
+    command = _command(entry)
+    pinned = _PINNED.search(" ".join(command))
+    if shutil.which(command[0]) is None:
+        yield Finding("agents", "error", f"{agent.title}: {command[0]}, named in {path}, cannot be started", again)
+    elif pinned and pinned.group(1) != version:
+        fix = f"{again[:-1]} --via uvx`"
+        yield Finding("agents", "warning", f"{agent.title}: {path} starts {pinned.group(1)}, here is {version}", fix)
+    elif entry.get("enabled") is False or entry.get("disabled") is True:
+        yield Finding("agents", "note", f"{agent.title}: the server is switched off in {path}", "switch it on there")
+    else:
+        yield Finding("agents", "ok", f"{agent.title}: {path}")
+
+
+def _command(entry: dict[str, Any]) -> list[str]:
+    words = entry["command"]
+    command = [*words] if isinstance(words, list) else [words]
+    return [str(word) for word in command + list(entry.get("args") or [])]

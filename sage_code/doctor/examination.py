@@ -1,0 +1,159 @@
+"""`sage doctor`: the whole chain, link by link, in the order in which a question passes through it.
+
+A link that breaks is a finding and does not keep the others from being looked at. Nothing is changed: neither the
+store nor an index is made by looking.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+
+from sage_code.doctor.agents import agent_findings
+from sage_code.doctor.findings import Finding, Level
+from sage_code.doctor.round_trip import ask_version
+from sage_code.errors import SageError
+from sage_code.paths import sage_home
+from sage_code.settings import Settings, load_settings
+
+_OLDEST_PYTHON = (3, 11)
+_NEEDED = ("lancedb", "pyarrow", "numpy", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "mcp.client")
+_PROBE = "def connect(host): ..."
+
+Check = Callable[[], Iterator[Finding]]
+
+
+def examine(root: str, version: str) -> list[Finding]:
+    """Every finding about Sage on this machine and the project at `root`."""
+    checks: list[tuple[str, Check]] = [
+        ("python", _python),
+        ("home", _home),
+        ("settings", lambda: _settings(root)),
+        ("model", lambda: _model(load_settings(root))),
+        ("store", lambda: _store(load_settings(root))),
+        ("index", lambda: _index(root, load_settings(root))),
+        ("agents", lambda: agent_findings(root, version)),
+        ("mcp", lambda: ask_version(version)),
+    ]
+    findings = []
+    for name, check in checks:
+        started = time.monotonic()
+        found = list(_run(name, check))
+        took = round((time.monotonic() - started) * 1000)
+        findings += [replace(finding, took_ms=took) for finding in found[:1]] + found[1:]
+    return findings
+
+
+def worst(findings: list[Finding]) -> Level:
+    """The most serious level among the findings."""
+    order: tuple[Level, ...] = ("error", "warning", "note")
+    return next((level for level in order if any(finding.level == level for finding in findings)), "ok")
+
+
+def _run(name: str, check: Check) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except SageError as error:
+        yield Finding(name, "error", error.message, error.hint)
+    except Exception as error:  # whatever a broken installation does; it is said, and the other links are looked at
+        fix = "reinstall sage-code; if it stays, report it with the output of `sage --debug doctor`"
+        yield Finding(name, "error", f"unexpected {type(error).__name__}: {error}", fix)
+
+
+def _python() -> Iterator[Finding]:
+    found = f"Python {platform.python_version()} at {sys.executable}"
+    if sys.version_info < _OLDEST_PYTHON:
+        yield Finding("python", "error", found, f"install Python {_OLDEST_PYTHON[0]}.{_OLDEST_PYTHON[1]} or newer")
+        return
+    missing = [name for name in _NEEDED if not _is_there(name)]
+    if missing:
+        yield Finding(
+            "python", "error", f"{found} lacks {', '.join(missing)}", "reinstall sage-code with its dependencies"
+        )
+    else:
+        yield Finding("python", "ok", found)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
+
+
+def _home() -> Iterator[Finding]:
+    home = sage_home()
+    folder = home
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+        yield Finding("home", "ok", home if folder == home else f"{home} will be made by the first index")
+    else:
+        fix = f"make {folder} a folder that you may write to, or set SAGE_HOME to one"
+        yield Finding("home", "error", f"{home} cannot be written to", fix)
+
+
+def _settings(root: str) -> Iterator[Finding]:
+    settings = load_settings(root)
+    for warning in settings.warnings:
+        yield Finding("settings", "warning", warning, "`sage config list` shows every setting and where it comes from")
+    if not settings.warnings:
+        yield Finding("settings", "ok", "every setting is valid")
+
+
+def _model(settings: Settings) -> Iterator[Finding]:
+    from sage_code.embed.registry import load_embedder  # lazy: NumPy, or torch
+
+    embedder = load_embedder(settings.code_embedding_model, "code", settings)
+    vectors = embedder.embed_code([_PROBE])
+    if vectors.shape == (1, embedder.dim) and float(abs(vectors).sum()) > 0:
+        yield Finding("model", "ok", f"{embedder.name}, {embedder.dim}-d")
+    else:
+        fix = "reinstall sage-code, or choose another model with `sage models use`"
+        yield Finding("model", "error", f"{embedder.name} gives no sensible vectors", fix)
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    from sage_code.embed.registry import load_embedder  # lazy, as the next: LanceDB takes seconds
+    from sage_code.store.lance import Store, damaged_tables, store_uri
+
+    uri = store_uri(settings.store_uri)
+    if "://" not in uri and not os.path.isdir(uri):
+        yield Finding("store", "ok", f"{uri} will be made by the first index")
+        return
+    if damaged := damaged_tables(uri):
+        fix = "`sage admin verify` sets damaged tables aside and makes them anew"
+        yield Finding("store", "error", f"{uri}: cannot read {', '.join(damaged)}", fix)
+        return
+    embedder = load_embedder(settings.code_embedding_model, "code", settings)
+    store = Store(uri, embedder.name, embedder.dim)
+    yield Finding("store", "ok", f"{uri}: {store.count():,} texts of {store.count_files():,} versions of files")
+
+
+def _index(root: str, settings: Settings) -> Iterator[Finding]:
+    from sage_code.status import status
+
+    found = status(root, settings)
+    index = f"`sage index {root}`"
+    if found.damaged:
+        yield Finding("index", "error", found.damaged, f"{index} makes it anew")
+    elif not found.indexed:
+        yield Finding("index", "warning", f"{root} is not indexed", index)
+    elif not found.compiled:
+        yield Finding("index", "error", f"the compiled files of {root} are missing", f"{index} brings them back")
+    elif found.model_changed:
+        yield Finding(
+            "index", "warning", f"{root} was indexed with {found.model}", f"{index} embeds it with the new model"
+        )
+    elif not found.fresh:
+        changed = len(found.changed) + len(found.removed)
+        yield Finding(
+            "index", "note", f"{root}: {changed:,} files have changed since", f"{index}, or the next search does it"
+        )
+    else:
+        yield Finding("index", "ok", f"{root}: {found.files:,} files, {found.chunks:,} chunks, fresh")

@@ -1,0 +1,19 @@
+"""What a check says: how it is, and what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["ok", "note", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check. A note is worth knowing; a warning costs something; with an error Sage does not work."""
+
+    check: str
+    level: Level
+    message: str
+    fix: str = ""  # a command or an action; empty when nothing needs doing
+    took_ms: int = 0
