@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import orjson
 
@@ -60,16 +60,16 @@ def refresh(place: Place, seconds: float | None = None) -> None:
             return
     rows, done = _rows(place), True
     deadline = time.monotonic() + seconds if seconds is not None else float("inf")
-    current: dict[str, list[Any]] = {}
+    current: dict[str, list[str]] = {}
     for path, stamp in files_of(place):
         before = rows.get(path)
-        if isinstance(before, list) and before[:1] == [stamp]:
+        if before is not None and before[0] == stamp:
             current[path] = before
         elif time.monotonic() < deadline:
             found = read(place, path)
-            current[path] = [stamp, *(_row(ref.file, ref.lines, ref.symbol, found[0]) for ref in found[0].refs)] if (
-                found
-            ) else [stamp]  # fmt: skip
+            memory = found[0] if found else None
+            rows_now = [_row(ref.file, ref.lines, ref.symbol, memory) for ref in memory.refs] if memory else []
+            current[path] = [stamp, *rows_now]
         else:
             done = False
     _write(place, current, state if done else {})
@@ -146,9 +146,11 @@ def _is_part(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) -> Row:
+def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) -> str:
+    """A `Row` as it is kept: a line of the map."""
     first, last = lines or (0, 0)
-    return file, first, last, symbol, memory.id, memory.title
+    row: Row = (file, first, last, symbol, memory.id, memory.title)
+    return orjson.dumps(row).decode()
 
 
 def _folder(place: Place) -> str:
@@ -168,17 +170,21 @@ def _folders(place: Place) -> dict[str, int]:
     return times
 
 
-def _rows(place: Place) -> dict[str, list[Any]]:
+def _rows(place: Place) -> dict[str, list[str]]:
     """What was read from each file of memories."""
     with suppress(OSError, ValueError), open(os.path.join(_folder(place), _ROWS), "rb") as file:
         rows = orjson.loads(file.read())
-        if isinstance(rows, dict):
+        if isinstance(rows, dict) and all(_is_sound(row) for row in rows.values()):
             return rows
     return {}
 
 
-def _write(place: Place, rows: dict[str, list[Any]], folders: dict[str, int]) -> None:
-    lines = sorted(orjson.dumps(row) for _, *of_file in rows.values() for row in of_file)
+def _is_sound(row: object) -> bool:
+    return isinstance(row, list) and bool(row) and set(map(type, row)) == {str}
+
+
+def _write(place: Place, rows: dict[str, list[str]], folders: dict[str, int]) -> None:
+    lines = sorted(line.encode() for _, *of_file in rows.values() for line in of_file)
     head = orjson.dumps({"format": _FORMAT, "folders": folders})
     with suppress(OSError, UsageError):  # a project that cannot be written to is searched all the same
         place.prepare()
