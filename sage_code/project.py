@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sage_code.core_files import CoreFile
     from sage_code.indexer import IndexStats
+    from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.models import Model, Table
     from sage_code.outline import Outline
@@ -47,6 +48,7 @@ class Project:
         self._overrides = overrides
         self._settings: Settings | None = None
         self._searchers: Searchers | None = None  # what a search opens stays open for the next
+        self._memory: Memory | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] = ".", *, overrides: Mapping[str, object] | None = None) -> Project:
@@ -75,6 +77,15 @@ class Project:
 
             self._settings = load_settings(self.root, self._overrides)
         return self._settings
+
+    @property
+    def memory(self) -> Memory:
+        """What is remembered about this project: checkpoints and knowledge."""
+        if self._memory is None:
+            from sage_code.memory.memory import Memory
+
+            self._memory = Memory(self.root, self.settings)
+        return self._memory
 
     def index(
         self, full: bool = False, progress: Progress | None = None, name: str | None = None, *, apart: bool = False

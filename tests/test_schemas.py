@@ -66,12 +66,30 @@ COMMANDS = {
     "core list": "core_list.json",
     "core add": "core_add.json",
     "core rm": "core_rm.json",
+    "checkpoint save": "checkpoint_save.json",
+    "checkpoint list": "checkpoint_list.json",
+    "checkpoint show": "checkpoint.json",
+    "checkpoint search": "checkpoint_search.json",
+    "checkpoint rm": "memory_rm.json",
+    "knowledge add": "knowledge_save.json",
+    "knowledge list": "knowledge_list.json",
+    "knowledge match": "knowledge_match.json",
+    "knowledge show": "knowledge_item.json",
+    "knowledge rm": "memory_rm.json",
+    "knowledge merge": "knowledge_item.json",
+    "todo list": "knowledge_list.json",
+    "todo pending": "knowledge_list.json",
+    "todo done": "knowledge_item.json",
+    "templates list": "templates_list.json",
+    "templates show": "template.json",
+    "templates validate": "template.json",
 }
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
 OTHERS |= {"index_dry_run.json", "error.json"}
 # What only the MCP server answers; tests/server/ holds it against them.
 OTHERS |= {"mcp_version.json", "mcp_health.json", "mcp_references.json", "mcp_debug_query.json"}
+OTHERS |= {"mcp_recall.json"}
 
 
 def _validate(document: Any, schema: str) -> Any:
@@ -251,6 +269,62 @@ def test_usage(project: Path, printed: Run, tmp_path: Path, monkeypatch: pytest.
     (folder / "s.jsonl").write_text(json.dumps(record) + "\n")
     (row,) = printed("usage", "--since", "all", "--by", "model,project")["rows"]
     assert (row["project"], row["cost_usd"]) == (str(project), 3.00015)
+
+
+def test_checkpoints(project: Path, printed: Run) -> None:
+    assert printed("checkpoint list", code=1) == {"checkpoints": []}
+    saved = printed("checkpoint save", "-q", "Which queue?", "-t", "Kafka keeps the order.", "-e", "measured")
+    assert saved["saved"]
+    (project / "whole.json").write_text(
+        json.dumps(
+            {
+                "core_question": "Which cache?",
+                "thesis": "Redis.",
+                "template": "decision",
+                "fields": {"options": "Redis or files"},
+                "sources": [{"id": "docs", "type": "doc", "take": "says so", "relation": "supports"}],
+                "tensions": [{"between": ["docs", "blog"], "nature": "speed", "resolution": "measured"}],
+                "unique_contributions": [{"type": "experiment", "content": "ran it"}],
+                "code_refs": [{"file": "server.py", "lines": [1, 3]}],
+                "parent": saved["id"],
+            }
+        )
+    )
+    whole = printed("checkpoint save", "--from", "whole.json", "--no-code-context")
+    assert (whole["code_refs"], whole["verdict"]) == (1, "save")
+    again = printed("checkpoint save", "-t", "Kafka keeps the order.", "--auto", code=1)
+    assert (again["verdict"], again["similar"]["id"]) == ("duplicate", saved["id"])
+    assert len(printed("checkpoint list")["checkpoints"]) == 2
+    shown = printed("checkpoint show", whole["id"])
+    assert shown["sources"][0]["relation"] == "supports"
+    assert shown["code_refs"][0]["state"] in ("unchanged", "moved", "changed")
+    assert printed("checkpoint search", "order of the queue")["results"][0]["id"] == saved["id"]
+    assert printed("checkpoint rm", saved["id"])["removed"]
+    assert printed("checkpoint show", saved["id"], code=2, schema="error.json")["error"]["code"] == "usage"
+    assert printed("admin rebuild-embeddings")["memories"] == {"checkpoints": 1, "knowledge": 0}
+
+
+def test_knowledge_and_todos(project: Path, printed: Run) -> None:
+    (project / "fact.md").write_text("Consent under the GDPR must be easy to withdraw.\n")
+    assert printed("knowledge list", code=1) == {"items": []}
+    saved = printed("knowledge add", "fact.md", "--id", "gdpr", "--keywords", "gdpr, consent")
+    assert (saved["scope"], saved["replaced"], saved["alike"]) == ("project", False, [])
+    double = printed("knowledge add", "fact.md", "--id", "gdpr-2", "--type", "todo", "--due", "2020-01-01")
+    assert double["alike"][0]["kind"] == "duplicate"
+    assert {item["id"] for item in printed("knowledge list")["items"]} == {"gdpr", "gdpr-2"}
+    assert printed("knowledge match", "what about GDPR consent")["results"][0]["recalled"]
+    assert printed("knowledge show", "gdpr")["keywords"] == ["gdpr", "consent"]
+    assert [item["is_due"] for item in printed("todo list")["items"]] == [True]
+    assert printed("todo done", "gdpr-2")["status"] == "done"
+    assert printed("todo pending", code=1) == {"items": []}
+    assert printed("knowledge merge", "gdpr", "gdpr-2")["id"] == "gdpr"
+    assert printed("knowledge rm", "gdpr")["removed"]
+
+
+def test_templates(project: Path, printed: Run) -> None:
+    assert [row["name"] for row in printed("templates list")["templates"]][:2] == ["default", "research"]
+    assert "options" in printed("templates show", "decision")["optional_fields"]
+    assert printed("templates validate", "code-review")["built_in"]
 
 
 def test_models(project: Path, printed: Run) -> None:

@@ -48,7 +48,7 @@ def verify(
 
 @app.command("rebuild-embeddings")
 def rebuild_embeddings(path: PathArgument = ".", as_json: JsonOption = False) -> None:
-    """Embed every chunk of a project anew.
+    """Embed every chunk of a project anew, and everything that is remembered about it.
 
     Example:  sage admin rebuild-embeddings
     """
@@ -57,7 +57,12 @@ def rebuild_embeddings(path: PathArgument = ".", as_json: JsonOption = False) ->
     project = open_project(path)
     with TerminalProgress(quiet=as_json) as progress:
         stats = rebuild(project.root, project.settings, progress=progress)
+        memories = project.memory.rebuild()
+    if as_json:
+        print_json({**asdict(stats), "memories": memories})
+        return
     show_stats(stats, as_json)
+    print(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded anew")
 
 
 @app.command("compact")

@@ -10,6 +10,7 @@ import typer.core
 import sage_cli.grep as grep_command
 from sage_cli import (
     admin_commands,
+    checkpoint_commands,
     config_commands,
     core_commands,
     doctor_commands,
@@ -17,11 +18,13 @@ from sage_cli import (
     graph_commands,
     index_commands,
     index_files,
+    knowledge_commands,
     mcp_commands,
     model_commands,
     project_commands,
     refs_commands,
     search_commands,
+    template_commands,
     usage_commands,
 )
 from sage_cli.output import EXIT_ERROR
@@ -56,6 +59,10 @@ app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
 app.add_typer(core_commands.app)
 app.add_typer(mcp_commands.app)
+app.add_typer(checkpoint_commands.app)
+app.add_typer(knowledge_commands.app)
+app.add_typer(knowledge_commands.todo_app)
+app.add_typer(template_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
 app.command("index import")(index_files.import_)

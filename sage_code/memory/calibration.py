@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,9 +60,18 @@ def probes() -> list[tuple[str, str]]:
     return [(question, text) for question, text in pairs]
 
 
-@lru_cache(maxsize=8)
+_known: dict[str, Calibration] = {}  # by the model's name: equal names mean equal vectors
+
+
 def calibration_of(embedder: Embedder) -> Calibration:
-    """Ask a model about the probes; every text against every other question is an unrelated pair."""
+    """How a model's cosines spread; it is asked once a process."""
+    if embedder.name not in _known:
+        _known[embedder.name] = _ask(embedder)
+    return _known[embedder.name]
+
+
+def _ask(embedder: Embedder) -> Calibration:
+    """Every text against every other question than its own is an unrelated pair."""
     import numpy as np  # lazy: describing a score needs none
 
     pairs = probes()

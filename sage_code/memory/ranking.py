@@ -60,7 +60,7 @@ def signals(passages: Passages, question: str, vector: Floats, weights: Weights 
     words = _lexical(passages, terms, weights)
     dense: Floats = passages.vectors @ vector
     dense = np.where(passages.alive, dense, np.float32(0))
-    score = words + np.float32(weights.dense) * np.maximum(dense, 0)
+    score: Floats = words + weights.dense * np.maximum(dense, 0).astype(np.float32)
     neighbours = passages.neighbours()
     if neighbours is not None:
         score = _with_context(score, *neighbours, weights)
@@ -99,7 +99,8 @@ def _lexical(passages: Passages, terms: Sequence[str], weights: Weights) -> Floa
             scores[rows] += np.float32(rarity[term] / sum_of_all) * counts / (counts + np.float32(weights.k1) * norm)
     scores[~passages.alive] = 0
     # The share that a text of average length gets that has every word once.
-    return np.minimum(scores * np.float32(1 + weights.k1), 1)
+    share: Floats = np.minimum(scores * np.float32(1 + weights.k1), np.float32(1))
+    return share
 
 
 def _with_context(score: Floats, before: NDArray[np.int32], after: NDArray[np.int32], weights: Weights) -> Floats:

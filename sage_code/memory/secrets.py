@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_-])"
@@ -124,7 +124,7 @@ def mask_all(value: _Value, kinds: list[str]) -> _Value:
         result = {key: mask_all(item, kinds) for key, item in value.items()}
     elif is_dataclass(value) and not isinstance(value, type):
         result = replace(value, **{each.name: mask_all(getattr(value, each.name), kinds) for each in fields(value)})
-    return result
+    return cast(_Value, result)
 
 
 def _finding(name: str, match: re.Match[str]) -> Finding:

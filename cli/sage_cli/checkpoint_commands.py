@@ -1,0 +1,226 @@
+"""`sage checkpoint`: what was concluded, kept, found again and looked after."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sage_cli.index_commands import JsonOption, open_project
+from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.tables import shortened, show
+
+if TYPE_CHECKING:
+    from sage_code.memory.memory import Memory
+
+app = typer.Typer(name="checkpoint", help="Keep and find what was concluded.", no_args_is_help=True)
+ProjectOption = Annotated[
+    str, typer.Option("--project", "--path", metavar="PATH", help="The project, by any folder in it.")
+]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a part of it that no other has.")]
+UserOption = Annotated[bool, typer.Option("--user", help="Keep it in your own ~/.sage, not in the project.")]
+SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret as it is.")]
+_MAX_INPUT = 2_000_000
+
+
+def memory_of(path: str) -> Memory:
+    """The memory of the project that a path lies in."""
+    return open_project(path).memory
+
+
+def say_masked(masked: list[str]) -> None:
+    """Tell that secrets were masked."""
+    for kind in masked:
+        print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
+
+
+@app.command("save")
+def save(
+    thesis: Annotated[str, typer.Option("--thesis", "-t", help="What you concluded.")] = "",
+    question: Annotated[str, typer.Option("--question", "-q", help="The question behind it.")] = "",
+    confidence: Annotated[float, typer.Option("--confidence", "-c", min=0, max=1, help="How sure you are.")] = 0.7,
+    evidence: Annotated[list[str] | None, typer.Option("--evidence", "-e", help="A fact that speaks for it.")] = None,
+    open_question: Annotated[list[str] | None, typer.Option("--open", "-o", help="What is still unknown.")] = None,
+    reasoning: Annotated[str, typer.Option("--reasoning", help="How you came to it.")] = "",
+    trigger: Annotated[str, typer.Option("--trigger", help="What set it off.")] = "manual",
+    skill: Annotated[str, typer.Option("--skill", help="The skill it belongs to.")] = "",
+    parent: Annotated[str, typer.Option("--parent", help="The checkpoint it goes on from.")] = "",
+    template: Annotated[str, typer.Option("--template", help="Lay it out by this template.")] = "",
+    field: Annotated[list[str] | None, typer.Option("--field", help="NAME=TEXT for a template's own fields.")] = None,
+    source: Annotated[str, typer.Option("--from", metavar="FILE", help="All of it as JSON; - reads it.")] = "",
+    auto: Annotated[bool, typer.Option("--auto", help="Only if it is sure, deep and new enough.")] = False,
+    code_context: Annotated[
+        bool, typer.Option("--code-context/--no-code-context", help="Add the session's code.")
+    ] = True,
+    allow_secret: SecretOption = False,
+    user: UserOption = False,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Keep what you have concluded.
+
+    Example:  sage checkpoint save -q "Which queue?" -t "Kafka: order within a key matters" -c 0.8
+
+    Example:  sage checkpoint save --from - < checkpoint.json
+    """
+    from sage_code.memory.documents import saved_document
+
+    given: dict[str, Any] = _read_json(source) if source else {}
+    typed = {
+        "thesis": thesis, "core_question": question, "key_evidence": evidence, "open_questions": open_question,
+        "reasoning_trace": reasoning, "skill": skill, "parent": parent, "template": template,
+    }  # fmt: skip
+    given = {
+        "confidence": confidence,
+        "trigger": trigger,
+        **given,
+        **{key: value for key, value in typed.items() if value},
+    }
+    if field:
+        given["fields"] = dict(_pair(one) for one in field)
+    saved = memory_of(project).save_checkpoint(
+        given, autosave=auto, auto_code_context=code_context, allow_secret=allow_secret, scope="user" if user else None
+    )
+    document = saved_document(saved)
+    if as_json:
+        print_json(document)
+    elif saved.checkpoint is not None:
+        files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
+        print(f"saved{files}: {one_line(saved.checkpoint.id)}")
+    else:
+        print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
+    say_masked(list(saved.masked))
+    if saved.checkpoint is None:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("list")
+def list_checkpoints(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")] = 20,
+    skill: Annotated[str, typer.Option("--skill", help="Only those of this skill.")] = "",
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """List checkpoints, newest first.
+
+    Example:  sage checkpoint list --limit 5
+    """
+    from sage_code.memory.documents import checkpoint_row
+
+    found = memory_of(project).checkpoints.newest(
+        wanted=(lambda one: one.skill == skill) if skill else None,
+        on_damaged=lambda why: print(f"sage: {one_line(why)}", file=sys.stderr),
+    )
+    shown = islice(found, limit or None)
+    if as_json:
+        rows = [checkpoint_row(one, scope) for one, scope in shown]
+        print_json({"checkpoints": rows})
+        count = len(rows)
+    else:
+        cells = ((one.id, f"{one.confidence:.0%}", one.trigger, shortened(one.thesis)) for one, _ in shown)
+        count = show(("id", "sure", "trigger", "thesis"), cells)
+    if not count:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("show")
+def show_checkpoint(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Show a checkpoint, and what has become of the code that it is about.
+
+    Example:  sage checkpoint show jwt-refresh
+    """
+    from sage_code.memory.checkpoint_text import default_body
+    from sage_code.memory.documents import checkpoint_document
+
+    memory = memory_of(project)
+    found = memory.checkpoints.load(checkpoint)
+    states = memory.ref_states(found.code_refs)
+    if as_json:
+        print_json(checkpoint_document(found, states))
+        return
+    print(f"{one_line(found.id)}  {found.confidence:.0%} sure, {one_line(found.trigger)}, {one_line(found.ts)}")
+    print(plain(default_body(found)).rstrip("\n"))
+    for state in states:
+        where = f"{state.ref.file}:{state.ref.lines[0]}" if state.ref.lines else state.ref.file
+        print(f"{state.state:>10}  {one_line(where)}  {one_line(state.ref.symbol)}")
+
+
+@app.command("search")
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What it was about, in words.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 5,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Find checkpoints by what they say.
+
+    The percentage says how likely one is about the question.
+
+    Example:  sage checkpoint search "why did we drop GraphQL"
+    """
+    from sage_code.memory.documents import found_row
+
+    found = memory_of(project).checkpoints.search(query, limit)
+    if as_json:
+        print_json({"query": query, "results": [found_row(one) for one in found]})
+    else:
+        cells = ((f"{one.score:.0%}", one.id, shortened(str(one.shown.get("thesis", "")))) for one in found)
+        show(("score", "id", "thesis"), cells)
+    if not found:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("rm")
+def remove(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Delete a checkpoint.
+
+    Example:  sage checkpoint rm 2026-01-16T12-00-00_which-queue
+    """
+    removed = memory_of(project).checkpoints.remove(checkpoint)
+    if as_json:
+        print_json({"id": removed, "removed": True})
+    else:
+        print(f"removed {one_line(removed)}")
+
+
+@app.command("edit")
+def edit(checkpoint: IdArgument, project: ProjectOption = ".") -> None:
+    """Open a checkpoint's file in $VISUAL or $EDITOR.
+
+    Example:  sage checkpoint edit which-queue
+    """
+    from sage_cli.editor import open_at
+
+    store = memory_of(project).checkpoints
+    place, path = store.find(checkpoint)
+    open_at(place.path(path), 1)
+    print(f"read again: {one_line(store.load(path.rpartition('/')[2].rpartition('.')[0]).id)}")
+
+
+def _read_json(source: str) -> dict[str, Any]:
+    from sage_code.errors import UsageError
+
+    try:
+        if source == "-":
+            text = sys.stdin.read(_MAX_INPUT)
+        else:
+            with open(source, encoding="utf-8") as file:
+                text = file.read(_MAX_INPUT)
+        given = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{source} holds no JSON: {error}", "give an object with core_question, thesis ...") from error
+    if not isinstance(given, dict):
+        raise UsageError(f"{source} holds no object", "give an object with core_question, thesis ...")
+    return given
+
+
+def _pair(text: str) -> tuple[str, str]:
+    from sage_code.errors import UsageError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"{text[:60]!r} is no NAME=TEXT", "write --field options='A or B'")
+    return name.strip(), value

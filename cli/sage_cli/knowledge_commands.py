@@ -1,0 +1,257 @@
+"""`sage knowledge` and `sage todo`: what is worth knowing again, and what is still to be done."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from sage_cli.checkpoint_commands import ProjectOption, SecretOption, UserOption, memory_of, say_masked
+from sage_cli.index_commands import JsonOption
+from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.tables import show
+
+app = typer.Typer(name="knowledge", help="Keep and recall facts, preferences and references.", no_args_is_help=True)
+todo_app = typer.Typer(name="todo", help="See and finish todos.", no_args_is_help=True)
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id.")]
+SkillOption = Annotated[str, typer.Option("--skill", help="Of this skill; recalled only while it is active.")]
+_MAX_INPUT = 1_000_000
+
+
+@app.command("add")
+def add(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file with the text; - reads it.")],
+    id_: Annotated[str, typer.Option("--id", help="What to call it.")],
+    keywords: Annotated[str, typer.Option("--keywords", "-k", help="Words that call it up, with commas.")] = "",
+    skill: SkillOption = "",
+    kind: Annotated[str, typer.Option("--type", help="knowledge, preference, todo or reference.")] = "knowledge",
+    source: Annotated[str, typer.Option("--source", help="Where it comes from.")] = "",
+    due: Annotated[str, typer.Option("--due", metavar="DAY", help="Of a todo: by when, as 2026-11-30.")] = "",
+    allow_secret: SecretOption = False,
+    user: UserOption = False,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a text; one with the same id is replaced.
+
+    Example:  sage knowledge add prefs.md --id my-prefs --keywords style --type preference
+
+    Example:  echo "Port 5433" | sage knowledge add - --id staging-db --keywords staging,database
+    """
+    from sage_code.memory.documents import saved_knowledge
+    from sage_code.memory.knowledge import KnowledgeItem
+
+    words = tuple(word.strip() for word in keywords.split(",") if word.strip())
+    item = KnowledgeItem(id_, _read(file), kind, words, skill, source, due=due)
+    saved, masked = memory_of(project).save_knowledge(item, allow_secret=allow_secret, scope="user" if user else None)
+    if as_json:
+        print_json(saved_knowledge(saved, masked))
+    else:
+        print(f"{'replaced' if saved.replaced else 'kept'}: {one_line(saved.item.id)} ({saved.item.type})")
+        for one in saved.alike:
+            what = "says the same" if one.kind == "duplicate" else "may say otherwise"
+            print(f"  {one_line(one.id)} {what} ({one.similarity:.0%}): sage knowledge merge {saved.item.id} {one.id}")
+    say_masked(list(masked))
+
+
+@app.command("list")
+def list_knowledge(
+    skill: SkillOption = "",
+    kind: Annotated[str, typer.Option("--type", help="Only this type.")] = "",
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """List what is known.
+
+    Example:  sage knowledge list --skill performance
+    """
+    from sage_code.memory.documents import knowledge_row
+
+    found = memory_of(project).knowledge.items(skill=skill or None, kind=kind or None)
+    if as_json:
+        rows = [knowledge_row(one.item, one.scope) for one in found]
+        print_json({"items": rows})
+        count = len(rows)
+    else:
+        cells = ((one.item.id, one.item.type, one.item.skill, ", ".join(one.item.keywords), one.scope) for one in found)
+        count = show(("id", "type", "skill", "keywords", "where"), cells)
+    if not count:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("match")
+def match(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question as you would ask it.")],
+    skill: SkillOption = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 10,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a question would recall, and how each score came about.
+
+    Exits with 1 when nothing would be recalled.
+
+    Example:  sage knowledge match "what do we know about GDPR consent"
+    """
+    from sage_code.memory.documents import score_row
+
+    scores = memory_of(project).recaller.scores(query, skill=skill, limit=limit)
+    if as_json:
+        print_json({"query": query, "results": [score_row(one) for one in scores]})
+    else:
+        cells = (
+            ("✓" if one.is_recalled else " ", f"{one.score:.2f}", f"of {one.threshold:.2f}", one.id, one.arithmetic)
+            for one in scores
+        )
+        show(("", "score", "wanted", "id", "how"), cells)
+    if not any(one.is_recalled for one in scores):
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("show")
+def show_knowledge(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Show an item.
+
+    Example:  sage knowledge show my-prefs
+    """
+    _show(item, project, as_json)
+
+
+@app.command("rm")
+def remove(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Delete an item.
+
+    Example:  sage knowledge rm my-prefs
+    """
+    removed = memory_of(project).knowledge.remove(item)
+    if as_json:
+        print_json({"id": removed, "removed": True})
+    else:
+        print(f"removed {one_line(removed)}")
+
+
+@app.command("merge")
+def merge(
+    keep: Annotated[str, typer.Argument(metavar="KEEP", help="The item that stays.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The one that becomes part of it.")],
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Put what two items say into the first, and remove the second.
+
+    Example:  sage knowledge merge rate-limit rate-limit-2
+    """
+    from sage_code.memory.documents import knowledge_document
+
+    knowledge = memory_of(project).knowledge
+    item = knowledge.merge(keep, other)
+    if as_json:
+        print_json(knowledge_document(item, knowledge.find(item.id)[0].scope))
+    else:
+        print(f"{one_line(other)} is part of {one_line(item.id)} now")
+
+
+@app.command("edit")
+def edit(item: IdArgument, project: ProjectOption = ".") -> None:
+    """Open an item's file in $VISUAL or $EDITOR.
+
+    Example:  sage knowledge edit my-prefs
+    """
+    from sage_cli.editor import open_at
+
+    knowledge = memory_of(project).knowledge
+    place, path = knowledge.find(item)
+    open_at(place.path(path), 1)
+    print(f"read again: {one_line(knowledge.edited(item).id)}")
+
+
+@todo_app.command("list")
+def list_todos(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """List all todos, those that are due first.
+
+    Example:  sage todo list
+    """
+    _todos(project, as_json, pending_only=False)
+
+
+@todo_app.command("pending")
+def pending(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """List the todos that are not done.
+
+    Example:  sage todo pending
+    """
+    _todos(project, as_json, pending_only=True)
+
+
+@todo_app.command("done")
+def done(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Mark a todo as done.
+
+    Example:  sage todo done renew-certificate
+    """
+    from sage_code.memory.documents import knowledge_document
+
+    knowledge = memory_of(project).knowledge
+    finished = knowledge.finish(item)
+    if as_json:
+        print_json(knowledge_document(finished, knowledge.find(finished.id)[0].scope))
+    else:
+        print(f"done: {one_line(finished.id)}")
+
+
+def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:
+    from sage_code.memory.documents import knowledge_row
+
+    found = [
+        one for one in memory_of(project).knowledge.items(kind="todo") if not pending_only or one.item.status != "done"
+    ]
+    found.sort(key=lambda one: (one.item.status == "done", not one.item.is_due, one.item.due or "9999", one.item.id))
+    if as_json:
+        print_json({"items": [knowledge_row(one.item, one.scope) for one in found]})
+    else:
+        cells = (
+            (one.item.id, "due" if one.item.is_due else one.item.status or "pending", one.item.due or "-")
+            for one in found
+        )
+        show(("id", "state", "by"), cells)
+    if not found:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+def _show(item: str, project: str, as_json: bool) -> None:
+    from sage_code.memory.documents import knowledge_document
+
+    memory = memory_of(project)
+    found = memory.knowledge.load(item)
+    scope = memory.knowledge.find(item)[0].scope
+    states = memory.ref_states(found.code_refs)
+    document: dict[str, Any] = knowledge_document(found, scope, states)
+    if as_json:
+        print_json(document)
+        return
+    facts = [
+        f"{key}: {document[key]}" for key in ("type", "skill", "source", "added", "status", "due") if document[key]
+    ]
+    print(one_line(f"{found.id}  {', '.join(facts)}"))
+    if found.keywords:
+        print(one_line(f"keywords: {', '.join(found.keywords)}"))
+    print(plain(found.content))
+    for state in states:
+        print(f"{state.state:>10}  {one_line(state.ref.file)}  {one_line(state.ref.symbol)}")
+
+
+def _read(file: str) -> str:
+    from sage_code.errors import UsageError
+
+    try:
+        if file == "-":
+            text = sys.stdin.read(_MAX_INPUT + 1)
+        else:
+            with open(file, encoding="utf-8") as stream:
+                text = stream.read(_MAX_INPUT + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}", "give a text file, or - for standard input") from error
+    if len(text) > _MAX_INPUT:
+        raise UsageError(f"{file} is longer than {_MAX_INPUT:,} characters", "keep what matters of it")
+    return text.strip("\n")

@@ -1,0 +1,67 @@
+"""`sage templates`: how checkpoints can be laid out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sage_cli.index_commands import JsonOption
+from sage_cli.output import one_line, plain, print_json
+from sage_cli.tables import show
+
+app = typer.Typer(name="templates", help="See and check the layouts of checkpoints.", no_args_is_help=True)
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The template's name.")]
+
+
+@app.command("list")
+def list_templates(as_json: JsonOption = False) -> None:
+    """List the templates: Sage's own, and yours in ~/.sage/templates/.
+
+    Example:  sage templates list
+    """
+    from sage_code.errors import SageError
+    from sage_code.memory import templates
+
+    rows = []
+    for name in templates.names():
+        try:
+            found = templates.load(name)
+            rows.append({"name": name, "description": found.description, "built_in": found.built_in, "problem": ""})
+        except SageError as error:
+            rows.append({"name": name, "description": "", "built_in": False, "problem": error.message})
+    if as_json:
+        print_json({"templates": rows})
+    else:
+        show(("name", "what for"), ((row["name"], row["problem"] or row["description"]) for row in rows))
+
+
+@app.command("show")
+def show_template(name: NameArgument, as_json: JsonOption = False) -> None:
+    """Show a template's file.
+
+    Example:  sage templates show decision
+    """
+    from sage_code.memory import templates
+    from sage_code.memory.documents import template_document
+
+    if as_json:
+        print_json(template_document(templates.load(name)))
+    else:
+        print(plain(templates.source(name)).rstrip("\n"))
+
+
+@app.command("validate")
+def validate(name: NameArgument, as_json: JsonOption = False) -> None:
+    """Check a template by laying out a made-up checkpoint with it.
+
+    Example:  sage templates validate my-template
+    """
+    from sage_code.memory import templates
+    from sage_code.memory.documents import template_document
+
+    found = templates.validate(name)
+    if as_json:
+        print_json(template_document(found))
+    else:
+        print(f"{one_line(found.name)} is sound; it needs {', '.join(found.required_fields) or 'nothing'}")

@@ -1,0 +1,121 @@
+"""What the faces answer with: memories as plain data, in the shapes of `compiled_schema/`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sage_code.memory.checkpoint import Checkpoint
+from sage_code.memory.checkpoints import Found
+from sage_code.memory.knowledge import KnowledgeItem, facts_of
+from sage_code.memory.knowledge_store import Saved
+from sage_code.memory.memory import SavedCheckpoint
+from sage_code.memory.recalling import Recalled
+from sage_code.memory.templates import Template
+
+if TYPE_CHECKING:
+    from sage_code.coderefs.check import RefState
+
+_ROW = ("id", "ts", "trigger", "confidence", "core_question", "thesis", "skill", "project")
+
+
+def checkpoint_row(checkpoint: Checkpoint, scope: str) -> dict[str, Any]:
+    """A checkpoint in a list."""
+    return {**{name: getattr(checkpoint, name) for name in _ROW}, "scope": scope}
+
+
+def checkpoint_document(checkpoint: Checkpoint, states: Sequence[RefState] = ()) -> dict[str, Any]:
+    """A whole checkpoint, with what has become of its code."""
+    record = asdict(checkpoint)
+    for name in ("files_explored", "files_changed"):
+        record[name] = sorted(record[name])
+    record["notes"] = [{"heading": heading, "text": text} for heading, text in checkpoint.notes]
+    record["fields"] = dict(checkpoint.fields)
+    record["code_refs"] = _refs(checkpoint.code_refs, states)
+    return _lists(record)
+
+
+def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
+    """What saving a checkpoint has done."""
+    kept = saved.checkpoint
+    return {
+        "saved": kept is not None,
+        "id": kept.id if kept else "",
+        "verdict": saved.judgement.verdict,
+        "why": saved.judgement.why,
+        "masked": list(saved.masked),
+        "similar": asdict(saved.similar) if saved.similar else None,
+        "files_explored": len(kept.files_explored) if kept else 0,
+        "files_changed": len(kept.files_changed) if kept else 0,
+        "code_refs": len(kept.code_refs) if kept else 0,
+        "pruned": saved.maintenance.pruned_by_age + saved.maintenance.pruned_by_cap,
+    }
+
+
+def found_row(found: Found) -> dict[str, Any]:
+    """A checkpoint that a search proposes."""
+    shown = {name: found.shown.get(name, "") for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
+    return {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}
+
+
+def knowledge_row(item: KnowledgeItem, scope: str) -> dict[str, Any]:
+    """An item in a list."""
+    facts = {"skill": "", "source": "", "added": "", "status": "", "due": "", "done": "", **facts_of(item)}
+    return {**facts, "is_due": item.is_due, "scope": scope}
+
+
+def knowledge_document(item: KnowledgeItem, scope: str, states: Sequence[RefState] = ()) -> dict[str, Any]:
+    """A whole item."""
+    return {**knowledge_row(item, scope), "content": item.content, "code_refs": _refs(item.code_refs, states)}
+
+
+def saved_knowledge(saved: Saved, masked: Sequence[str]) -> dict[str, Any]:
+    """What saving an item has done."""
+    return {
+        "id": saved.item.id,
+        "type": saved.item.type,
+        "scope": saved.scope,
+        "replaced": saved.replaced,
+        "masked": list(masked),
+        "alike": [asdict(one) for one in saved.alike],
+    }
+
+
+def score_row(one: Recalled) -> dict[str, Any]:
+    """The score of an item, and how it came about."""
+    return {**asdict(one), "recalled": one.is_recalled}
+
+
+def template_document(template: Template) -> dict[str, Any]:
+    """A template."""
+    return _lists(asdict(template))
+
+
+def _refs(refs: Sequence[Any], states: Sequence[RefState]) -> list[dict[str, Any]]:
+    """References, each with the state of its code where that is known."""
+    rows = []
+    for number, ref in enumerate(refs):
+        state = states[number] if number < len(states) else None
+        lines = state.now.lines if state and state.now else None
+        rows.append(
+            {
+                "file": ref.file,
+                "lines": list(ref.lines) if ref.lines else None,
+                "symbol": ref.symbol,
+                "relevance": ref.relevance,
+                "state": state.state if state else "",
+                "now": f"{state.now.file}:{lines[0] if lines else 1}" if state and state.now else "",
+                "diff": state.diff if state else "",
+            }
+        )
+    return rows
+
+
+def _lists(record: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: [_lists(one) if isinstance(one, dict) else one for one in value]
+        if isinstance(value, tuple | list)
+        else value
+        for key, value in record.items()
+    }
