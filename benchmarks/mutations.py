@@ -150,6 +150,15 @@ def _truncated(dice: Random, source: bytes, _pool: Pool) -> bytes:
     return source[:at] if dice.random() < 0.7 else source[at:]
 
 
+def _snipped(dice: Random, source: bytes, _pool: Pool) -> bytes:
+    """A few tokens and some marks, without a last line break: a scanner that looks for one has to see the end."""
+    start = dice.randrange(len(source) + 1)
+    tokens = _TOKEN.findall(source[start : start + dice.choice((30, 200, 1000))])
+    for _ in range(dice.randrange(5)):
+        tokens.insert(dice.randrange(len(tokens) + 1), dice.choice(_QUOTES))
+    return b"".join(tokens).rstrip()
+
+
 def _long_lines(dice: Random, source: bytes, _pool: Pool) -> bytes:
     start, end = _stretch(dice, source, 20_000)
     if dice.random() < 0.5:
@@ -215,6 +224,7 @@ _MUTATIONS: tuple[Mutation, ...] = (
     _unbalanced,
     _nested,
     _truncated,
+    _snipped,
     _long_lines,
     _odd_characters,
     _repeated,
