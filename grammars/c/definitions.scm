@@ -33,6 +33,10 @@
   type: (enum_specifier !name body: (_)) declarator: (type_identifier) @name) @definition.enum
 (type_definition declarator: (_) @declarator) @definition.type
 
+; DECLARE_MODULE(name) = { ... };: what it is called only the macro knows.
+(declaration
+  type: (type_identifier)
+  declarator: (init_declarator declarator: (parenthesized_declarator (identifier) @name))) @ignore
 ; extern int elsewhere;
 (declaration
   (storage_class_specifier "extern")

@@ -70,6 +70,7 @@ CASES = {
         "int a;\n\nrb_gen(static UNUSED, tree_, node_t,\n    cmp)\n\nint b;\n",
         ["variable a 1", "variable b 6"],
     ),
+    "a variable by macro": ("DECLARE_MODULE(curl) =\n{\n  1\n};\nint (*f)(int) = g;\n", ["variable f 5"]),
     "a function by macro": ("TEST_IMPL(poll) {\n#ifdef X\n  int r;\n#endif\n}\nint done;\n", ["variable done 6"]),
     "a call before the name": (
         "static inline const char * FORMAT_ARG(3)\ngen_fmt(char *out) {\n}\n",
