@@ -4,20 +4,18 @@ At an old commit, references to a sample of definitions are made the way a sessi
 that were read). The folder is then brought to a commit 200 commits later and the references are checked. What really
 happened to each definition is said by Python's own `ast` over both trees (it knows nothing of tree-sitter or of Sage):
 its text is compared, decorators and the comment directly above included, without trailing white space and shared
-indentation. `git diff -M` says which files were renamed.
+indentation. For other languages (`--judge git`, see `staleness_git.py`) the hunks of `git diff -M` say it.
 
-    python benchmarks/staleness.py --repositories GIT_DIR ... [--commits 200] [--windows 1] [--sample 1500] [--index]
+    python benchmarks/staleness.py --repositories GIT_DIR ... [--judge ast|git] [--commits 200] [--windows 1] \\
+        [--sample 1500] [--index] [--show N]
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import io
 import os
 import random
-import subprocess
-import tarfile
 import tempfile
 import textwrap
 import warnings
@@ -26,6 +24,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from measure import machine, table
+from staleness_git import Repository, judge_by_git, sample_refs
 
 from sage_code import Project
 from sage_code.coderefs.capture import capture
@@ -120,46 +119,6 @@ def _truth(one: Defined, named: list[Defined], by_text: dict, old_places: dict) 
     return Truth("gone")
 
 
-class Repository:
-    """A bare repository whose trees are written into a folder."""
-
-    def __init__(self, git_dir: str) -> None:
-        self.git_dir = os.path.join(git_dir, "repo") if os.path.isdir(os.path.join(git_dir, "repo")) else git_dir
-        self.name = os.path.basename(git_dir.rstrip("/")).rpartition("+")[2]
-
-    def git(self, *words: str) -> bytes:
-        """What a git command prints."""
-        return subprocess.run(["git", f"--git-dir={self.git_dir}", *words], capture_output=True, check=True).stdout
-
-    def write(self, commit: str, folder: str) -> dict[str, str]:
-        """Make `folder` hold the tree of `commit`; returns the text of its Python files."""
-        keep = os.path.join(folder, ".sage")
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            if path != keep:
-                subprocess.run(["rm", "-rf", path], check=True)
-        with tarfile.open(fileobj=io.BytesIO(self.git("archive", commit))) as archive:
-            archive.extractall(folder, filter="data")
-        texts = {}
-        for base, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(base, name)
-                if name.endswith(".py") and not os.path.islink(path):
-                    with open(path, encoding="utf-8", errors="replace", newline=None) as file:
-                        texts[os.path.relpath(path, folder)] = file.read()
-        return texts
-
-    def renames(self, before: str, after: str) -> dict[str, str]:
-        """Files that git itself takes for renamed."""
-        found = {}
-        for line in self.git("diff", "-M", "--name-status", before, after).decode(errors="replace").splitlines():
-            status, _, paths = line.partition("\t")
-            if status.startswith("R"):
-                old, _, new = paths.partition("\t")
-                found[old] = new
-        return found
-
-
 def make_refs(folder: str, sample: list[Defined]) -> dict[Defined, CodeRef]:
     """References made from what sessions read, a few definitions of one file in each."""
     refs, by_file = {}, defaultdict(list)
@@ -190,6 +149,7 @@ def main() -> None:
     """Run every window of every repository, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repositories", nargs="+", required=True)
+    parser.add_argument("--judge", choices=("ast", "git"), default="ast")
     parser.add_argument("--commits", type=int, default=200)
     parser.add_argument("--windows", type=int, default=1)
     parser.add_argument("--sample", type=int, default=1500)
@@ -200,11 +160,12 @@ def main() -> None:
     rows, totals = [], Counter()
     for git_dir in given.repositories:
         repository = Repository(git_dir)
-        for window in range(given.windows):
-            after = repository.git("rev-parse", f"HEAD~{window * given.commits}").decode().strip()
+        for number in range(given.windows):
+            after = repository.git("rev-parse", f"HEAD~{number * given.commits}").decode().strip()
             before = repository.git("rev-parse", f"{after}~{given.commits}").decode().strip()
             with tempfile.TemporaryDirectory() as folder:
-                right, total, unmade, shown = _window(repository, before, after, folder, given)
+                window = _by_git if given.judge == "git" else _by_ast
+                right, total, unmade, shown = window(repository, before, after, folder, given)
             totals.update({("right", what): count for what, count in right.items()})
             totals.update({("total", what): count for what, count in total.items()})
             cells = [f"{right[what]} of {total[what]}" if total[what] else "–" for what in KINDS]
@@ -213,7 +174,7 @@ def main() -> None:
             for line in shown[: given.show]:
                 print(line)
     print(machine())
-    print(table(("project", "commits", "references", "not made", *KINDS), rows))
+    print(table(("project", "commits", "references", "not judged", *KINDS), rows))
     moved = ("moved in its file", "moved elsewhere")
     right, total = (sum(totals[which, what] for what in moved) for which in ("right", "total"))
     print(f"moved and followed: {right} of {total} ({right / max(total, 1):.1%}, target {TARGET_FOLLOWED:.0%})")
@@ -226,34 +187,48 @@ def main() -> None:
 KINDS = ("unchanged", "moved in its file", "moved elsewhere", "changed", "gone")
 
 
-def _window(
-    repository: Repository, before: str, after: str, folder: str, given: argparse.Namespace
-) -> tuple[Counter, Counter, int, list[str]]:
-    old = list(definitions(repository.write(before, folder)))
+Outcome = tuple[Counter, Counter, int, list[str]]
+
+
+def _by_ast(repository: Repository, before: str, after: str, folder: str, given: argparse.Namespace) -> Outcome:
+    old = list(definitions(_python(repository.write(before, folder))))
     sample = random.Random(given.seed).sample(old, min(given.sample, len(old)))
     refs = make_refs(folder, sample)
-    new = list(definitions(repository.write(after, folder)))
-    truths = judge(old, new)
+    truths = judge(old, list(definitions(_python(repository.write(after, folder)))))
+    told = [truths[one.file, one.qualname, one.start] for one in refs]
+    return _compared(repository.name, folder, list(refs.values()), told, len(sample) - len(refs), given)
+
+
+def _by_git(repository: Repository, before: str, after: str, folder: str, given: argparse.Namespace) -> Outcome:
+    changes = repository.changes(before, after)
+    old = repository.write(before, folder)
+    refs = sample_refs(folder, old, changes, given.sample, random.Random(given.seed))
+    truths = judge_by_git(refs, old, repository.write(after, folder), changes)
+    judged = [(ref, Truth(*truth)) for ref, truth in zip(refs, truths, strict=True) if truth is not None]
+    return _compared(repository.name, folder, [ref for ref, _ in judged], [truth for _, truth in judged],
+                     len(refs) - len(judged), given)  # fmt: skip
+
+
+def _compared(
+    name: str, folder: str, refs: list[CodeRef], truths: list[Truth], unmade: int, given: argparse.Namespace
+) -> Outcome:
     if given.index:
         os.environ["SAGE_HOME"] = os.path.join(folder, ".sage", "home")
         Project.open(folder).index()
-    states = check(folder, refs.values())
-    renames = repository.renames(before, after)
     right, total, shown = Counter(), Counter(), []
-    for one, found in zip(refs, states, strict=True):
-        truth = truths[one.file, one.qualname, one.start]
+    for ref, truth, found in zip(refs, truths, check(folder, refs), strict=True):
         total[truth.what] += 1
         is_right = _is_right(truth, found)
         right[truth.what] += is_right
         if not is_right:
             place = f"{found.now.file}:{found.now.lines} {found.now.symbol}" if found.now else "nowhere"
-            git = f", git: renamed to {renames[one.file]}" if one.file in renames else ""
-            places = sorted(truth.places)
-            shown.append(
-                f"{repository.name} {one.file}:{one.start} {one.qualname}: {truth.what} {places}{git}; "
-                f"Sage: {found.state} {place}"
-            )
-    return right, total, len(sample) - len(refs), shown
+            said = f"{truth.what} {sorted(truth.places)}; Sage: {found.state} {place}"
+            shown.append(f"{name} {ref.file}:{ref.lines} {ref.symbol}: {said}")
+    return right, total, unmade, shown
+
+
+def _python(texts: dict[str, str]) -> dict[str, str]:
+    return {path: text for path, text in texts.items() if path.endswith(".py")}
 
 
 if __name__ == "__main__":
