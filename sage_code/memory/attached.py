@@ -20,7 +20,7 @@ import orjson
 from sage_code.atomic import PRIVATE_FILE, write_bytes
 from sage_code.errors import UsageError
 from sage_code.memory.places import Place, places
-from sage_code.memory.referring import FOLDERS, files_of, read
+from sage_code.memory.referring import files_of, folders_of, read
 
 if TYPE_CHECKING:
     from sage_code.coderefs.check import RefState
@@ -158,15 +158,11 @@ def _folder(place: Place) -> str:
 
 
 def _folders(place: Place) -> dict[str, int]:
-    """When the folders of memories have last changed: those that there are, and the ones in them."""
+    """When the folders of memories have last changed."""
     times: dict[str, int] = {}
-    for name in FOLDERS:
-        with suppress(OSError):
-            path = place.path(name)
-            times[name] = os.stat(path).st_mtime_ns
-            for entry in os.scandir(path) if name == "knowledge" else ():
-                if entry.is_dir(follow_symlinks=False):
-                    times[f"{name}/{entry.name}"] = entry.stat(follow_symlinks=False).st_mtime_ns
+    with suppress(OSError):
+        for folder in folders_of(place):
+            times[folder] = os.stat(place.path(*folder.split("/"))).st_mtime_ns
     return times
 
 

@@ -20,8 +20,8 @@ from sage_code.memory.places import Place, Scope, places
 FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}
 _SUFFIX = ".md"
 _MARK = "code_refs:"
-# Knowledge may lie in folders, one a skill; deeper ones are nobody's.
-_MAX_DEPTH = 2
+# Knowledge lies in `global/` and `skills/NAME/`; deeper folders are nobody's.
+_DEPTH = {"checkpoints": 1, "knowledge": 3}
 _MAX_TITLE_CHARS = 120
 _THESIS = re.compile(r"^## Thesis[ \t]*\n+([^\n#]+)", re.MULTILINE)
 _FIRST_WORDS = re.compile(r"^#*[ \t]*(\S[^\n]*)", re.MULTILINE)
@@ -51,7 +51,13 @@ def memories(project_root: str) -> Iterator[Memory]:
 def files_of(place: Place) -> Iterator[tuple[str, str]]:
     """The files of a place that may hold memories: the path below it, and a stamp that changes with the content."""
     for folder in FOLDERS:
-        yield from _files(place, folder, _MAX_DEPTH)
+        yield from _files(place, folder, _DEPTH[folder])
+
+
+def folders_of(place: Place) -> Iterator[str]:
+    """The folders whose change means that memories were added, replaced or removed."""
+    for folder, depth in _DEPTH.items():
+        yield from _folders(place, folder, depth)
 
 
 def read(place: Place, path: str) -> tuple[Memory, dict[str, Any]] | None:
@@ -84,6 +90,17 @@ def _files(place: Place, folder: str, depth: int) -> Iterator[tuple[str, str]]:
             yield f"{folder}/{entry.name}", f"{facts.st_mtime_ns:x}-{facts.st_size:x}"
         elif depth > 1 and entry.is_dir(follow_symlinks=False):
             yield from _files(place, f"{folder}/{entry.name}", depth - 1)
+
+
+def _folders(place: Place, folder: str, depth: int) -> Iterator[str]:
+    path = place.path(*folder.split("/"))
+    if not os.path.isdir(path):
+        return
+    yield folder
+    # `global/` may hold thousands of files and no folder: only where there are folders, they are looked for.
+    for entry in os.scandir(path) if depth > 1 and not folder.endswith("/global") else ():
+        if entry.is_dir(follow_symlinks=False):
+            yield from _folders(place, f"{folder}/{entry.name}", depth - 1)
 
 
 def _refs(records: object) -> Iterable[CodeRef]:

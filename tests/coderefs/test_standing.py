@@ -13,6 +13,8 @@ from sage_code.coderefs.capture import capture
 from sage_code.memory import attached
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.memory import Memory
 from sage_code.memory.places import places
 from sage_code.memory.standing import refs_check, stale, why
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
@@ -98,6 +100,18 @@ def test_the_budget_counts_what_memories_say(project: Project) -> None:
     _save(project, "reach", "word " * 24, "server.py", (17, 19))
     assert len(project.search("connect", max_tokens=60).results) <= len(without.results)
     assert _beside(project)
+
+
+def test_knowledge_counts_like_checkpoints(project: Project) -> None:
+    for scope in ("", "review"):
+        read = FileInteraction(os.path.join(project.root, "server.py"), "read", "t", (17, 19))
+        refs = capture(project.root, build_session_code_context([read]))
+        item = KnowledgeItem(f"k{scope}", "Lists are slow.", keywords=("lists",), skill=scope, code_refs=refs)
+        Memory(project.root, project.settings).save_knowledge(item)
+        assert f"k{scope}: Lists are slow." in _beside(project)
+    assert {one.memory.kind for one in why(project.root, "connect")} == {"knowledge"}
+    _edit(project, "server.py", "[host] * retries", "[host] * 2")
+    assert {one.memory.id for one in stale(project.root)} == {"k", "kreview"}
 
 
 def test_only_changed_files_are_read_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
