@@ -142,8 +142,8 @@ def sage_debug_query(
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
     """Show how a question is understood and scored: what kind of question it is taken for, its words, names, paths and
-    filters, and for each of the best results what every feature brought to its score. For finding out why something is
-    found or not; to find code, call sage_search_code."""
+    filters, and for each of the best results what every feature brought to its score; the arithmetic of what would be
+    recalled from memory, too. For finding out why something is found or not; to find code, call sage_search_code."""
     from sage_code.search.query import parse_query
 
     found = projects.indexed(context, project)
@@ -164,8 +164,11 @@ def sage_debug_query(
     lines += [
         f"filter {name}: {one_line(', '.join(values))}" for name, values in asdict(read.filters).items() if values
     ]
-    head = "\n".join([f"{one_line(query[:200])!r} is read as", *(f"  {line}" for line in lines), "and scored:"])
+    remembered, scores = debug_memory(found, query, min(limit, _MOST_REMEMBERED))
+    read_as = [f"{one_line(query[:200])!r} is read as", *(f"  {line}" for line in lines)]
+    head = "\n".join([*read_as, *(["remembered:"] if remembered else []), *(f"  {line}" for line in remembered), "and scored:"])
     data = {"query": query, "root": response.root, "reading": reading, "good": response.good, "note": response.note}
+    data |= scores
     return listing(head, "code", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a smaller limit")
 
 

@@ -46,7 +46,15 @@ def core_files(project: Project, max_tokens: int) -> Section | None:
     return Section("Core files of this project (.sage/core.md)", "\n".join(lines))
 
 
-SOURCES: list[Callable[[Project, int], Section | None]] = [core_files]
+def memories(project: Project, max_tokens: int) -> Section | None:
+    """The knowledge that the project's names call up, and the todos that are due."""
+    from sage_code.memory.opening import session_opening
+
+    text = session_opening(project.root, max_tokens)
+    return Section("What is remembered about this project", text) if text else None
+
+
+SOURCES: list[Callable[[Project, int], Section | None]] = [core_files, memories]
 
 
 class Openings:

@@ -1,0 +1,380 @@
+"""Tools for memory: checkpoints of what was concluded, and knowledge that comes back when it is wanted.
+
+What a memory says may come from anybody who shares the project. In the text it stands behind `|`, line by line, so that
+nothing in it can pass for an answer of Sage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from sage_mcp import projects
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing, one_line, visible
+from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, MaxTokens, Offset, ProjectPath, ToolSpec
+
+if TYPE_CHECKING:
+    from sage_code.coderefs.check import RefState
+
+_MOST_LISTED = 1_000
+
+Text = Annotated[str, Field(max_length=100_000)]
+Question = Annotated[str, Field(max_length=100_000, description="The decision or question that this drives toward.")]
+Thesis = Annotated[str, Field(max_length=100_000, description="What you hold to be true now, in a few sentences.")]
+Confidence = Annotated[float, Field(ge=0, le=1, description="How sure you are of the thesis.")]
+Texts = list[str] | None
+OpenQuestions = Annotated[Texts, Field(description="What is still unknown.")]
+Evidence = Annotated[Texts, Field(description="Concrete facts and figures that speak for the thesis.")]
+Trace = Annotated[str, Field(max_length=100_000, description="How you came to it: what you tried and ruled out.")]
+Sources = Annotated[
+    list[dict[str, Any] | str] | None,
+    Field(description="Each {id, type, take, relation}; relation is supports, contradicts or nuances."),
+]
+Tensions = Annotated[
+    list[dict[str, Any] | str] | None, Field(description="Each {between: [a, b], nature, resolution}.")
+]
+Contributions = Annotated[
+    list[dict[str, Any] | str] | None, Field(description="What you found out yourself; each {type, content}.")
+]
+Skill = Annotated[str, Field(max_length=200, description="The active skill.")]
+Limit = Annotated[int, Field(ge=1, le=_MOST_LISTED, description="At most so many.")]
+Messages = Annotated[int, Field(ge=0, description="Messages of the conversation so far; 0: not counted.")]
+TokenCount = Annotated[int, Field(ge=0, description="Tokens of the conversation so far; 0: not counted.")]
+AllowSecret = Annotated[bool, Field(description="Keep what looks like a secret as it is, instead of masking it.")]
+ItemType = Literal["knowledge", "preference", "todo", "reference"]
+
+
+def sage_save_checkpoint(
+    context: Context,
+    core_question: Question,
+    thesis: Thesis,
+    confidence: Confidence,
+    open_questions: OpenQuestions = None,
+    sources: Sources = None,
+    tensions: Tensions = None,
+    unique_contributions: Contributions = None,
+    action_goal: Annotated[str, Field(max_length=10_000, description="What it is for.")] = "",
+    action_type: Annotated[str, Field(max_length=100, description="decision, implementation, learning or exploration.")] = "",
+    key_evidence: Evidence = None,
+    reasoning_trace: Trace = "",
+    template: Annotated[
+        str, Field(max_length=200, description="default, research, decision, code-review, or one of the user's.")
+    ] = "",
+    auto_code_context: Annotated[
+        bool, Field(description="Add the files that this session has read and changed, and the code in them.")
+    ] = True,
+    code_refs: Annotated[
+        list[dict[str, Any]] | None, Field(description="Code it is about; each {file, lines: [first, last], relevance}.")
+    ] = None,
+    fields: Annotated[dict[str, str] | None, Field(description="What the template asks for besides.")] = None,
+    skill: Skill = "",
+    parent: Annotated[str, Field(max_length=300, description="The id of the checkpoint that this goes on from.")] = "",
+    allow_secret: AllowSecret = False,
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
+) -> Answer:
+    """Save what you have understood, so that a later session goes on from it: the thesis with its evidence, the way to
+    it and what is open, tied to the code that it is about. Call it when the user asks for a checkpoint, when you have
+    reached a conclusion, or before the context is compacted. Secrets are masked."""
+    given = {
+        "core_question": core_question, "thesis": thesis, "confidence": confidence, "open_questions": open_questions,
+        "sources": sources, "tensions": tensions, "unique_contributions": unique_contributions,
+        "action_goal": action_goal, "action_type": action_type, "key_evidence": key_evidence,
+        "reasoning_trace": reasoning_trace, "template": template, "code_refs": code_refs, "fields": fields,
+        "skill": skill, "parent": parent,
+    }  # fmt: skip
+    return _save(context, project, given, auto_code_context=auto_code_context, allow_secret=allow_secret)
+
+
+def sage_autosave_check(
+    context: Context,
+    trigger_event: Annotated[
+        str,
+        Field(
+            max_length=100,
+            description="synthesis, web_search_complete, topic_shift, branch_point, constraint_discovered, "
+            "context_threshold, precompact, research_start or manual.",
+        ),
+    ],
+    core_question: Question,
+    current_thesis: Thesis,
+    confidence: Confidence,
+    open_questions: OpenQuestions = None,
+    sources: Sources = None,
+    tensions: Tensions = None,
+    unique_contributions: Contributions = None,
+    key_evidence: Evidence = None,
+    reasoning_trace: Trace = "",
+    message_count: Messages = 0,
+    token_estimate: TokenCount = 0,
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
+) -> Answer:
+    """Save a checkpoint if the moment is worth one: sure enough for what set it off, deep enough into the conversation,
+    and not what a recent checkpoint says already. Says which of them it was when nothing was saved."""
+    given = {
+        "trigger": trigger_event, "core_question": core_question, "thesis": current_thesis, "confidence": confidence,
+        "open_questions": open_questions, "sources": sources, "tensions": tensions,
+        "unique_contributions": unique_contributions, "key_evidence": key_evidence,
+        "reasoning_trace": reasoning_trace, "message_count": message_count, "token_estimate": token_estimate,
+    }  # fmt: skip
+    return _save(context, project, given, autosave=True)
+
+
+def sage_load_checkpoint(
+    context: Context,
+    checkpoint_id: Annotated[str, Field(max_length=300, description="Its id, or a part of it that no other has.")],
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """Take up a checkpoint again: all that it says, and whether the code that it is about still says the same. What is
+    marked changed or gone needs another look before you rely on it."""
+    from sage_code.memory.checkpoint_text import default_body
+    from sage_code.memory.documents import checkpoint_document
+
+    found = projects.find(context, project)
+    checkpoint = found.memory.checkpoints.load(checkpoint_id)
+    states = found.memory.ref_states(checkpoint.code_refs)
+    head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
+    text = "\n".join([head, *_standing(states), _behind_bars(default_body(checkpoint).strip("\n"))])
+    return _fitted(text, checkpoint_document(checkpoint, states), found.root, max_tokens)
+
+
+def sage_list_checkpoints(
+    context: Context,
+    limit: Limit = 10,
+    skill: Annotated[str, Field(max_length=200, description="Only those of this skill.")] = "",
+    project: ProjectPath = None,
+    offset: Offset = 0,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """The newest checkpoints of this project: id, thesis and confidence of each."""
+    from sage_code.memory.documents import checkpoint_row
+
+    found = projects.find(context, project)
+    newest = found.memory.checkpoints.newest(wanted=(lambda one: one.skill == skill) if skill else None)
+    rows = []
+    for one, scope in islice(newest, offset + limit):
+        data = checkpoint_row(one, scope)
+        text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
+        rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
+    head = "Checkpoints, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
+    return listing(head, "checkpoints", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
+
+
+def sage_search_checkpoints(
+    context: Context,
+    query: Annotated[str, Field(max_length=10_000, description="What it was about, in words.")],
+    limit: Annotated[int, Field(ge=1, le=100, description="At most so many.")] = 5,
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """Find earlier conclusions before you begin a task: the checkpoints that are about a question, each with the
+    probability that it is. sage_load_checkpoint takes one up again."""
+    from sage_code.memory.documents import found_row
+
+    found = projects.find(context, project)
+    rows = []
+    for rank, one in enumerate(found.memory.checkpoints.search(query, limit), 1):
+        row = found_row(one)
+        confidence = float(one.shown.get("confidence") or 0)
+        text = f"{rank}. [{one.score:.0%}] {one_line(one.id)}\n   | {_line(str(row['thesis']))}\n"
+        text += f"   {confidence:.0%} sure, {one_line(str(row['trigger']))}"
+        rows.append(Row(text, {**row, "thesis": _line(row["thesis"]), "core_question": _line(row["core_question"])}))
+    head = f"Checkpoints about {one_line(query[:200])}:" if rows else "No checkpoints here"
+    return listing(head, "results", rows, {"query": query[:1_000]}, root=found.root, max_tokens=max_tokens)
+
+
+def sage_save_knowledge(
+    context: Context,
+    knowledge_id: Annotated[str, Field(max_length=300, description="What to call it: letters, digits, - and _.")],
+    content: Annotated[str, Field(max_length=200_000, description="The text to keep.")],
+    keywords: Annotated[list[str] | None, Field(description="Words in a question that call it up.")] = None,
+    skill: Annotated[str, Field(max_length=200, description="Only for this skill; empty: for everybody.")] = "",
+    source: Annotated[str, Field(max_length=1_000, description="Where it comes from.")] = "",
+    item_type: Annotated[
+        ItemType, Field(description="A fact, the user's preference, something to be done, or material to look up.")
+    ] = "knowledge",
+    due: Annotated[str, Field(max_length=40, description="Of a todo: the day by which, as 2026-11-30.")] = "",
+    allow_secret: AllowSecret = False,
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
+) -> Answer:
+    """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Says what
+    is known already that says the same or the opposite: ask the user before merging. Secrets are masked."""
+    from sage_code.memory.documents import saved_knowledge
+    from sage_code.memory.knowledge import KnowledgeItem
+
+    found = projects.find(context, project)
+    item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
+    saved, masked = found.memory.save_knowledge(item, allow_secret=allow_secret)
+    lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
+    for one in saved.alike:
+        what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"
+        lines.append(f"{one_line(one.id)} {what}; `sage knowledge merge {saved.item.id} {one.id}` would merge them")
+    lines += _masked(masked)
+    return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
+
+
+def sage_recall_knowledge(
+    context: Context,
+    query: Annotated[str, Field(max_length=10_000, description="The question at hand, in words.")],
+    skill: Skill = "",
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """What is known that belongs to a question: facts, preferences, todos and references whose score reaches what their
+    type asks for. Call it when a topic comes up that may have been settled before."""
+    from sage_code.memory.documents import knowledge_document
+
+    found = projects.find(context, project)
+    rows = []
+    for item, score in found.memory.recaller.recall(query, skill=skill):
+        states = found.memory.ref_states(item.code_refs)
+        data = knowledge_document(item, score.scope, states)
+        keywords = f" ({one_line(', '.join(item.keywords))})" if item.keywords else ""
+        text = "\n".join(
+            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_standing(states), _behind_bars(item.content)]
+        )
+        rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
+    head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
+    data = {"query": query[:1_000]}
+    rows = [_short(row, max_tokens) for row in rows]
+    return listing(head, "items", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a narrower question")
+
+
+def sage_list_knowledge(
+    context: Context,
+    skill: Annotated[str, Field(max_length=200, description="What this skill sees; empty: all.")] = "",
+    project: ProjectPath = None,
+    offset: Offset = 0,
+    max_tokens: MaxTokens = TOKENS,
+) -> Answer:
+    """List what is known, without the texts: id, type, keywords, and of todos whether they are due."""
+    from sage_code.memory.documents import knowledge_row
+
+    found = projects.find(context, project)
+    rows = []
+    for known in islice(found.memory.knowledge.items(skill=skill or None), offset + _MOST_LISTED):
+        item = known.item
+        facts = [item.type, *(["due"] if item.is_due else [item.status] if item.status else [])]
+        text = f"- {one_line(item.id)} [{', '.join(facts)}] {one_line(', '.join(item.keywords))}"
+        rows.append(Row(text.rstrip(), knowledge_row(item, known.scope)))
+    head = "Known:" if rows else "Nothing is known yet; sage_save_knowledge keeps something"
+    return listing(head, "items", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
+
+
+def sage_remove_knowledge(
+    context: Context,
+    knowledge_id: Annotated[str, Field(max_length=300, description="Its id.")],
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
+) -> Answer:
+    """Delete an item of knowledge that is wrong or no longer wanted."""
+    found = projects.find(context, project)
+    removed = found.memory.knowledge.remove(knowledge_id)
+    return Answer(f"Removed {one_line(removed)}", {"id": removed, "removed": True}, found.root)
+
+
+def debug_memory(project: Any, query: str, limit: int) -> tuple[list[str], dict[str, Any]]:
+    """For `sage_debug_query`: the arithmetic of what memory would answer, as lines and as data."""
+    from sage_code.memory.documents import score_row
+
+    scores = project.memory.recaller.scores(query, skill=None, limit=limit)
+    lines = [f"knowledge {one_line(one.id)}: {one.arithmetic} of {one.threshold:.2f}" for one in scores]
+    checkpoints = []
+    for found in project.memory.checkpoints.search(query, limit):
+        checkpoints.append({"id": found.id, **found.explain})
+        parts = ", ".join(f"{name} {value:.3f}" for name, value in found.explain.items())
+        lines.append(f"checkpoint {one_line(found.id)}: {parts}")
+    return lines, {"knowledge": [score_row(one) for one in scores], "checkpoints": checkpoints}
+
+
+def _save(context: Context, project: str | None, given: dict[str, Any], **how: bool) -> Answer:
+    from sage_code.memory.documents import saved_document
+
+    found = projects.find(context, project)
+    saved = found.memory.save_checkpoint(given, **how)
+    document = saved_document(saved)
+    if saved.checkpoint is None:
+        text = f"Not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}"
+    else:
+        files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
+        text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
+    return Answer("\n".join([text, *_masked(saved.masked)]), document, found.root)
+
+
+def _masked(kinds: tuple[str, ...]) -> list[str]:
+    return [f"Masked before it was written: {one_line(', '.join(sorted(set(kinds))))}"] if kinds else []
+
+
+def _standing(states: tuple[RefState, ...]) -> list[str]:
+    """What has become of the code of a memory, where that matters."""
+    lines = []
+    for state in states:
+        where = one_line(f"{state.ref.file} {state.ref.symbol}".strip())
+        if state.is_stale:
+            lines.append(f"STALE: {where} has {'changed' if state.state == 'changed' else 'gone'} since")
+        elif state.state == "moved" and state.now is not None:
+            line = f":{state.now.lines[0]}" if state.now.lines else ""
+            lines.append(f"moved: {where} is now at {one_line(state.now.file)}{line}")
+    return lines
+
+
+def _behind_bars(text: str) -> str:
+    return "\n".join(f"| {visible(line)}" for line in text.split("\n"))
+
+
+def _line(text: str, length: int = 300) -> str:
+    line = one_line(" ".join(text.split()))
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _short(row: Row, max_tokens: int) -> Row:
+    """A recalled item whose text alone would fill the budget, with the beginning of it."""
+    share = max_tokens
+    while cost(row) > max_tokens - 4 * FOOT_TOKENS and share > 8:
+        share //= 2
+        content = cut(row.data["content"], share) or row.data["content"][: 2 * share]
+        refs = [{**ref, "diff": ""} for ref in row.data["code_refs"][: max(share // 40, 1)]]
+        row = replace(row, text=cut(row.text, share), data={**row.data, "content": content, "code_refs": refs})
+    return row
+
+
+def _fitted(text: str, data: dict[str, Any], root: str, max_tokens: int) -> Answer:
+    """One memory within a budget: long texts lose their ends, lists their last items."""
+    room = max_tokens - FOOT_TOKENS
+    answer = Answer(text, data, root)
+    share = room
+    while cost(Row(answer.text, answer.data)) > room and share > 4:
+        share //= 2
+        shorter = {key: _less(value, share) for key, value in data.items()}
+        answer = Answer(cut(text, room), shorter, root, True, "cut to fit: ask with a larger max_tokens")
+    return answer
+
+
+def _less(value: Any, share: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, share) or value[:share]
+    if isinstance(value, list):
+        return [_less(one, share) for one in value[: max(share // 16, 0)]]
+    if isinstance(value, dict):
+        return {key: _less(one, share) for key, one in value.items()}
+    return value
+
+
+TOOLS = (
+    ToolSpec(sage_save_checkpoint, "checkpoint_save", WRITES),
+    ToolSpec(sage_autosave_check, "checkpoint_save", WRITES),
+    ToolSpec(sage_load_checkpoint, "checkpoint", READS),
+    ToolSpec(sage_list_checkpoints, "checkpoint_list", READS),
+    ToolSpec(sage_search_checkpoints, "checkpoint_search", READS),
+    ToolSpec(sage_save_knowledge, "knowledge_save", WRITES),
+    ToolSpec(sage_recall_knowledge, "mcp_recall", READS),
+    ToolSpec(sage_list_knowledge, "knowledge_list", READS),
+    ToolSpec(sage_remove_knowledge, "memory_rm", REMOVES),
+)
