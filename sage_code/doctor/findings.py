@@ -10,7 +10,7 @@ Level = Literal["ok", "note", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check. A note is worth knowing; a warning costs something; with an error Sage does not work."""
+    """The outcome of one check. A note is worth knowing; a warning costs something; an error breaks Sage."""
 
     check: str
     level: Level
