@@ -153,41 +153,52 @@ def start(folder: str, repeat: int) -> None:
 
 def latency(folder: str, rounds: int) -> None:
     """Warm searches: in process, on the wire, and through the SDK's client over both transports."""
-    rows = [_latency_row("in process, no protocol", _in_process(folder, rounds))]
+    rows = [_latency_row("in process, no protocol", *_in_process(folder, rounds))]
     with wire(SAGE, folder) as server:
         server.greet()
-        for question in QUESTIONS:
-            server.call("sage_search_code", query=question)
-        taken = []
-        for question in QUESTIONS * rounds:
-            began = time.perf_counter()
-            server.call("sage_search_code", query=question)
-            taken.append((time.perf_counter() - began) * 1000)
-        rows.append(_latency_row("stdio, lines on the wire", taken, judge=True))
-        versions = []
-        for _ in range(len(QUESTIONS) * rounds):
-            began = time.perf_counter()
-            server.call("sage_version")
-            versions.append((time.perf_counter() - began) * 1000)
-        rows.append(_latency_row("stdio, sage_version: the protocol alone", versions))
+        asked = [("sage_search_code", {"query": question}) for question in QUESTIONS]
+        _on_the_wire(server, asked)
+        row = _latency_row("stdio, lines on the wire", *_on_the_wire(server, asked * rounds), judge=True)
+        rows.append(row)
+        silent: list[tuple[str, dict[str, Any]]] = [("sage_version", {})] * len(asked) * rounds
+        rows.append(_latency_row("stdio, `sage_version`: the protocol alone", *_on_the_wire(server, silent)))
     command = StdioServerParameters(command=SAGE[0], args=SAGE[1:], env=environment(), cwd=folder)
-    rows.append(_latency_row("stdio, the SDK's client", anyio.run(_through_client, stdio_client(command), rounds)))
+    taken = anyio.run(_through_client, stdio_client(command), rounds)
+    rows.append(_latency_row("stdio, the SDK's client", taken))
     with over_http(folder) as (url, token, _):
         rows.append(_latency_row("HTTP, the SDK's client", anyio.run(_through_http, url, token, rounds)))
-    print(f"\nWarm `sage_search_code`, {len(QUESTIONS) * rounds} calls a row, ms:\n")
-    print(table(["how", "p50", "p95", "worst"], rows))
+    print(f"\nWarm `sage_search_code`, {len(QUESTIONS) * rounds} calls a row, ms; processor: of the server alone:\n")
+    print(table(["how", "p50", "p95", "worst", "beyond the search", "processor a call"], rows))
 
 
-def _in_process(folder: str, rounds: int) -> list[float]:
+def _in_process(folder: str, rounds: int) -> tuple[list[float], float]:
     from sage_code import Project
 
     project = Project.open(folder)
     taken = []
-    for question in QUESTIONS * (rounds + 1):
+    for question in QUESTIONS:
+        project.search(question)
+    before = time.process_time()
+    for question in QUESTIONS * rounds:
         began = time.perf_counter()
         project.search(question)
         taken.append((time.perf_counter() - began) * 1000)
-    return taken[len(QUESTIONS) :]
+    return taken, (time.process_time() - before) * 1000 / len(taken)
+
+
+def _on_the_wire(server: Wire, calls: Sequence[tuple[str, dict[str, Any]]]) -> tuple[list[float], float, list[float]]:
+    """Round trips, processor time a call, and what each round trip added to the search itself."""
+    import psutil
+
+    process = psutil.Process(server.process.pid)
+    before = sum(process.cpu_times()[:2])
+    taken, added = [], []
+    for tool, arguments in calls:
+        began = time.perf_counter()
+        answer = server.call(tool, **arguments)
+        taken.append((time.perf_counter() - began) * 1000)
+        added.append(taken[-1] - answer["structuredContent"].get("took_ms", 0))
+    return taken, (sum(process.cpu_times()[:2]) - before) * 1000 / len(calls), added
 
 
 async def _through_client(transport: Any, rounds: int) -> list[float]:
@@ -209,10 +220,14 @@ async def _through_http(url: str, token: str, rounds: int) -> list[float]:
         return await _through_client(streamable_http_client(url, http_client=http), rounds)
 
 
-def _latency_row(name: str, taken: Sequence[float], *, judge: bool = False) -> list[object]:
+def _latency_row(
+    name: str, taken: Sequence[float], cpu: float | None = None, added: Sequence[float] = (), *, judge: bool = False
+) -> list[object]:
     p50 = statistics.median(taken)
     p95 = sorted(taken)[int(len(taken) * 0.95)]
-    return [name, verdict(p50, MOST_MS) if judge else f"{p50:.2f}", f"{p95:.2f}", f"{max(taken):.1f}"]
+    shown = verdict(p50, MOST_MS) if judge else f"{p50:.2f}"
+    beyond = f"{statistics.median(added):.2f}" if added else ""
+    return [name, shown, f"{p95:.2f}", f"{max(taken):.1f}", beyond, "" if cpu is None else f"{cpu:.2f}"]
 
 
 def memory(folder: str) -> None:
