@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from training.train_batches import Entries, Floats, Ints, TokenPairs, blocks, nearby_runs, package_runs
-from training.train_teacher import Teacher
 
 # The rows of `Model.weights`, as in `sage_code.embed.bundled`.
 LEAD, BODY, QUERY = range(3)
@@ -44,14 +43,14 @@ class Recipe:
     nearby_run: int = 32
     temperature: float = 0.07
     rate: float = 0.004  # of the table; rows start with unit length
-    weight_rate: float = 0.01
+    weight_rate: float = 0.01  # of the words' weights in code
+    query_weight_rate: float = 0.005  # and in questions, which have fewer words to learn from
     warm_up: float = 0.02
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.1  # of pairs whose code loses the words of its name
     kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # kinds of pairs of which an epoch sees only this part
     told: float = 0.0  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
-    taught: float = 0.0  # how much the pull of the teacher's sentences weighs
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
     seed: int = 1
@@ -123,12 +122,11 @@ class Adam:
 class Trainer:
     """A model on its way."""
 
-    def __init__(
-        self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path, teacher: Teacher | None = None
-    ) -> None:
-        self.pairs, self.recipe, self.model, self._out, self._teacher = pairs, recipe, model, out, teacher
+    def __init__(self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path) -> None:
+        self.pairs, self.recipe, self.model, self._out = pairs, recipe, model, out
         self._rows = Adam(model.table, recipe.rate)
-        self._logs = [Adam(model.weights[field], recipe.weight_rate) for field in range(3)]
+        rates = {LEAD: recipe.weight_rate, BODY: recipe.weight_rate, QUERY: recipe.query_weight_rate}
+        self._logs = [Adam(model.weights[field], rates[field]) for field in (LEAD, BODY, QUERY)]
         self.done = 0
         self._share = np.ones(pairs.count, dtype=np.float32)
         for kind, share in (entry.split("=") for entry in recipe.kinds.split(",") if entry):
@@ -232,15 +230,6 @@ class Trainer:
             block = slice(start, start + len(part))
             slope_asked[block], slope_stored[block], own = self._told_apart(asked[block], stored[block], chosen[block])
             loss += own / len(parts)
-            if self._teacher is not None and self.recipe.taught:
-                rows = self._teacher.row_of[part]
-                known = np.flatnonzero(rows >= 0)
-                pull = self.recipe.taught * len(known) / len(part)
-                for vectors, slope in ((asked, slope_asked), (stored, slope_stored)):
-                    lesson = self._teacher.vectors[rows[known]]
-                    own_slope, _, own = self._told_apart(vectors[start + known], lesson, part[known])
-                    slope[start + known] += pull * own_slope
-                    loss += pull * own / len(parts)
             start += len(part)
         return slope_asked, slope_stored, loss
 
@@ -325,7 +314,6 @@ def train(
     out: Path,
     *,
     table: Floats | None = None,
-    teacher: Teacher | None = None,
     watch: Callable[[Model], str] | None = None,
     watch_s: float = 300.0,
     log: Callable[[str], None] = print,
@@ -333,7 +321,7 @@ def train(
     """Train, or continue; `watch` is asked for a line about the model at every checkpoint."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
-    trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out, teacher)
+    trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out)
     if trainer.restore():
         log(f"continuing from step {trainer.done:,}")
     began = last = time.monotonic()
@@ -362,7 +350,6 @@ def main() -> None:
     parser.add_argument("--heldout", type=Path, help="folder of held-out packages to look at on the way")
     parser.add_argument("--cosqa", type=Path, help="folder of CoSQA to look at on the way")
     parser.add_argument("--init", type=Path, help=".npy of rows to start from")
-    parser.add_argument("--sentences", type=Path, help="what train_teacher.py wrote, for --taught")
     parser.add_argument("--watch-s", type=float, default=300)
     for each in fields(Recipe):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=type(each.default), default=each.default)
@@ -371,8 +358,7 @@ def main() -> None:
     recipe = Recipe(**{each.name: chosen[each.name] for each in fields(Recipe)})
     watch = Watch(pairs, chosen["heldout"], chosen["cosqa"])
     table = np.load(chosen["init"]) if chosen["init"] else None
-    teacher = Teacher(pairs, chosen["sentences"], recipe.dim) if chosen["sentences"] else None
-    train(pairs, recipe, chosen["out"], table=table, teacher=teacher, watch=watch, watch_s=chosen["watch_s"], log=_say)
+    train(pairs, recipe, chosen["out"], table=table, watch=watch, watch_s=chosen["watch_s"], log=_say)
 
 
 def _say(line: str) -> None:

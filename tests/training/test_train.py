@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from sage_code.embed.bundled import BundledEmbedder
-from training import evaluate, pack, tokenise, train, train_teacher
+from training import evaluate, pack, tokenise, train
 from training.train_batches import TokenPairs, nearby_runs, package_runs
 
 # What is asked, and what the code says instead: nothing but training can bring them together.
@@ -45,14 +44,6 @@ def _pairs(packages: int, seed: int) -> list[dict[str, str]]:
             pair = {"query": query, "code": code, "more": f"{thing} or nothing", "package": f"p{seed}{package}"}
             made.append({**pair, "language": "python", "kind": "doc"})
     return made
-
-
-def _sentences(path: Path) -> Path:
-    """A teacher that knows half of the questions, with vectors of no meaning."""
-    asked = sorted({zlib.crc32(pair["query"].encode()) for pair in _pairs(40, 0)})[::2]
-    vectors = np.random.default_rng(5).standard_normal((len(asked), 24)).astype(np.float16)
-    np.savez(path, asked=np.array(asked, dtype=np.uint32), vectors=vectors)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -124,19 +115,18 @@ def test_gradients_point_downhill(tokens: Path, tmp_path: Path) -> None:
     """The written-out gradient against a difference of losses."""
     pairs = TokenPairs(tokens)
     recipe = train.Recipe(
-        dim=16, block=64, blocks_a_step=1, query_dropout=0, dropout=0, nameless=0, told=1, taught=0.5, temperature=0.2
+        dim=16, block=64, blocks_a_step=1, query_dropout=0, dropout=0, nameless=0, told=1, temperature=0.2
     )
-    teacher = train_teacher.Teacher(pairs, _sentences(tmp_path / "sentences.npz"), recipe.dim)
     chosen = [np.arange(0, 640, 10)]
 
     def loss(model: train.Model) -> float:
-        return train.Trainer(pairs, recipe, model, tmp_path, teacher).step(chosen)
+        return train.Trainer(pairs, recipe, model, tmp_path).step(chosen)
 
     def fresh() -> train.Model:
         model = train.initial(pairs, recipe)
         return train.Model(model.table.astype(np.float64), model.weights.astype(np.float64))  # type: ignore[arg-type]
 
-    trainer = train.Trainer(pairs, recipe, fresh(), tmp_path, teacher)
+    trainer = train.Trainer(pairs, recipe, fresh(), tmp_path)
     trainer.step(chosen)
     slopes = trainer._rows.first / 0.1
     log_slopes = [adam.first / 0.1 for adam in trainer._logs]
@@ -152,19 +142,6 @@ def test_gradients_point_downhill(tokens: Path, tmp_path: Path) -> None:
         there.weights[field, row] += step
         back.weights[field, row] -= step
         assert (loss(there) - loss(back)) / (2 * step) == pytest.approx(log_slopes[field][row], rel=1e-3, abs=1e-7)
-
-
-def test_a_lesson_goes_to_every_pair_whose_code_the_sentence_describes(tokens: Path, tmp_path: Path) -> None:
-    pairs = TokenPairs(tokens)
-    path = _sentences(tmp_path / "sentences.npz")
-    teacher = train_teacher.Teacher(pairs, path, 16)
-    assert teacher.vectors.shape[1] == 16
-    known = np.load(path)["asked"]
-    taught = teacher.row_of >= 0
-    assert 0.3 < taught.mean() < 1
-    assert set(np.flatnonzero(np.isin(pairs.asked, known))) <= set(np.flatnonzero(taught))
-    for code in np.unique(pairs.code[taught]):
-        assert len(set(teacher.row_of[pairs.code == code])) == 1
 
 
 def test_every_pair_has_its_run(tokens: Path) -> None:
