@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from sage_code.errors import NotIndexed
+from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_mcp import projects
 from sage_mcp.answers import Answer, Row, listing, one_line, quoted
+from sage_mcp.memory_tools import debug_memory
 from sage_mcp.progress import Reports
 from sage_mcp.tooling import READS, TOKENS, WRITES, MaxTokens, Offset, ToolSpec
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sage_code.search.results import SearchResponse
 
 _MOST_RESULTS = 100
+_MOST_REMEMBERED = 3  # memories of each kind in a look behind the scenes, which is about code
 
 Question = Annotated[
     str,
@@ -79,7 +81,7 @@ def sage_search_code(
     more: dict[str, Any] = {"language": language, "paths": path, "kinds": kind, "explain": explain}
     try:
         response = found.search(query, limit=wanted, everywhere=all_projects, **more)
-    except NotIndexed:
+    except (NotIndexed, IndexCorrupt):
         if all_projects:
             raise
         response = _first_answer(context, found, query, wanted, more)
@@ -87,7 +89,7 @@ def sage_search_code(
 
 
 def _first_answer(context: Context, project: Project, query: str, limit: int, more: dict[str, Any]) -> SearchResponse:
-    """What can be said about a project that is just being indexed for the first time."""
+    """What can be said about a project whose index is just being made: for the first time, or since it was damaged."""
     from dataclasses import replace
 
     run = projects.start_indexing(context, project)
@@ -166,7 +168,9 @@ def sage_debug_query(
     ]
     remembered, scores = debug_memory(found, query, min(limit, _MOST_REMEMBERED))
     read_as = [f"{one_line(query[:200])!r} is read as", *(f"  {line}" for line in lines)]
-    head = "\n".join([*read_as, *(["remembered:"] if remembered else []), *(f"  {line}" for line in remembered), "and scored:"])
+    head = "\n".join(
+        [*read_as, *(["remembered:"] if remembered else []), *(f"  {line}" for line in remembered), "and scored:"]
+    )
     data = {"query": query, "root": response.root, "reading": reading, "good": response.good, "note": response.note}
     data |= scores
     return listing(head, "code", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a smaller limit")

@@ -58,7 +58,9 @@ def sage_save_checkpoint(
     tensions: Tensions = None,
     unique_contributions: Contributions = None,
     action_goal: Annotated[str, Field(max_length=10_000, description="What it is for.")] = "",
-    action_type: Annotated[str, Field(max_length=100, description="decision, implementation, learning or exploration.")] = "",
+    action_type: Annotated[
+        str, Field(max_length=100, description="decision, implementation, learning or exploration.")
+    ] = "",
     key_evidence: Evidence = None,
     reasoning_trace: Trace = "",
     template: Annotated[
@@ -68,7 +70,8 @@ def sage_save_checkpoint(
         bool, Field(description="Add the files that this session has read and changed, and the code in them.")
     ] = True,
     code_refs: Annotated[
-        list[dict[str, Any]] | None, Field(description="Code it is about; each {file, lines: [first, last], relevance}.")
+        list[dict[str, Any]] | None,
+        Field(description="Code it is about; each {file, lines: [first, last], relevance}."),
     ] = None,
     fields: Annotated[dict[str, str] | None, Field(description="What the template asks for besides.")] = None,
     skill: Skill = "",
@@ -294,11 +297,21 @@ def debug_memory(project: Any, query: str, limit: int) -> tuple[list[str], dict[
     return lines, {"knowledge": [score_row(one) for one in scores], "checkpoints": checkpoints}
 
 
-def _save(context: Context, project: str | None, given: dict[str, Any], **how: bool) -> Answer:
+def _save(
+    context: Context,
+    project: str | None,
+    given: dict[str, Any],
+    *,
+    autosave: bool = False,
+    auto_code_context: bool = True,
+    allow_secret: bool = False,
+) -> Answer:
     from sage_code.memory.documents import saved_document
 
     found = projects.find(context, project)
-    saved = found.memory.save_checkpoint(given, **how)
+    saved = found.memory.save_checkpoint(
+        given, autosave=autosave, auto_code_context=auto_code_context, allow_secret=allow_secret
+    )
     document = saved_document(saved)
     if saved.checkpoint is None:
         text = f"Not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}"

@@ -31,6 +31,59 @@ PARAMETERS = {
     "sage_mark_core": {"path", "summary", "project"},
     "sage_list_core": {"project", "offset"},
     "sage_unmark_core": {"path", "project"},
+    "sage_save_checkpoint": {
+        "core_question",
+        "thesis",
+        "confidence",
+        "open_questions",
+        "sources",
+        "tensions",
+        "unique_contributions",
+        "action_goal",
+        "action_type",
+        "key_evidence",
+        "reasoning_trace",
+        "template",
+        "auto_code_context",
+        "code_refs",
+        "fields",
+        "skill",
+        "parent",
+        "allow_secret",
+        "project",
+    },
+    "sage_autosave_check": {
+        "trigger_event",
+        "core_question",
+        "current_thesis",
+        "confidence",
+        "open_questions",
+        "sources",
+        "tensions",
+        "unique_contributions",
+        "key_evidence",
+        "reasoning_trace",
+        "message_count",
+        "token_estimate",
+        "project",
+    },
+    "sage_load_checkpoint": {"checkpoint_id", "project"},
+    "sage_list_checkpoints": {"limit", "skill", "project", "offset"},
+    "sage_search_checkpoints": {"query", "limit", "project"},
+    "sage_save_knowledge": {
+        "knowledge_id",
+        "content",
+        "keywords",
+        "skill",
+        "source",
+        "item_type",
+        "due",
+        "allow_secret",
+        "project",
+    },
+    "sage_recall_knowledge": {"query", "skill", "project"},
+    "sage_list_knowledge": {"skill", "project", "offset"},
+    "sage_remove_knowledge": {"knowledge_id", "project"},
     "sage_health": {"project", "offset"},
     "sage_version": set(),
 }
@@ -38,8 +91,15 @@ REQUIRED = {
     "sage_search_code": {"query"}, "sage_grep_symbol": {"name"}, "sage_analyze_function": {"name"},
     "sage_find_references": {"name"}, "sage_outline": {"path"}, "sage_similar": {"where"},
     "sage_debug_query": {"query"}, "sage_mark_core": {"path"}, "sage_unmark_core": {"path"},
+    "sage_save_checkpoint": {"core_question", "thesis", "confidence"},
+    "sage_autosave_check": {"trigger_event", "core_question", "current_thesis", "confidence"},
+    "sage_load_checkpoint": {"checkpoint_id"}, "sage_search_checkpoints": {"query"},
+    "sage_save_knowledge": {"knowledge_id", "content"}, "sage_recall_knowledge": {"query"},
+    "sage_remove_knowledge": {"knowledge_id"},
 }  # fmt: skip
 WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core": True}  # and which of them destroy
+WRITERS |= {"sage_save_checkpoint": False, "sage_autosave_check": False, "sage_save_knowledge": False}
+WRITERS |= {"sage_remove_knowledge": True}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_code", {"query": "reach a host", "explain": True}),
     ("sage_search_code", {"query": "connect", "all_projects": True}),
@@ -63,6 +123,19 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_list_core", {}),
     ("sage_unmark_core", {"path": "server.py"}),
     ("sage_unmark_core", {"path": "server.py"}),
+    ("sage_save_checkpoint", {"core_question": "Which port?", "thesis": "Port 80, for now.", "confidence": 0.8}),
+    (
+        "sage_autosave_check",
+        {"trigger_event": "manual", "core_question": "q", "current_thesis": "Port 80, for now.", "confidence": 0.8},
+    ),
+    ("sage_load_checkpoint", {"checkpoint_id": "which-port"}),
+    ("sage_list_checkpoints", {}),
+    ("sage_search_checkpoints", {"query": "which port do we use"}),
+    ("sage_save_knowledge", {"knowledge_id": "ports", "content": "The server listens on 80.", "keywords": ["port"]}),
+    ("sage_recall_knowledge", {"query": "on which port does the server listen"}),
+    ("sage_list_knowledge", {}),
+    ("sage_debug_query", {"query": "which port", "limit": 1}),
+    ("sage_remove_knowledge", {"knowledge_id": "ports"}),
     ("sage_health", {}),
     ("sage_version", {}),
 ]
@@ -132,6 +205,10 @@ def test_every_tool_answers_in_text_and_as_its_schema_says(project: Path) -> Non
         assert reading["names"] == ["port"]
         assert reading["filters"] == {"languages": ["python"], "paths": ["server"], "kinds": [], "projects": []}
         assert found["sage_debug_query"][0]["code"][0]["features"]
+        assert found["sage_debug_query"][1]["knowledge"][0]["id"] == "ports"
+        assert found["sage_debug_query"][1]["checkpoints"][0]["meaning"] > 0
+        assert found["sage_autosave_check"][0]["verdict"] == "duplicate"
+        assert [item["id"] for item in found["sage_recall_knowledge"][0]["items"]] == ["ports"]
         assert found["sage_list_core"][0]["files"] == [{"path": "server.py", "summary": "Listens.", "exists": True}]
         assert [answer["removed"] for answer in found["sage_unmark_core"]] == [True, False]
         health = found["sage_health"][0]
