@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import Literal
 
 from sage_code.coderefs.elsewhere import Elsewhere
@@ -83,19 +84,23 @@ class Checker:
         return RefState(ref, "changed", now, short_diff(ref.snippet, lines) if ref.snippet else "")
 
     def _somewhere(self, ref: CodeRef) -> CodeRef | None:
-        """The same text in another file: the file of the same name before others."""
-        found = [
-            place
-            for source in self._candidates(ref)
-            if source.path != ref.file and (place := _in_file(source, ref)) is not None
-        ]
-        name, folder = os.path.basename(ref.file), os.path.dirname(ref.file)
+        """The same text in another file: files of the same name before others, the nearest path first."""
+        found = self._in_one_of(ref, self._elsewhere.likely(ref.file))
+        if not any(place.symbol == ref.symbol for place in found):
+            found += self._in_one_of(ref, self._candidates(ref))
 
-        def distance(place: CodeRef) -> tuple[bool, bool, bool, str]:
-            is_same = place.symbol == ref.symbol
-            return not is_same, os.path.basename(place.file) != name, os.path.dirname(place.file) != folder, place.file
+        def distance(place: CodeRef) -> tuple[bool, float, str]:
+            # Copies of one text in many folders: the one whose path is most like the old one.
+            return place.symbol != ref.symbol, -SequenceMatcher(None, ref.file, place.file).ratio(), place.file
 
-        return min(found, key=distance, default=None)
+        best = min(found, key=distance, default=None)
+        if best is not None:
+            self._elsewhere.found(ref.file, best.file)
+        return best
+
+    def _in_one_of(self, ref: CodeRef, sources: Iterable[Source]) -> list[CodeRef]:
+        found = (_in_file(source, ref) for source in sources if source.path != ref.file)
+        return [place for place in found if place is not None]
 
     def _candidates(self, ref: CodeRef) -> Iterator[Source]:
         if not ref.content_hash and not ref.symbol:

@@ -139,6 +139,16 @@ def test_a_renamed_file(root: Path) -> None:
     ]
 
 
+def test_of_many_copies_the_nearest_path_is_followed(root: Path) -> None:
+    for name in ("01-cats", "36-hot-reload"):
+        (root / "samples" / name).mkdir(parents=True)
+        (root / "samples" / name / "retry.py").write_text(CODE)
+    ref = _ref(root, "samples/36-hot-reload/retry.py", (7, 10))
+    (root / "samples" / "36-hot-reload").rename(root / "samples" / "34-hot-reload")
+    found = _now(root, ref)
+    assert (found.state, found.now and found.now.file) == ("moved", "samples/34-hot-reload/retry.py")
+
+
 def test_a_method_moved_to_another_class(root: Path) -> None:
     ref = _ref(root, "net/retry.py", (14, 17))
     (root / "net" / "retry.py").write_text("\n" + CODE.replace("class Client:", "class Sender:"))
