@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
@@ -41,6 +42,8 @@ ProjectPath = Annotated[
 TOKENS = DEFAULT_TOKENS
 
 _BUG = "this is a bug of Sage; `sage admin verify` checks the index, other tools may still answer"
+# What a hint tells people to run, where an agent has a tool.
+_RUN_INDEX = re.compile(r"run `sage index[^`]*`(?: first)?")
 _log = logging.getLogger(__name__)
 _openings = opening.Openings()
 
@@ -75,7 +78,8 @@ def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]
         try:
             return _result(context, function(context, **given))
         except SageError as error:
-            raise ToolError(one_line(f"{error.message}; {error.hint}" if error.hint else error.message)) from error
+            said = f"{error.message}; {error.hint}" if error.hint else error.message
+            raise ToolError(one_line(_RUN_INDEX.sub("call sage_index_code", said))) from error
         except Exception as error:
             _log.exception("%s failed", function.__name__)
             raise ToolError(one_line(f"unexpected {type(error).__name__}: {error}; {_BUG}")) from error
