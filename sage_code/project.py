@@ -103,7 +103,7 @@ class Project:
         """Write the index, as it was last made, to one file that can be imported elsewhere."""
         from sage_code.portable.exporting import export_index
 
-        return export_index(self.root, os.fspath(archive), progress=progress)
+        return export_index(self.root, self.settings, os.fspath(archive), progress=progress)
 
     @classmethod
     def import_index(

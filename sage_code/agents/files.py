@@ -48,6 +48,15 @@ def read(path: str) -> TextFile:
         raise _cannot(path, str(error)) from error
 
 
+def read_inside(path: str, root: str | None) -> TextFile:
+    """The same for a file of a project, which may come from anybody: a link that leads out of it is refused."""
+    if root is not None and os.path.commonpath([os.path.realpath(root), os.path.realpath(path)]) != os.path.realpath(
+        root
+    ):
+        raise _cannot(path, "it is a link that leads out of the project")
+    return read(path)
+
+
 def write(before: TextFile, text: str, *, private: bool) -> list[str]:
     """Replace the file, unless somebody else has changed it since; returns the folders that had to be made."""
     target = os.path.realpath(before.path)
@@ -62,7 +71,8 @@ def write(before: TextFile, text: str, *, private: bool) -> list[str]:
         if read(before.path) != before:
             raise Busy(f"{before.path} has been changed by another program just now", "run the command again")
         with whole_file(target, mode=mode) as file:
-            os.chmod(file.name, mode)  # exactly: the mask does not count for a file that had its permissions
+            if os.chmod in os.supports_fd:  # exactly: the mask does not count for a file that had its permissions
+                os.chmod(file.fileno(), mode)
             file.write(text.encode())
     except OSError as error:
         raise _cannot(before.path, error.strerror or str(error)) from error

@@ -101,7 +101,7 @@ def chosen_agents(names: list[str]) -> list[Agent]:
 
 def read_entry(agent: Agent, scope: Scope, root: str) -> Any:
     """The agent's entry for our server; None when there is none."""
-    file = files.read(config_file(agent, scope, root))
+    file = _file(config_file(agent, scope, root), scope, root)
     return below(document_of(agent, file), (*keys_in(agent, file), SERVER_NAME))
 
 
@@ -113,7 +113,7 @@ def preview(agent: Agent, scope: Scope, root: str, command: list[str]) -> dict[s
 
 def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force: bool = False) -> Change:
     """Add the server to the agent's configuration, or bring its entry up to date."""
-    file = files.read(config_file(agent, scope, root))
+    file = _file(config_file(agent, scope, root), scope, root)
     keys = (*keys_in(agent, file), SERVER_NAME)
     entry, old = agent.entry(command), below(document_of(agent, file), keys)
     remark = agent.remark if scope == "project" else ""
@@ -139,7 +139,7 @@ def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force:
 
 def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> Change:
     """Take the server out of the agent's configuration."""
-    file = files.read(config_file(agent, scope, root))
+    file = _file(config_file(agent, scope, root), scope, root)
     keys = (*keys_in(agent, file), SERVER_NAME)
     old = below(document_of(agent, file), keys)
     if old is None:
@@ -154,7 +154,7 @@ def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> 
 
 def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
     """Add our lines to the agent's instructions."""
-    file = files.read(notes_file(agent, scope, root))
+    file = _file(notes_file(agent, scope, root), scope, root)
     end_of_line = "\r\n" if "\r\n" in file.text else "\n"
     block = notes.block(end_of_line)
     if block in file.text:
@@ -175,7 +175,7 @@ def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
 
 def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
     """Take our lines out of the agent's instructions."""
-    file = files.read(notes_file(agent, scope, root))
+    file = _file(notes_file(agent, scope, root), scope, root)
     known = record.load().get(file.path)
     text = file.text.replace(known.inserted, "", 1) if known and known.inserted in file.text else None
     if text is None:
@@ -187,7 +187,7 @@ def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
 
 def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     """Write the helper that has only a shell."""
-    file = files.read(_subagent_file(agent, scope, root))
+    file = _file(_subagent_file(agent, scope, root), scope, root)
     if file.text == notes.SUBAGENT:
         return Change(agent.name, scope, "subagent", file.path, "unchanged")
     known = record.load().get(file.path)
@@ -200,13 +200,17 @@ def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
 
 def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     """Delete the helper, unless somebody has made it his own."""
-    file = files.read(_subagent_file(agent, scope, root))
+    file = _file(_subagent_file(agent, scope, root), scope, root)
     known = record.load().get(file.path)
     if not file.exists:
         return Change(agent.name, scope, "subagent", file.path, "absent")
     if file.text not in (notes.SUBAGENT, known.inserted if known else notes.SUBAGENT):
         return Change(agent.name, scope, "subagent", file.path, "kept", note="it has been changed by somebody")
     return _put_back(agent, scope, "subagent", file, "", known or Written(file.text, existed=False))
+
+
+def _file(path: str, scope: Scope, root: str) -> TextFile:
+    return files.read_inside(path, root if scope == "project" else None)
 
 
 def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:

@@ -47,7 +47,8 @@ def put(path: str, written: Written | None) -> None:
     with locked(f"{_path()}.lock"):
         known = load()
         if written is None:
-            known.pop(path, None)
+            if known.pop(path, None) is None:
+                return
         else:
             known[path] = written
         rows = {name: asdict(row) for name, row in known.items()}

@@ -24,6 +24,7 @@ from sage_code.portable.archive import FILES, HEAD, ArchiveWriter
 from sage_code.portable.batches import PortableFile, pack
 from sage_code.portable.head import Head
 from sage_code.progress import Progress, Silent
+from sage_code.settings import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
 
 # Chunks in a frame: enough for the compressor to find what repeats, little enough to be held twice.
@@ -47,13 +48,16 @@ class ExportReport:
     duration_ms: int
 
 
-def export_index(root: str, archive: str, *, progress: Progress | None = None) -> ExportReport:
+def export_index(root: str, settings: Settings, archive: str, *, progress: Progress | None = None) -> ExportReport:
     """Write the project's index to the file `archive`, which appears whole or not at all."""
     progress, started = progress or Silent(), time.monotonic()
     meta = manifest.load(root)
     if meta is None:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
-    uri = store_uri(meta.store_uri)
+    if meta.store_uri != settings.store_uri:
+        # The manifest may come from anybody: which store is opened, the user's settings say.
+        raise _unsound(f"{root} was indexed into another store than the one that is set")
+    uri = store_uri(settings.store_uri)
     path = os.path.abspath(archive)
     with explained(path), locked(index_lock(root)), locked(use_lock(uri), shared=True):
         meta = manifest.load(root) or meta  # as it is now that nobody changes it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,11 @@ def test_what_cannot_be_exported(sample: Path, tmp_path: Path) -> None:
     with pytest.raises(IndexCorrupt, match="lost 1 files"):
         project.export_index(file)
     assert not list(tmp_path.glob("index*"))
+    replace(meta, store_uri=str(tmp_path / "theirs")).save(str(sample))
+    with pytest.raises(IndexCorrupt, match="another store"):
+        project.export_index(file)
+    assert not (tmp_path / "theirs").exists()
+    meta.save(str(sample))
     with pytest.raises(SageError, match="cannot write"):
         project.export_index(tmp_path / "no" / "such" / "folder")
 
