@@ -191,12 +191,11 @@ def size_and_load() -> None:
 def cost_of_packing(stacks: Sequence[Haystack], run: Path, tokens: Path) -> None:
     """The float weights of the run against what was packed."""
     from training.evaluate import Watch
-    from training.train import Model
+    from training.train import finished
     from training.train_batches import TokenPairs
 
     pairs = TokenPairs(tokens)
-    with np.load(run / "checkpoint.npz", allow_pickle=False) as kept:
-        exact = Model(kept["table"], kept["weights"])
+    exact = finished(run, pairs)
     watch = Watch(pairs, None, None)
     model = BundledEmbedder()
     figures = [

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.embed.packed import FACTS, FORMAT, ROWS, VOCABULARY, WEIGHTS
+from training.train import finished
+from training.train_batches import TokenPairs
 
 CARD = "CARD.md"
 _LARGEST_ENTRY = 127
@@ -57,11 +59,9 @@ def write_model(
 
 def pack(run: Path, tokens: Path, out: Path) -> str:
     """Pack the last checkpoint of a run; the name of its vectors."""
-    facts = json.loads((tokens / "tokens.json").read_text())
-    words = (tokens / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
-    with np.load(run / "checkpoint.npz", allow_pickle=False) as kept:
-        rows, weights = quantise(kept["table"], kept["weights"])
-    return write_model(out, words, facts["buckets"], rows, weights)
+    pairs = TokenPairs(tokens)
+    model = finished(run, pairs)
+    return write_model(out, pairs.vocabulary, pairs.buckets, *quantise(model.table, model.weights))
 
 
 def write_card(out: Path, run: Path, tokens: Path, template: Path, figures: Path) -> None:

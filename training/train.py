@@ -34,7 +34,7 @@ class Recipe:
     """Everything that decides what comes out, besides the data."""
 
     dim: int = 256
-    epochs: float = 4.0
+    epochs: float = 2.0
     block: int = 1_024
     blocks_a_step: int = 4
     run: int = 128  # pairs of one package that stand together
@@ -43,14 +43,14 @@ class Recipe:
     nearby_run: int = 32
     temperature: float = 0.07
     rate: float = 0.004  # of the table; rows start with unit length
-    weight_rate: float = 0.01  # of the words' weights in code
-    query_weight_rate: float = 0.005  # and in questions, which have fewer words to learn from
+    weight_rate: float = 0.01
+    asked_kept: float = 0.5  # of what the words' weights in questions learn, this part is kept
     warm_up: float = 0.02
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.1  # of pairs whose code loses the words of its name
     kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # kinds of pairs of which an epoch sees only this part
-    told: float = 0.0  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
+    told: float = 0.5  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
     seed: int = 1
@@ -84,11 +84,24 @@ def initial(pairs: TokenPairs, recipe: Recipe, table: Floats | None = None) -> M
     rng = np.random.default_rng(recipe.seed)
     if table is None:
         table = rng.standard_normal((pairs.rows, recipe.dim), dtype=np.float32)
-    frequency = pairs.document_frequency()
-    idf = np.log(1 + pairs.count / (1 + frequency))
-    rarity = (recipe.idf_power * np.log(idf / idf.mean())).astype(np.float32)
+    rarity = _rarity(pairs, recipe)
     weights = np.stack([rarity + np.log(recipe.lead_gain), rarity, rarity]).astype(np.float32)
     return Model(unit(table)[0], weights)
+
+
+def _rarity(pairs: TokenPairs, recipe: Recipe) -> Floats:
+    """The logarithms of the weights that words start with."""
+    idf = np.log(1 + pairs.count / (1 + pairs.document_frequency()))
+    rarity: Floats = (recipe.idf_power * np.log(idf / idf.mean())).astype(np.float32)
+    return rarity
+
+
+def settled(model: Model, pairs: TokenPairs, recipe: Recipe) -> Model:
+    """The model as it is packed. Questions have few words, and their weights fit those of training too well: they go
+    part of the way back to where they started."""
+    weights = model.weights.copy()
+    weights[QUERY] = recipe.asked_kept * weights[QUERY] + (1 - recipe.asked_kept) * _rarity(pairs, recipe)
+    return Model(model.table, weights)
 
 
 def unit(sums: Floats) -> tuple[Floats, Floats]:
@@ -125,8 +138,7 @@ class Trainer:
     def __init__(self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path) -> None:
         self.pairs, self.recipe, self.model, self._out = pairs, recipe, model, out
         self._rows = Adam(model.table, recipe.rate)
-        rates = {LEAD: recipe.weight_rate, BODY: recipe.weight_rate, QUERY: recipe.query_weight_rate}
-        self._logs = [Adam(model.weights[field], rates[field]) for field in (LEAD, BODY, QUERY)]
+        self._logs = [Adam(model.weights[field], recipe.weight_rate) for field in range(3)]
         self.done = 0
         self._share = np.ones(pairs.count, dtype=np.float32)
         for kind, share in (entry.split("=") for entry in recipe.kinds.split(",") if entry):
@@ -334,10 +346,17 @@ def train(
             last = now
             speed = (trainer.done - at_start) * sum(map(len, parts)) / (now - began)
             trainer.save()
-            note = watch(trainer.model) if watch else ""
+            note = watch(settled(trainer.model, pairs, recipe)) if watch else ""
             log(f"{now - began:6.0f} s  {trainer.done:,}/{trainer.steps:,} steps  {speed:,.0f}/s  {recent:.4f}  {note}")
     trainer.save()
-    return trainer.model
+    return settled(trainer.model, pairs, recipe)
+
+
+def finished(run: Path, pairs: TokenPairs) -> Model:
+    """The model of a run's last checkpoint."""
+    recipe = Recipe(**json.loads((run / "recipe.json").read_text()))
+    with np.load(run / "checkpoint.npz", allow_pickle=False) as kept:
+        return settled(Model(kept["table"], kept["weights"]), pairs, recipe)
 
 
 def main() -> None:
