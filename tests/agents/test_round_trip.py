@@ -238,6 +238,21 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     assert [path.name for path in dotfiles.parent.iterdir()] == ["mcp.json"]
 
 
+@pytest.mark.parametrize("dangling", [True, False])
+def test_a_project_cannot_lead_us_out_of_it(tmp_path: Path, dangling: bool) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside.json"
+    (root / ".cursor").mkdir(parents=True)
+    if not dangling:
+        outside.write_text("{}")
+    (root / ".cursor" / "mcp.json").symlink_to(outside)
+    (root / "AGENTS.md").symlink_to(tmp_path / "notes.md")
+    with pytest.raises(ConfigError, match="leads out"):
+        install(AGENTS["cursor"], "project", str(root), COMMAND)
+    with pytest.raises(ConfigError, match="leads out"):
+        install_notes(AGENTS["cursor"], "project", str(root))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["outside.json", "project"][dangling:]
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"# Rules\n\nBe brief.\n", b"# Rules\n\nBe brief.", b"# Rules\r\n\r\nBe brief.\r\n"]
 )
