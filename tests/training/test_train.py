@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_from_pairs_to_a_model_that_has_learned(tokens: Path, tmp_path: Path) ->
 
 def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(tokens: Path, tmp_path: Path) -> None:
     pairs = TokenPairs(tokens)
-    recipe = train.Recipe(**{**{name: getattr(SMALL, name) for name in SMALL.__dataclass_fields__}, "epochs": 4.0})
+    recipe = replace(SMALL, epochs=4.0)
     whole = train.train(pairs, recipe, tmp_path / "whole", log=lambda _: None)
 
     class Ended(Exception):
@@ -142,6 +143,15 @@ def test_gradients_point_downhill(tokens: Path, tmp_path: Path) -> None:
         there.weights[field, row] += step
         back.weights[field, row] -= step
         assert (loss(there) - loss(back)) / (2 * step) == pytest.approx(log_slopes[field][row], rel=1e-3, abs=1e-7)
+
+
+def test_weights_of_questions_go_part_of_the_way_back(tokens: Path) -> None:
+    pairs = TokenPairs(tokens)
+    start = train.initial(pairs, SMALL)
+    learned = train.Model(start.table, start.weights + np.float32(1))
+    settled = train.settled(learned, pairs, replace(SMALL, asked_kept=0.25))
+    assert settled.weights[train.QUERY] == pytest.approx(start.weights[train.QUERY] + 0.25, abs=1e-5)
+    assert (settled.weights[: train.QUERY] == learned.weights[: train.QUERY]).all()
 
 
 def test_every_pair_has_its_run(tokens: Path) -> None:
