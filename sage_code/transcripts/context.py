@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from threading import Lock
 
 from sage_code.transcripts.find import find_active_transcript, parts_of
-from sage_code.transcripts.reader import TranscriptReader
+from sage_code.transcripts.reader import Resume, TranscriptReader
 from sage_code.transcripts.touches import Hunk, Touch
 
 # The last so many interactions are kept: memory is bounded, and old ones matter least.
 MAX_INTERACTIONS = 20_000
+# Files that this process has read, how far, and what was in them; the least recently asked for goes first.
+_MAX_READ = 16
+_read: dict[str, tuple[Resume | None, deque[Touch]]] = {}
+_guard = Lock()
 # Ranges of one file that later edits still move.
 _MAX_MOVED = 500
 
@@ -61,10 +66,24 @@ def session_context(project_root: str, transcript: str | None = None) -> Session
 def extract_file_interactions(transcript: str) -> list[FileInteraction]:
     """The interactions of a session and its subagents, by time."""
     touches: list[Touch] = []
-    for part in parts_of(transcript):
-        touches += deque(TranscriptReader(part), maxlen=MAX_INTERACTIONS)
-        touches = sorted(touches, key=lambda touch: touch.timestamp)[-MAX_INTERACTIONS:]
+    with _guard:
+        for part in parts_of(transcript):
+            touches = sorted([*touches, *_touches(part)], key=lambda touch: touch.timestamp)[-MAX_INTERACTIONS:]
     return interactions_of(touches)
+
+
+def _touches(part: str) -> deque[Touch]:
+    """What a file holds; a process that asks again, as a server does at every save, reads only what is new."""
+    resume, touches = _read.pop(part, (None, deque(maxlen=MAX_INTERACTIONS)))
+    reader = TranscriptReader(part, resume)
+    new = deque(reader, maxlen=MAX_INTERACTIONS)
+    if reader.reading.restarted:
+        touches.clear()
+    touches.extend(new)
+    _read[part] = (reader.resume(), touches)
+    while len(_read) > _MAX_READ:
+        del _read[next(iter(_read))]
+    return touches
 
 
 def interactions_of(touches: Iterable[Touch]) -> list[FileInteraction]:

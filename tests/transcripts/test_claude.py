@@ -141,6 +141,26 @@ def test_reading_on_between_a_call_and_its_result(session: Any, tmp_path: Path) 
     assert len(found) == 3
 
 
+def test_asked_again_only_what_is_new_is_read(session: Any, written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.does("Read", file_path="/w/app/a.py")
+    path = written(session)
+    assert len(extract_file_interactions(path)) == 1
+    seen: list[bytes] = []
+    touches = ClaudeRecords.touches
+
+    def spy(records: ClaudeRecords, line: bytes) -> Any:
+        seen.append(line)
+        return touches(records, line)
+
+    monkeypatch.setattr(ClaudeRecords, "touches", spy)
+    session.does("Read", file_path="/w/app/b.py")
+    assert len(extract_file_interactions(written(session))) == 2
+    assert len(seen) == 2
+    other = type(session)("/elsewhere")
+    other.does("Edit", {"structuredPatch": []}, file_path="c.py")
+    assert [one.file for one in extract_file_interactions(written(other))] == ["/elsewhere/c.py"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
