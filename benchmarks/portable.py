@@ -3,7 +3,7 @@
 Each project is copied, indexed from scratch, exported, and imported under another folder and another Sage home, without
 its files. The same questions (names and first sentences of documentation, taken from the project) are asked of both
 indexes and every answer is compared whole; then the files are brought, and `sage index` counts what it has to embed.
-Times are of whole processes.
+Times are of whole processes, and beside them what they and their children took of the processor.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -32,6 +33,22 @@ _LEFT_OUT = shutil.ignore_patterns(".git", ".sage")
 
 
 @dataclass(frozen=True, slots=True)
+class Timed:
+    """A process that has ended, and its processor time."""
+
+    finished: measure.Finished
+    cpu_s: float
+
+    @property
+    def report(self) -> Any:
+        """What it has printed."""
+        return self.finished.json()
+
+    def __str__(self) -> str:
+        return f"{self.finished.seconds:.1f} s ({self.cpu_s:.1f})"
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What was seen of one project."""
 
@@ -41,11 +58,9 @@ class Row:
     asked: int
     same: int
     embedded: int  # by the import, and by `sage index` with the files brought
-    cold_s: float
-    export_s: float
-    import_s: float
-    export_mb: float
-    import_mb: float
+    cold: Timed
+    exported: Timed
+    imported: Timed
 
 
 def main() -> None:
@@ -59,7 +74,7 @@ def main() -> None:
             rows.append(_measure(source, Path(scratch), given.queries))
     print(measure.machine() + "\n")
     head = ["project", "chunks", "results identical", "re-embedded", "archive", "bytes a chunk"]
-    head += ["cold index", "export", "import", "import : cold", "memory export, import"]
+    head += ["cold index (processor)", "export", "import", "import : cold", "memory export, import"]
     print(measure.table(head, map(_cells, rows)))
     if any(row.same < row.asked or row.embedded for row in rows):
         raise SystemExit("something differs")
@@ -73,11 +88,11 @@ def _cells(row: Row) -> list[str]:
         f"{row.embedded}",
         f"{row.size / 1e6:.1f} MB",
         f"{row.size / row.chunks:,.0f}",
-        f"{row.cold_s:.1f} s",
-        f"{row.export_s:.1f} s",
-        f"{row.import_s:.1f} s",
-        f"{row.import_s / row.cold_s:.2f}",
-        f"{row.export_mb:.0f}, {row.import_mb:.0f} MB",
+        str(row.cold),
+        str(row.exported),
+        str(row.imported),
+        f"{row.imported.finished.seconds / row.cold.finished.seconds:.2f} ({row.imported.cpu_s / row.cold.cpu_s:.2f})",
+        f"{row.exported.finished.own_mb:.0f}, {row.imported.finished.own_mb:.0f} MB",
     ]
 
 
@@ -86,31 +101,40 @@ def _measure(source: Path, scratch: Path, queries: int) -> Row:
     home, other_home = {HOME_VARIABLE: str(scratch / "home")}, {HOME_VARIABLE: str(scratch / "other-home")}
     shutil.copytree(source, first, ignore=_LEFT_OUT, symlinks=True)
     (first / ".sage").mkdir()
-    cold = measure.run([*_SAGE, "index", str(first), "--json"], home)
-    exported = measure.run([*_SAGE, "index", "export", str(archive), str(first), "--json"], home)
-    imported = measure.run([*_SAGE, "index", "import", str(archive), str(second), "--json"], other_home)
+    cold = _sage(home, "index", str(first))
+    exported = _sage(home, "index", "export", str(archive), str(first))
+    imported = _sage(other_home, "index", "import", str(archive), str(second))
     questions = _questions(first, queries)
     os.environ.update(home)
     expected = _answers(first, questions)
     os.environ.update(other_home)
     same = sum(answer == wanted for answer, wanted in zip(_answers(second, questions), expected, strict=True))
     shutil.copytree(first, second, ignore=_LEFT_OUT, symlinks=True, dirs_exist_ok=True)
-    after = measure.run([*_SAGE, "index", str(second), "--json"], other_home).json()
-    if after["files_unchanged"] != imported.json()["files"]:
+    after = _sage(other_home, "index", str(second)).report
+    if after["files_unchanged"] != imported.report["files"]:
         raise SystemExit(f"{source}: the files are not those that were exported")
     return Row(
         source.name,
-        exported.json()["chunks"],
-        exported.json()["bytes"],
+        exported.report["chunks"],
+        exported.report["bytes"],
         len(questions),
         same,
-        imported.json()["chunks_embedded"] + after["chunks_created"],
-        cold.seconds,
-        exported.seconds,
-        imported.seconds,
-        exported.own_mb,
-        imported.own_mb,
+        imported.report["chunks_embedded"] + after["chunks_created"],
+        cold,
+        exported,
+        imported,
     )
+
+
+def _sage(home: dict[str, str], *words: str) -> Timed:
+    before = _children_s()
+    finished = measure.run([*_SAGE, *words, "--json"], home)
+    return Timed(finished, _children_s() - before)
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _questions(root: Path, count: int) -> list[str]:
@@ -144,7 +168,7 @@ def _answers(root: Path, questions: list[str]) -> list[Any]:
     project = Project.open(root)
     found = []
     for question in questions:
-        response = project.search(question, explain=True)
+        response = project.search(question)
         found.append((response.good, response.truncated, response.note, response.results))
     return found
 
