@@ -6,6 +6,7 @@ in whichever processes, each gets a file of its own.
 
 from __future__ import annotations
 
+import heapq
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -126,7 +127,7 @@ class Checkpoints:
     ) -> Iterator[tuple[Checkpoint, Scope]]:
         """Checkpoints one by one, newest first; each file is read when it is its turn."""
         files = [(name, place) for place in places(self._root) for name in _names(place)]
-        for name, place in sorted(files, key=lambda file: _id_of(file[0]), reverse=True):
+        for name, place in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
                 found = _parse(_id_of(name), place.read(FOLDER, name), place.path(FOLDER, name))
             except FileNotFoundError:
@@ -162,7 +163,7 @@ class Checkpoints:
         shelf = self._shelf(place)
         vector = shelf.embed([thesis])[0]
         passages = shelf.passages()
-        recent = sorted(passages.row_of)[-RECENT:]
+        recent = heapq.nlargest(RECENT, passages.row_of)
         rows = [passages.row_of[id_] for id_ in recent]
         if not rows or not thesis.strip():
             return None, vector
@@ -214,7 +215,7 @@ def _names(place: Place) -> list[str]:
         found = {name for name in os.listdir(place.path(FOLDER)) if name.endswith(_SUFFIXES)}
     except OSError:
         return []
-    return sorted(name for name in found if name.endswith(".md") or _id_of(name) + ".md" not in found)
+    return [name for name in found if name.endswith(".md") or _id_of(name) + ".md" not in found]
 
 
 def _id_of(path: str) -> str:

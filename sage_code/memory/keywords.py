@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from sage_code.lexemes import lexemes
 from sage_code.memory.recall import EXACT, MIN_PART_CHARS, PART
@@ -11,18 +11,35 @@ from sage_code.search.words import STOP_WORDS, stem
 
 
 class Keywords:
-    """From keywords to the items that have them."""
+    """From keywords to the items that have them; an item's may change at any time."""
 
-    def __init__(self, of_items: Mapping[str, Iterable[str]]) -> None:
-        self._items: dict[str, list[str]] = defaultdict(list)  # by keyword, in lower case
-        for id_, keywords in of_items.items():
-            for keyword in dict.fromkeys(keyword.lower() for keyword in keywords):
-                self._items[keyword].append(id_)
+    def __init__(self, of_items: Mapping[str, Iterable[str]] | None = None) -> None:
+        self._of_item: dict[str, tuple[str, ...]] = {}
+        self._items: dict[str, set[str]] = {}  # by keyword, in lower case
         self._by_first: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
-        for keyword in self._items:
-            parts = [stem(word) for word in lexemes(keyword) if word not in STOP_WORDS] or lexemes(keyword)
-            if parts:
-                self._by_first[parts[0]].append((keyword, frozenset(parts)))
+        self._long: list[str] | None = None
+        for id_, keywords in (of_items or {}).items():
+            self.put(id_, keywords)
+
+    def put(self, id_: str, keywords: Iterable[str]) -> None:
+        """Give an item its keywords, in place of those that it had."""
+        new = tuple(dict.fromkeys(keyword.lower() for keyword in keywords))
+        old = self._of_item.get(id_, ())
+        if new == old:
+            return
+        for keyword in old:
+            self._items[keyword].discard(id_)
+        for keyword in new:
+            if keyword not in self._items:
+                self._learn(keyword)
+            self._items[keyword].add(id_)
+        self._of_item[id_] = new
+
+    def keep_only(self, ids: Collection[str]) -> None:
+        """Forget the items that are gone."""
+        for id_ in [id_ for id_ in self._of_item if id_ not in ids]:
+            self.put(id_, ())
+            del self._of_item[id_]
 
     def scores(self, question: str) -> dict[str, float]:
         """The items of which a keyword stands in the question, each with how surely it is meant."""
@@ -30,15 +47,32 @@ class Keywords:
         words = [word for word in lexemes(question) if word not in STOP_WORDS]
         stems = set(map(stem, words))
         exact = {word for first in stems for word, parts in self._by_first.get(first, ()) if parts <= stems}
-        long_words = [word for word in words if len(word) >= MIN_PART_CHARS]
+        partly = self._overlapping(asked, [word for word in words if len(word) >= MIN_PART_CHARS]) - exact
         doubts: dict[str, float] = defaultdict(lambda: 1.0)
-        for keyword, ids in self._items.items():
-            if keyword in exact:
-                doubt = 1 - EXACT
-            elif (len(keyword) >= MIN_PART_CHARS and keyword in asked) or any(word in keyword for word in long_words):
-                doubt = 1 - PART
-            else:
-                continue
-            for id_ in ids:
-                doubts[id_] *= doubt
+        for found, sureness in ((exact, EXACT), (partly, PART)):
+            for keyword in found:
+                for id_ in self._items[keyword]:
+                    doubts[id_] *= 1 - sureness
         return {id_: 1 - doubt for id_, doubt in doubts.items()}
+
+    def _learn(self, keyword: str) -> None:
+        self._items[keyword] = set()
+        self._long = None
+        parts = [stem(word) for word in lexemes(keyword) if word not in STOP_WORDS] or lexemes(keyword)
+        if parts:
+            self._by_first[parts[0]].append((keyword, frozenset(parts)))
+
+    def _overlapping(self, asked: str, long_words: Collection[str]) -> set[str]:
+        """Keywords that are part of the question's text, or of which one of its longer words is a part."""
+        if self._long is None:
+            self._long = [keyword for keyword in self._items if len(keyword) >= MIN_PART_CHARS and "\n" not in keyword]
+        found = {keyword for keyword in self._long if keyword in asked}
+        text = "\n".join(self._long)
+        for word in dict.fromkeys(long_words):
+            place = text.find(word)
+            while place >= 0:
+                start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+                end = end if end >= 0 else len(text)
+                found.add(text[start:end])
+                place = text.find(word, end)
+        return found

@@ -142,13 +142,13 @@ class Knowledge:
         seen: set[str] = set()
         for place in places(self.root):
             entries, written_at = self.registry(place).entries(), self.registry(place).written_at()
-            for id_, (path, stamp) in self.shelf(place).listing().items():
+            for id_, path in self.shelf(place).paths().items():
                 if id_ in seen:
                     continue
                 seen.add(id_)
                 try:
                     entry = entries.get(id_)
-                    is_listed = entry is not None and int(stamp.partition("-")[0], 16) <= written_at
+                    is_listed = entry is not None and os.lstat(place.path(path)).st_mtime_ns <= written_at
                     item = _listed(place, path, id_, entry or {}, is_listed)
                 except (FileNotFoundError, MemoryDamaged):
                     continue  # `sage knowledge show` says what is wrong with it

@@ -28,7 +28,7 @@ def prune_checkpoints(shelf: Shelf, max_age_days: int, max_count: int) -> Mainte
     """Delete checkpoints beyond an age, then the oldest beyond a number; 0 means no limit. The caller has no lock."""
     folder = shelf.place.path("checkpoints")
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith((".md", ".yaml")))
+        names = [name for name in os.listdir(folder) if name.endswith((".md", ".yaml"))]
     except OSError:
         return MaintenanceResult()
     if not (max_age_days or max_count) or not (max_age_days or len(names) > max_count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -16,6 +17,7 @@ from sage_code.memory.recall import arithmetic, combined
 
 if TYPE_CHECKING:
     from sage_code.memory.passages import Passages
+    from sage_code.memory.ranking import Signals
 
 # More than this helps nobody, whatever its score.
 MOST_RECALLED = 10
@@ -84,7 +86,7 @@ class Recaller:
         embedder = prose_embedder(settings)
         vector = embedder.embed_query([question])[0]
         calibration = calibration_of(embedder)
-        found: dict[str, Recalled] = {}
+        found: dict[str, tuple[float, float, float | None, int, str, Signals, Scope]] = {}
         weights = settings.embedding_weight, settings.keyword_weight
         for shelf in self._knowledge.shelves:
             passages = shelf.passages()
@@ -95,7 +97,7 @@ class Recaller:
             known = self._facts_of(shelf.place, passages)
             by_keyword = known.keywords.scores(question)
             rows = {passages.row_of[id_] for id_ in by_keyword if id_ in passages.row_of}
-            rows |= set(chances.argsort()[-4 * limit :].tolist())
+            rows |= set(chances.argpartition(-min(4 * limit, len(chances)))[-4 * limit :].tolist())
             for row in rows:
                 record = passages.records[row]
                 if passages.row_of.get(record.id) != row or record.id in found:
@@ -104,19 +106,23 @@ class Recaller:
                 if facts.get("status") == "done" or not _is_active(facts.get("skill", ""), skill):
                     continue
                 meaning, keywords = float(chances[row]), by_keyword.get(record.id)
-                least = threshold_of(str(facts.get("type")), settings) if threshold is None else threshold
-                found[record.id] = Recalled(
-                    record.id,
-                    round(combined(meaning, keywords, *weights), 4),
-                    least,
-                    round(float(signal.words[row]), 4),
-                    round(float(signal.dense[row]), 4),
-                    round(meaning, 4),
-                    None if keywords is None else round(keywords, 4),
-                    arithmetic(meaning, keywords, *weights),
-                    shelf.place.scope,
-                )
-        return sorted(found.values(), key=lambda one: (-one.score, one.id))[:limit]
+                score = combined(meaning, keywords, *weights)
+                found[record.id] = (score, meaning, keywords, row, str(facts.get("type")), signal, shelf.place.scope)
+        best = heapq.nsmallest(limit, found.items(), key=lambda item: (-item[1][0], item[0]))
+        return [
+            Recalled(
+                id_,
+                round(score, 4),
+                threshold_of(kind, settings) if threshold is None else threshold,
+                round(float(signal.words[row]), 4),
+                round(float(signal.dense[row]), 4),
+                round(meaning, 4),
+                None if keywords is None else round(keywords, 4),
+                arithmetic(meaning, keywords, *weights),
+                scope,
+            )
+            for id_, (score, meaning, keywords, row, kind, signal, scope) in best
+        ]
 
     def _facts_of(self, place: Place, passages: Passages) -> _Facts:
         """Keywords, types and skills as the list has them, or as an item's own file where that is younger."""
@@ -125,12 +131,14 @@ class Recaller:
             known = self._facts.get(place)
             if known is not None and known.entries is entries and known.rows == len(passages.records):
                 return known
+            keywords = known.keywords if known is not None else Keywords()
             of_items: dict[str, Mapping[str, Any]] = {}
             for id_, row in passages.row_of.items():
                 own = passages.records[row].shown
                 entry = entries.get(id_, {})
-                of_items[id_] = entry if entry.get("hash") == own.get("hash") else own
-            keywords = Keywords({id_: map(str, facts.get("keywords") or []) for id_, facts in of_items.items()})
+                of_items[id_] = facts = entry if entry.get("hash") == own.get("hash") else own
+                keywords.put(id_, map(str, facts.get("keywords") or []))
+            keywords.keep_only(of_items)
             self._facts[place] = _Facts(entries, len(passages.records), of_items, keywords)
             return self._facts[place]
 

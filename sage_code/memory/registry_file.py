@@ -9,8 +9,8 @@ time stays the same.
 from __future__ import annotations
 
 import os
+import re
 import time
-from bisect import bisect_left
 from threading import Lock
 from typing import Any
 
@@ -18,14 +18,16 @@ import orjson
 
 from sage_code.errors import MemoryDamaged
 from sage_code.memory import frontmatter
-from sage_code.memory.places import Place, safe_id
+from sage_code.memory.places import Place
 
 FOLDER = "knowledge"
 FILE = "index.yaml"
 # History of the format: 1: first version.
 _HEAD = "# Written by Sage, one item a line; `sage knowledge` changes it.\nformat: 1\nitems:\n"
 _MAX_BYTES = 50_000_000  # a hundred thousand items
+_MANY = 50  # changes at once, from which on the list is written anew
 _ITEM = '- {"id":"'
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,120}")  # as `places.safe_id` makes them
 
 
 class RegistryFile:
@@ -63,20 +65,22 @@ class RegistryFile:
         self._change({}, set(ids))
 
     def _change(self, new: dict[str, dict[str, Any]], gone: set[str]) -> None:
-        text = self._text()
-        lines = [line for line in text.split("\n") if line.startswith(_ITEM)]
-        if text and text != _HEAD + "".join(line + "\n" for line in lines):
-            lines = [_line(entry) for _, entry in sorted(self._parse(text).items())]  # somebody else's style
-        for id_ in {*new, *gone}:
-            start = f'{_ITEM}{id_}"'
-            place = bisect_left(lines, start)
-            if place < len(lines) and lines[place].startswith(start):
-                del lines[place]
-            if id_ in new:
-                lines.insert(place, _line(new[id_]))
-        self._place.write(_HEAD + "".join(line + "\n" for line in lines), FOLDER, FILE)
+        text = self._text() or _HEAD
+        if not text.startswith(_HEAD) or text.count(f"\n{_ITEM}") != text.count("\n") - _HEAD.count("\n"):
+            entries = sorted(self._parse(text).items())  # somebody else's style
+            text = _HEAD + "".join(_line(entry) for _, entry in entries)
+        if len(new) > _MANY:
+            entries = sorted({**self._parse(text), **new}.items())
+            text = _HEAD + "".join(_line(entry) for id_, entry in entries if id_ not in gone)
+        else:
+            for id_ in {*new, *gone}:
+                text = _replaced(text, id_, _line(new[id_]) if id_ in new else "")
+        was = self._stat()
+        self._place.write(text, FOLDER, FILE)
         with self._guard:
-            self._state = None
+            if self._state == was:  # nobody else has changed it since it was read
+                kept = {id_: entry for id_, entry in self._entries.items() if id_ not in gone}
+                self._entries, self._state = {**kept, **new}, self._stat()
 
     def _text(self) -> str:
         try:
@@ -99,7 +103,7 @@ class RegistryFile:
         for entry in found:
             if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
                 raise MemoryDamaged(f"{where} lists an item without an id", "correct it by hand")
-            if safe_id(entry["id"]) == entry["id"]:
+            if _ID.fullmatch(entry["id"]):
                 entries[entry["id"]] = entry
         return entries
 
@@ -111,5 +115,20 @@ class RegistryFile:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
 
+def _replaced(text: str, id_: str, line: str) -> str:
+    """The list with another line for an item, in its place by id; an empty one takes it out."""
+    start = f'{_ITEM}{id_}"'
+    low, high = len(_HEAD), len(text)
+    while low < high:
+        middle = (low + high) // 2
+        begin = text.rfind("\n", 0, middle) + 1
+        if text[begin : begin + len(start)] < start:
+            low = text.find("\n", middle) + 1
+        else:
+            high = begin
+    end = text.find("\n", low) + 1 if text.startswith(start, low) else low
+    return f"{text[:low]}{line}{text[end:]}"
+
+
 def _line(entry: dict[str, Any]) -> str:
-    return "- " + orjson.dumps({"id": entry["id"], **entry}).decode()
+    return f"- {orjson.dumps({'id': entry['id'], **entry}).decode()}\n"

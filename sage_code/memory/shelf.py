@@ -60,21 +60,31 @@ class Shelf:
                 self._seen, self._looked = state, time.monotonic()
             return files.passages
 
-    def listing(self) -> dict[str, tuple[str, str]]:
-        """Every file by its id, in the order of ids: its path below the place, and its stamp."""
-        found: dict[str, tuple[str, str]] = {}
+    def paths(self) -> dict[str, str]:
+        """Every file by its id, in the order of ids: its path below the place."""
+        found: dict[str, str] = {}
         for folder in self._readable.folders(self.place):
             try:
-                entries = list(os.scandir(self.place.path(folder)))
+                entries = os.scandir(self.place.path(folder))
             except OSError:
                 continue
             for entry in entries:
                 name, suffix = os.path.splitext(entry.name)
-                if suffix in self._readable.suffixes and entry.is_file(follow_symlinks=False):
-                    state = entry.stat(follow_symlinks=False)
-                    if name not in found or suffix == self._readable.suffixes[0]:
-                        found[name] = (f"{folder}/{entry.name}", f"{state.st_mtime_ns:x}-{state.st_size:x}")
+                is_first = name not in found or suffix == self._readable.suffixes[0]
+                if suffix in self._readable.suffixes and is_first and entry.is_file(follow_symlinks=False):
+                    found[name] = f"{folder}/{entry.name}"
         return dict(sorted(found.items()))
+
+    def listing(self) -> dict[str, tuple[str, str]]:
+        """The same with the stamp of each."""
+        found = {}
+        for id_, path in self.paths().items():
+            try:
+                state = os.lstat(self.place.path(path))
+            except OSError:
+                continue
+            found[id_] = (path, f"{state.st_mtime_ns:x}-{state.st_size:x}")
+        return found
 
     def saved(self, path: str, record: Record, meaning: str, vector: Floats | None = None) -> None:
         """A file was just written by us, who hold the lock; `path` is below the place."""
