@@ -16,6 +16,7 @@ import argparse
 import ast
 import os
 import random
+import sys
 import tempfile
 import textwrap
 import warnings
@@ -172,7 +173,7 @@ def main() -> None:
             totals.update({("total", what): count for what, count in total.items()})
             cells = [f"{right[what]} of {total[what]}" if total[what] else "–" for what in KINDS]
             rows.append((repository.name, f"{before[:8]}..{after[:8]}", sum(total.values()), unmade, *cells))
-            print(rows[-1], flush=True)
+            print(rows[-1], file=sys.stderr, flush=True)  # a window takes minutes
             for line in shown[: given.show]:
                 print(line)
     print(machine())
