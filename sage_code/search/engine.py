@@ -50,9 +50,9 @@ class Ranked:
     row: NDArray[np.float32]
     also: tuple[int, ...]  # other good chunks of the same file
 
-    def is_definition(self, kind: str) -> bool:
+    def is_definition(self, query: Query) -> bool:
         """Whether a question that is a name has its definition here: that is an answer, whatever the score."""
-        return kind == "symbol" and bool(self.row[NAMES.index("defines")])
+        return (query.kind == "symbol" or len(query.terms) == 1) and bool(self.row[NAMES.index("defines")])
 
 
 class SearchEngine:

@@ -124,7 +124,7 @@ def test_a_project_by_name_by_folder_and_all_of_them(
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    (other / "pool.py").write_text("def connect_pool(size):\n    '''Connect many at once.'''\n    return size\n")
+    (other / "pool.py").write_text("def connect(size):\n    '''Connect many at once.'''\n    return size\n")
     Project.open(other).index(name="pools")
     monkeypatch.chdir(tmp_path)
     for words in (["--project", "pools"], ["--project", str(other)], ["in:pools", "--project", str(project)]):
