@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FOLDER = "templates"
-_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), FOLDER)
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "layouts")
 BUILT_IN = ("default", "research", "decision", "code-review")
 MAX_OUTPUT_CHARS = 200_000
 MAX_SECONDS = 1.0  # of the processor's time
