@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from anyio import from_thread
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 # An agent reads every word: more than this of one name help nobody.
 _MOST_SOURCES = 10
 _MOST_SIMILAR = 50
+# A common name has hundreds of definitions, each with its uses: nobody reads them all, or waits for them.
+_MOST_USES = 1_000
+_PATIENCE_S = 8.0
 # Left for what is said around a source that is cut to fill an answer.
 _AROUND = FOOT_TOKENS + 24
 
@@ -86,6 +91,7 @@ def sage_find_references(
     data: dict[str, Any] = {"name": name, "relation": relation}
     targets = project.definitions(name)
     found: list[Any]
+    more = False
     if not targets and relation == "impact":
         try:
             found = list(project.impact(name))
@@ -93,12 +99,14 @@ def sage_find_references(
             found = []
             _missing(project, name, data)
     else:
-        found = [one for target in targets for one in _related(project, target, relation, depth)]
-    head = f"{_HEADS[relation]} {one_line(name)}: {len(found)}"
+        found, more = _all_related(project, targets, relation, depth)
+    head = f"{_HEADS[relation]} {one_line(name)}: {len(found)}{' or more' if more else ''}"
     if not targets and not found:
         head = _missing(project, name, data)
-    rows = [_use(one) for one in found]
-    return listing(head, "uses", rows, data, root=project.root, max_tokens=max_tokens, offset=offset)
+    return listing(
+        head, "uses", [_use(one) for one in found], data, root=project.root, max_tokens=max_tokens, offset=offset,
+        more=more, narrow=", or a qualified name" if len(targets) > 1 else "",
+    )  # fmt: skip
 
 
 def sage_outline(
@@ -222,6 +230,20 @@ def _saying_where_the_rest_is(answer: Answer, matches: Sequence[dict[str, Any]])
         missing.append(f"{one_line(whole['file'])}:{first}-{whole['end_line']}")
     rest = f"source cut: read {', '.join(missing)}, or ask with a larger max_tokens"
     return replace(answer, truncated=True, next=f"{rest}; {answer.next}" if answer.next else rest)
+
+
+def _all_related(
+    project: Project, targets: Sequence[Definition], relation: Relation, depth: int
+) -> tuple[list[Any], bool]:
+    """What is related to things of one name, as far as it is found in time, and whether some were left out."""
+    found: list[Any] = []
+    started = time.monotonic()
+    for target in targets:
+        if len(found) >= _MOST_USES or time.monotonic() - started > _PATIENCE_S:
+            return found, True
+        from_thread.check_cancelled()
+        found += _related(project, target, relation, depth)
+    return found, False
 
 
 def _related(project: Project, target: Definition, relation: Relation, depth: int) -> Sequence[Any]:
