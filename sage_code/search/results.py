@@ -99,9 +99,7 @@ def document(response: SearchResponse) -> dict[str, Any]:
 def _row(hit: Hit) -> dict[str, Any]:
     # By hand: `dataclasses.asdict` copies deeply, which for ten hits takes as long as a tenth of the search.
     row: dict[str, Any] = {name: getattr(hit, name) for name in Hit.__slots__}
-    row["also"] = [
-        {"start_line": span.start_line, "end_line": span.end_line, "name": span.name} for span in hit.also
-    ]
+    row["also"] = [{"start_line": span.start_line, "end_line": span.end_line, "name": span.name} for span in hit.also]
     row["memory"] = list(hit.memory)
     if not hit.root:  # the answer says once which project it is about
         del row["project"], row["root"]
