@@ -69,7 +69,7 @@ class Memory:
         """
         checkpoint = checkpoint_of(given)
         trigger = trigger_named(checkpoint.trigger)
-        checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self.root or "")
+        checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self._name_for(scope))
         refusal = is_deep(trigger, checkpoint.message_count, checkpoint.token_estimate, self.settings)
         if autosave:
             refusal = is_sure(trigger, checkpoint.confidence) or refusal
@@ -90,6 +90,12 @@ class Memory:
         saved = self.checkpoints.save(checkpoint, body=body, scope=scope, vector=vector)
         done = self.tidy_checkpoints() if self.settings.maintenance_on_save else MaintenanceResult()
         return SavedCheckpoint(saved, Judgement("save", "kept"), tuple(masked), similar, done)
+
+    def _name_for(self, scope: Scope | None) -> str:
+        """What a checkpoint calls its project: its folder's path at home, where there are many, its name inside it."""
+        if self.root is None:
+            return ""
+        return self.root if place_to_write(self.root, scope).scope == "user" else os.path.basename(self.root)
 
     def save_knowledge(
         self, item: KnowledgeItem, *, allow_secret: bool = False, scope: Scope | None = None

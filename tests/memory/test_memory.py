@@ -53,6 +53,7 @@ def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
     assert [source.id for source in loaded.sources] == ["rfc", "only a name"]
     assert loaded.tensions[1].between == ("c", "d")
     assert loaded.code_refs[0].lines == (1, 9)
+    assert loaded.project == "payments-api"  # a team shares it: no path of this machine
     text = (root / ".sage" / "checkpoints" / f"{loaded.id}.md").read_text()
     assert "## Options\nRS256 or ES256" in text
 
