@@ -53,10 +53,18 @@ def captured(project_root: str, context: SessionCodeContext) -> Captured:
     found: dict[tuple[str, str, tuple[int, int] | None], CodeRef] = {}
     latest = sorted(enumerate(context.interactions), key=lambda one: (_WEIGHT.get(one[1].action, 2), -one[0]))
     counts: dict[str, int] = {}
+    paths: dict[str, str] = {}
+    seen: set[tuple[str, tuple[int, int] | None]] = set()
     for _, interaction in latest:
-        if interaction.action not in _WEIGHT:
+        place = (interaction.file, interaction.lines)
+        if interaction.action not in _WEIGHT or place in seen:
             continue
-        path = inside(root, project_root, interaction.file)
+        seen.add(place)
+        if interaction.file not in paths:
+            paths[interaction.file] = inside(root, project_root, interaction.file)
+        path = paths[interaction.file]
+        if path and (len(found) >= MAX_REFS or counts.get(path, 0) >= _MAX_REFS_A_FILE):
+            continue
         source = sources.get(path) if path else None
         if source is None:
             (unreadable if path else outside).add(interaction.file)
