@@ -31,7 +31,10 @@ def agent_findings(root: str, version: str) -> Iterator[Finding]:
 
 def _scopes(agent: Agent, root: str) -> Iterator[Scope]:
     yield "user"
-    if agent.project_files and os.path.exists(config_file(agent, "project", root)):
+    if not agent.project_files:
+        return
+    file = config_file(agent, "project", root)
+    if os.path.exists(file) and file != config_file(agent, "user", root):  # whoever stands in his home has one file
         yield "project"
 
 

@@ -106,6 +106,7 @@ def test_what_agents_have(tmp_path: Path) -> None:
         (finding,) = agent_findings(str(tmp_path), "1.0")
         assert (finding.level, message in finding.message) == (level, True), finding
         assert bool(finding.fix) == (level != "ok")
+    (finding,) = agent_findings(str(Path.home()), "1.0")  # the user's file is also the one of this folder
     path.write_text("{")
     (finding,) = agent_findings(str(tmp_path), "1.0")
     assert finding.level == "error"
