@@ -17,12 +17,13 @@ from sage_code.memory import frontmatter
 from sage_code.memory.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.sections import read_list, read_prose, read_sections, write_list, write_prose, write_sections
 
-_ESCAPED_TEXT = r"(?:[^\\]|\\.)*?"
+# What stands between marks holds none of them unescaped, so there is one way to read it, however long it is.
+_BOLD = r"\*\*((?:[^*\\]|\\.)*)\*\*"
 _LAST = re.compile(r"(?P<text>.*) — _(?P<last>(?:[^_\\]|\\.)*)_", re.DOTALL)
-_SOURCE = re.compile(rf"\*\*(?P<id>{_ESCAPED_TEXT})\*\*(?: \((?P<type>{_ESCAPED_TEXT})\))?: (?P<take>.*)", re.DOTALL)
-_TENSION = re.compile(r"(?P<between>\*\*.*?\*\*(?: vs \*\*(?:[^*\\]|\\.)*\*\*)*): (?P<nature>.*)", re.DOTALL)
-_CONTRIBUTION = re.compile(rf"\*\*(?P<type>{_ESCAPED_TEXT})\*\*: (?P<content>.*)", re.DOTALL)
-_PARTY = re.compile(r"\*\*((?:[^*\\]|\\.)*)\*\*", re.DOTALL)
+_SOURCE = re.compile(rf"{_BOLD}(?: \(((?:[^()\\]|\\.)*)\))?: (.*)", re.DOTALL)
+_TENSION = re.compile(rf"(?P<between>{_BOLD}(?: vs {_BOLD})*): (?P<nature>.*)", re.DOTALL)
+_CONTRIBUTION = re.compile(rf"{_BOLD}: (.*)", re.DOTALL)
+_PARTY = re.compile(_BOLD, re.DOTALL)
 _MARKS = re.compile(r"[\\*_()\n]")
 
 
@@ -55,8 +56,8 @@ def _read_source(item: str) -> Source:
     found = _SOURCE.fullmatch(item)
     if found is None:
         return Source("", take=item)
-    take, relation = _without_last(found["take"])
-    return Source(_unmark(found["id"]), _unmark(found["type"] or ""), take, relation)
+    take, relation = _without_last(found[3])
+    return Source(_unmark(found[1]), _unmark(found[2] or ""), take, relation)
 
 
 def write_tension(tension: Tension) -> str:
@@ -80,7 +81,7 @@ def write_contribution(contribution: Contribution) -> str:
 
 def _read_contribution(item: str) -> Contribution:
     found = _CONTRIBUTION.fullmatch(item)
-    return Contribution(_unmark(found["type"]), found["content"]) if found else Contribution("", item)
+    return Contribution(_unmark(found[1]), found[2]) if found else Contribution("", item)
 
 
 def _items(write: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], str]:

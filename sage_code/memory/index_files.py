@@ -118,8 +118,8 @@ class IndexFiles:
 
     def _load_packed(self) -> None:
         try:
-            if _size(self._packed) > _MAX_BYTES:
-                return
+            if _size(self._packed) > _MAX_BYTES or _is_compressed(self._packed):
+                return  # not ours: we write it as it is
             with np.load(self._packed, allow_pickle=False) as file:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
@@ -131,7 +131,7 @@ class IndexFiles:
                 postings = Postings(places, file["starts"], file["rows"], file["counts"])
                 _check(postings, len(records))
                 self.passages.load(records, file["lengths"], file["vectors"].astype(np.float32), postings)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
             self.passages = Passages(self._dim)  # it is made again from the Markdown files
 
     def _load_log(self) -> None:
@@ -188,7 +188,16 @@ def _plain(record: Record) -> dict[str, Any]:
     }
 
 
+def _is_compressed(path: str) -> bool:
+    """Whether unpacking could give more than the file's size."""
+    with zipfile.ZipFile(path) as file:
+        return any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist())
+
+
 def _record(row: dict[str, Any]) -> Record:
+    texts = [row["id"], row["stamp"], row["follows"], *row["names"], *row["terms"]]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(row["shown"], dict):
+        raise ValueError("not a record of ours")
     return Record(row["id"], row["stamp"], row["terms"], row["follows"], tuple(row["names"]), row["shown"])
 
 

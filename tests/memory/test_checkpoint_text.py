@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -151,6 +152,19 @@ def test_a_bomb_of_aliases_is_refused_at_once() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     with pytest.raises(MemoryDamaged):
         from_markdown("---\n" + "\n".join(lines) + "\n---\n", "here.md", "x")
+
+
+@pytest.mark.parametrize("heading", ["Thesis", "Sources", "Tensions", "Unique Contributions", "Key Evidence"])
+@pytest.mark.parametrize(
+    "piece",
+    ["**a** vs ", "** (", "**a** (b", " — _a", "\\", "- **", "\n- **a**", "\n  **a** vs **b** ", "# ", "\n\n", "**: "],
+    ids=repr,
+)
+def test_time_follows_size(heading: str, piece: str) -> None:
+    text = f"# Q\n\n## {heading}\n- **" + piece * (200_000 // len(piece))
+    started = time.process_time()
+    from_markdown(text, "here", "x")
+    assert time.process_time() - started < 4
 
 
 def test_confidence_stays_between_0_and_1() -> None:

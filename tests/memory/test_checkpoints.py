@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -127,6 +128,24 @@ def test_the_index_is_made_again_from_the_files(store: Checkpoints, root: Path) 
         found = fresh.search("topic17 thesis")
         assert found[0].id.endswith("question-17")
         assert [one.score for one in found] == before
+
+
+def test_an_index_that_came_with_a_repository_is_not_believed(store: Checkpoints, root: Path) -> None:
+    folder = root / ".sage" / "checkpoints"
+    folder.mkdir()
+    (folder / "x.md").write_text("# Elephants\n\n## Thesis\nThey remember.\n")
+    derived = root / ".sage" / "local" / "embeddings"
+    derived.mkdir(parents=True)
+    np.savez_compressed(derived / "checkpoints.npz", head=np.zeros(50_000_000, np.uint8))
+    lines = [
+        {"id": "x", "stamp": "1-1", "terms": {}, "follows": "", "names": [], "shown": {"thesis": "lie"}, "vector": ""}
+    ]
+    lines += [{**lines[0], "shown": 3}, {**lines[0], "names": 7}, {**lines[0], "id": "../../x"}]  # type: ignore[list-item]
+    name = store.shelves[0]._opened()._model
+    text = "".join(json.dumps({**line, "model": name}) + "\n" for line in lines) + "[1]\nnull\n"
+    (derived / "checkpoints.log").write_text(text)
+    found = store.search("elephants")
+    assert [(one.id, one.shown["thesis"]) for one in found] == [("x", "They remember.")]
 
 
 def test_another_model_embeds_everything_anew(store: Checkpoints, root: Path) -> None:
