@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import UsageError
@@ -24,7 +24,6 @@ from sage_code.memory.maintenance import MaintenanceResult, prune_checkpoints
 from sage_code.memory.places import Scope, place_to_write
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recalling import Recaller
-from sage_code.memory.secrets import mask_all
 from sage_code.settings_table import Settings
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_TEXT_CHARS = 200_000
 _MAX_ITEMS = 500
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Memory:
             checkpoint = with_code_context(self.root, checkpoint)
         masked: list[str] = []
         if not allow_secret:
-            checkpoint = mask_all(checkpoint, masked)
+            checkpoint = _without_secrets(checkpoint, masked)
         similar, vector = self.checkpoints.nearest_thesis(checkpoint.thesis)
         if autosave and similar is not None and similar.similarity >= self.settings.dedup_threshold:
             why = f"its thesis is that of {similar.id} ({similar.similarity:.0%})"
@@ -105,7 +105,7 @@ class Memory:
         if len(item.content) > _MAX_TEXT_CHARS:
             raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
         if not allow_secret:
-            item = mask_all(item, masked)
+            item = _without_secrets(item, masked)
         saved = self.knowledge.save(item, scope=scope)
         if self.settings.maintenance_on_save and self.settings.knowledge_max_age_days:
             self.knowledge.prune()
@@ -187,6 +187,12 @@ def with_code_context(root: str, checkpoint: Checkpoint) -> Checkpoint:
         files_changed=checkpoint.files_changed | _inside(root, context.files_changed),
         code_refs=checkpoint.code_refs or capture(root, context),
     )
+
+
+def _without_secrets(memory: _Kept, masked: list[str]) -> _Kept:
+    from sage_code.memory.secrets import mask_all  # lazy: dozens of patterns that reading needs none of
+
+    return mask_all(memory, masked)
 
 
 def _inside(root: str, files: frozenset[str]) -> frozenset[str]:

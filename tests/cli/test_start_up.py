@@ -90,6 +90,13 @@ def test_status_and_projects_load_no_vectors(project: Path) -> None:
     assert not _loaded("projects", "list") & VECTORS
 
 
+def test_memory_loads_no_store_and_lists_without_vectors(project: Path) -> None:
+    for words in (["list"], ["save", "-t", "Kafka keeps the order."], ["search", "order"], ["show", "kafka"]):
+        loaded = _loaded("checkpoint", *words, "--project", str(project))
+        assert not loaded & {"lancedb", "pyarrow", "jinja2"}
+        assert "numpy" not in loaded or words[0] in ("save", "search")
+
+
 def test_help_loads_no_library(project: Path) -> None:
     loaded = _loaded("--help")
     assert not loaded & {*VECTORS, "orjson", "sage_code.settings", "sage_code.indexer"}
