@@ -23,6 +23,9 @@ ProjectOption = Annotated[
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a part of it that no other has.")]
 UserOption = Annotated[bool, typer.Option("--user", help="Keep it in your own ~/.sage, not in the project.")]
 SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret as it is.")]
+RefOption = Annotated[
+    list[str] | None, typer.Option("--ref", metavar="FILE:LINE[-LINE]|SYMBOL", help="Code that it is about.")
+]
 _MAX_INPUT = 2_000_000
 
 
@@ -50,6 +53,7 @@ def save(
     parent: Annotated[str, typer.Option("--parent", help="The checkpoint it goes on from.")] = "",
     template: Annotated[str, typer.Option("--template", help="Lay it out by this template.")] = "",
     field: Annotated[list[str] | None, typer.Option("--field", help="NAME=TEXT for a template's own fields.")] = None,
+    ref: RefOption = None,
     source: Annotated[str, typer.Option("--from", metavar="FILE", help="All of it as JSON; - reads it.")] = "",
     auto: Annotated[bool, typer.Option("--auto", help="Only if it is sure, deep and new enough.")] = False,
     code_context: Annotated[
@@ -63,6 +67,8 @@ def save(
     """Keep what you have concluded.
 
     Example:  sage checkpoint save -q "Which queue?" -t "Kafka: order within a key matters" -c 0.8
+
+    Example:  sage checkpoint save -t "Prompts are flushed first" --ref src/termui.py:80 --ref Server.start
 
     Example:  sage checkpoint save --from - < checkpoint.json
     """
@@ -79,6 +85,8 @@ def save(
         **given,
         **{key: value for key, value in typed.items() if value},
     }
+    if ref:
+        given["code_refs"] = [*(given.get("code_refs") or []), *ref]
     if field:
         given["fields"] = dict(_pair(one) for one in field)
     saved = memory_of(project).save_checkpoint(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sage_cli.checkpoint_commands import ProjectOption, SecretOption, UserOption, memory_of, say_masked
+from sage_cli.checkpoint_commands import ProjectOption, RefOption, SecretOption, UserOption, memory_of, say_masked
 from sage_cli.index_commands import JsonOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import show
@@ -28,6 +28,7 @@ def add(
     kind: Annotated[str, typer.Option("--type", help="knowledge, preference, todo or reference.")] = "knowledge",
     source: Annotated[str, typer.Option("--source", help="Where it comes from.")] = "",
     due: Annotated[str, typer.Option("--due", metavar="DAY", help="Of a todo: by when, as 2026-11-30.")] = "",
+    ref: RefOption = None,
     allow_secret: SecretOption = False,
     user: UserOption = False,
     project: ProjectOption = ".",
@@ -44,7 +45,9 @@ def add(
 
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
     item = KnowledgeItem(id_, _read(file), kind, words, skill, source, due=due)
-    saved, masked = memory_of(project).save_knowledge(item, allow_secret=allow_secret, scope="user" if user else None)
+    saved, masked = memory_of(project).save_knowledge(
+        item, refs=ref or (), allow_secret=allow_secret, scope="user" if user else None
+    )
     if as_json:
         print_json(saved_knowledge(saved, masked))
     else:

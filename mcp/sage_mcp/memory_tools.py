@@ -44,6 +44,10 @@ Skill = Annotated[str, Field(max_length=200, description="The active skill.")]
 Limit = Annotated[int, Field(ge=1, le=_MOST_LISTED, description="At most so many.")]
 Messages = Annotated[int, Field(ge=0, description="Messages of the conversation so far; 0: not counted.")]
 TokenCount = Annotated[int, Field(ge=0, description="Tokens of the conversation so far; 0: not counted.")]
+CodeRefs = Annotated[
+    list[dict[str, Any] | str] | None,
+    Field(description="Code it is about: FILE:LINE, FILE:LINE-LINE, a symbol, or {file, lines: [a, b], relevance}."),
+]
 AllowSecret = Annotated[bool, Field(description="Keep what looks like a secret as it is, instead of masking it.")]
 ItemType = Literal["knowledge", "preference", "todo", "reference"]
 
@@ -69,10 +73,7 @@ def sage_save_checkpoint(
     auto_code_context: Annotated[
         bool, Field(description="Add the files that this session has read and changed, and the code in them.")
     ] = True,
-    code_refs: Annotated[
-        list[dict[str, Any]] | None,
-        Field(description="Code it is about; each {file, lines: [first, last], relevance}."),
-    ] = None,
+    code_refs: CodeRefs = None,
     fields: Annotated[dict[str, str] | None, Field(description="What the template asks for besides.")] = None,
     skill: Skill = "",
     parent: Annotated[str, Field(max_length=300, description="The id of the checkpoint that this goes on from.")] = "",
@@ -202,6 +203,7 @@ def sage_save_knowledge(
     item_type: Annotated[
         ItemType, Field(description="A fact, the user's preference, something to be done, or material to look up.")
     ] = "knowledge",
+    code_refs: CodeRefs = None,
     due: Annotated[str, Field(max_length=40, description="Of a todo: the day by which, as 2026-11-30.")] = "",
     allow_secret: AllowSecret = False,
     project: ProjectPath = None,
@@ -214,7 +216,7 @@ def sage_save_knowledge(
 
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
-    saved, masked = found.memory.save_knowledge(item, allow_secret=allow_secret)
+    saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
     lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
     for one in saved.alike:
         what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"

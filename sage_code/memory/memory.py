@@ -67,7 +67,7 @@ class Memory:
 
         `autosave` asks first whether it is sure and deep enough, and new: then nothing is kept that says nothing new.
         """
-        checkpoint = checkpoint_of(given)
+        checkpoint = checkpoint_of({**given, "code_refs": self._refs(given.get("code_refs"))})
         trigger = trigger_named(checkpoint.trigger)
         checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self._name_for(scope))
         refusal = is_deep(trigger, checkpoint.message_count, checkpoint.token_estimate, self.settings)
@@ -91,6 +91,13 @@ class Memory:
         done = self.tidy_checkpoints() if self.settings.maintenance_on_save else MaintenanceResult()
         return SavedCheckpoint(saved, Judgement("save", "kept"), tuple(masked), similar, done)
 
+    def _refs(self, wishes: Sequence[Any] | None) -> tuple[CodeRef, ...]:
+        if not wishes:
+            return ()
+        from sage_code.memory.named_refs import resolved  # lazy: the parser
+
+        return resolved(self.root, wishes)
+
     def _name_for(self, scope: Scope | None) -> str:
         """What a checkpoint calls its project: its folder's path at home, where there are many, its name inside it."""
         if self.root is None:
@@ -98,10 +105,12 @@ class Memory:
         return self.root if place_to_write(self.root, scope).scope == "user" else os.path.basename(self.root)
 
     def save_knowledge(
-        self, item: KnowledgeItem, *, allow_secret: bool = False, scope: Scope | None = None
+        self, item: KnowledgeItem, *, refs: Sequence[Any] = (), allow_secret: bool = False, scope: Scope | None = None
     ) -> tuple[Saved, tuple[str, ...]]:
-        """Keep an item of knowledge; what was done, and the kinds of secrets that were masked."""
+        """Keep an item of knowledge, about the code that `refs` name; what was done, and what secrets were masked."""
         masked: list[str] = []
+        if refs:
+            item = replace(item, code_refs=self._refs(refs))
         if len(item.content) > _MAX_TEXT_CHARS:
             raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
         if not allow_secret:
@@ -142,7 +151,10 @@ class Memory:
 
 
 def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
-    """A checkpoint from what somebody gave by name: lists may hold texts or mappings, what is missing is empty."""
+    """A checkpoint from what somebody gave by name: lists may hold texts or mappings, what is missing is empty.
+
+    References to code are resolved already.
+    """
     question, thesis = _text(given, "core_question"), _text(given, "thesis")
     if not thesis.strip():
         raise UsageError("a checkpoint needs a thesis", "say in a sentence or two what you concluded")
@@ -154,7 +166,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
         values[name] = _text(given, name)
     for name in ("files_explored", "files_changed"):
         values[name] = frozenset(str(item) for item in _several(given, name))
-    refs = tuple(ref if isinstance(ref, CodeRef) else CodeRef.from_dict(ref) for ref in _several(given, "code_refs"))
+    refs = tuple(ref for ref in _several(given, "code_refs") if isinstance(ref, CodeRef))
     fields = given.get("fields") or {}
     if not isinstance(fields, Mapping):
         raise UsageError("`fields` must be a mapping of names to texts", "see `sage templates show NAME`")

@@ -99,6 +99,34 @@ def test_knowledge_and_todos(sage: Run, project: Path) -> None:
         assert complaint in refused.err
 
 
+def test_code_can_be_named(sage: Run, project: Path) -> None:
+    saved = sage("checkpoint", "save", "-t", "Starting opens the port", "--ref", "server.py:10", "--json")
+    assert json.loads(saved.out)["code_refs"] >= 1
+    (project / "fact.md").write_text("Connecting retries three times.\n")
+    assert sage("knowledge", "add", "fact.md", "--id", "retries", "--ref", "server.py:17-19").code == 0
+    assert "Starting opens the port" in sage("why", "server.py:10").out
+    assert "retries" in sage("why", "server.py:18").out
+    for wish, complaint in (
+        ("server.py:9000", "no line 9000"),
+        ("nowhere.py:3", "there is no file"),
+        ("../outside.py:1", "there is no file"),
+        ("server.py:9-3", "names no lines"),
+        ("connect", "is not indexed"),
+    ):
+        refused = sage("checkpoint", "save", "-t", "x", "--ref", wish)
+        assert refused.code == 2
+        assert complaint in refused.err
+    sage("index")
+    assert sage("checkpoint", "save", "-t", "A server can be stopped", "--ref", "Server.stop").code == 0
+    assert "A server can be stopped" in sage("why", "Server.stop").out
+    whole = sage("checkpoint", "save", "-t", "It listens and answers", "--ref", "Server", "--json")
+    assert json.loads(whole.out)["code_refs"] == 2  # start and stop
+    assert "nearest: connect" in sage("checkpoint", "save", "-t", "x", "--ref", "conect").err
+    text = (project / "server.py").read_text()
+    (project / "server.py").write_text(text.replace("self.port = None", "self.port = 0"))
+    assert "A server can be stopped" in sage("stale").out
+
+
 def test_editing_in_the_user_s_editor(sage: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "fact.md").write_text("old text\n")
     sage("knowledge", "add", "fact.md", "--id", "fact", "--keywords", "before")

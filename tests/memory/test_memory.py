@@ -32,6 +32,7 @@ def _given(**more: object) -> dict[str, object]:
 
 
 def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
+    (root / "auth.py").write_text("def sign():\n    return 1\n")
     saved = memory.save_checkpoint(
         _given(
             sources=[{"id": "rfc", "type": "doc", "take": "says so", "relation": "supports"}, "only a name"],
@@ -43,7 +44,7 @@ def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
             token_estimate=6000,
             template="decision",
             fields={"options": "RS256 or ES256"},
-            code_refs=[{"file": "auth.py", "lines": [1, 9]}],
+            code_refs=[{"file": "auth.py", "lines": [1, 2], "relevance": "supports"}],
         )
     )
     assert saved.checkpoint is not None
@@ -52,7 +53,7 @@ def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
     assert loaded == saved.checkpoint
     assert [source.id for source in loaded.sources] == ["rfc", "only a name"]
     assert loaded.tensions[1].between == ("c", "d")
-    assert loaded.code_refs[0].lines == (1, 9)
+    assert [(ref.symbol, ref.lines, ref.relevance) for ref in loaded.code_refs] == [("sign", (1, 2), "supports")]
     assert loaded.project == "payments-api"  # a team shares it: no path of this machine
     text = (root / ".sage" / "checkpoints" / f"{loaded.id}.md").read_text()
     assert "## Options\nRS256 or ES256" in text

@@ -43,11 +43,11 @@ def test_a_session_s_conclusions_are_found_by_the_next(project: Path) -> None:
                 tensions=["in words"],
                 template="decision",
                 fields={"options": "start or listen"},
-                code_refs=[{"file": "server.py", "lines": [9, 11], "relevance": "supports"}],
+                code_refs=[{"file": "server.py", "lines": [9, 11], "relevance": "supports"}, "server.py:18"],
             )
         )
         assert saved["masked"] == ["GitHub token"]
-        assert saved["code_refs"] == 1
+        assert saved["code_refs"] >= 2
         loaded = await ask("sage_load_checkpoint", checkpoint_id=saved["id"])
         assert "| start opens the port" in text(loaded)
         assert "\nSTALE: not ours" not in text(loaded)  # a memory's lines stand behind bars
@@ -65,6 +65,13 @@ def test_a_session_s_conclusions_are_found_by_the_next(project: Path) -> None:
         assert "Not saved (shallow)" in text(shallow)
         assert "there is no checkpoint" in complaint(
             await ask("sage_load_checkpoint", checkpoint_id="../../etc/passwd")
+        )
+        known = {"knowledge_id": "retries", "content": "connect retries three times", "code_refs": ["server.py:17-19"]}
+        await client.call_tool("sage_save_knowledge", known)
+        recalled = content(await ask("sage_recall_knowledge", query="how often does connect retry"))
+        assert recalled["items"][0]["code_refs"][0]["symbol"] == "connect"
+        assert "no line 999" in complaint(
+            await client.call_tool("sage_save_knowledge", {**known, "code_refs": ["server.py:999"]})
         )
         assert "there is no template" in complaint(
             await ask("sage_save_checkpoint", core_question="q", thesis="t2", confidence=0.5, template="nosuch")

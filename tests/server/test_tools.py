@@ -77,6 +77,7 @@ PARAMETERS = {
         "skill",
         "source",
         "item_type",
+        "code_refs",
         "due",
         "allow_secret",
         "project",
