@@ -5,6 +5,7 @@ It imports nothing but where things are; each method loads what it needs, so tha
 
 from __future__ import annotations
 
+import math
 import os
 
 from sage_code.errors import UsageError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sage_code.status import Preview, Status
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
     from sage_code.xref.graph import CodeGraph, Definition
+    from sage_code.xref.resolve import Resolver
 
 
 class Project:
@@ -214,30 +216,59 @@ class Project:
             for match in self.grep(name)
         ]
 
-    def references(self, definition: Definition, *, min_confidence: float | None = None) -> list[Usage]:
+    def resolver(self, seconds: float = math.inf) -> Resolver:
+        """What answers about references share: what they learnt, and how long they may take together."""
+        from sage_code.xref.resolve import Resolver
+
+        return Resolver(self._graph, seconds)
+
+    def references(
+        self, definition: Definition, *, min_confidence: float | None = None, resolver: Resolver | None = None
+    ) -> list[Usage]:
         """Who uses a definition: every reference that may mean it, with a confidence."""
         from sage_code.xref import answers
 
-        return answers.references(self._graph, definition, min_confidence=_or_default(min_confidence))
+        resolver = resolver or self.resolver()
+        return answers.references(
+            resolver.graph, definition, min_confidence=_or_default(min_confidence), resolver=resolver
+        )
 
-    def callers(self, definition: Definition, depth: int = 1, min_confidence: float | None = None) -> list[Caller]:
+    def callers(
+        self,
+        definition: Definition,
+        depth: int = 1,
+        min_confidence: float | None = None,
+        *,
+        resolver: Resolver | None = None,
+    ) -> list[Caller]:
         """Who calls a definition, and who calls those, `depth` steps up."""
         from sage_code.xref import answers
 
-        return answers.callers(self._graph, definition, depth, _or_default(min_confidence))
+        resolver = resolver or self.resolver()
+        return answers.callers(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
 
-    def callees(self, definition: Definition, depth: int = 1, min_confidence: float | None = None) -> list[Callee]:
+    def callees(
+        self,
+        definition: Definition,
+        depth: int = 1,
+        min_confidence: float | None = None,
+        *,
+        resolver: Resolver | None = None,
+    ) -> list[Callee]:
         """What a definition calls, `depth` steps down."""
         from sage_code.xref import answers
 
-        return answers.callees(self._graph, definition, depth, _or_default(min_confidence))
+        resolver = resolver or self.resolver()
+        return answers.callees(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
 
-    def impact(self, what: str | Definition) -> list[Affected]:
+    def impact(self, what: str | Definition, *, resolver: Resolver | None = None) -> list[Affected]:
         """What could break when a file or a definition changes."""
         from sage_code.inside import relative_path
         from sage_code.xref import answers
 
-        return answers.impact(self._graph, relative_path(self.root, what) if isinstance(what, str) else what)
+        resolver = resolver or self.resolver()
+        place = relative_path(self.root, what) if isinstance(what, str) else what
+        return answers.impact(resolver.graph, place, resolver=resolver)
 
     def outline(self, path: str) -> Outline:
         """The skeleton of a file."""

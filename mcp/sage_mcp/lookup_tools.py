@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -94,7 +93,9 @@ def sage_find_references(
     more = False
     if not targets and relation == "impact":
         try:
-            found = list(project.impact(name))
+            resolver = project.resolver(_PATIENCE_S)
+            found = list(project.impact(name, resolver=resolver))
+            more = resolver.ran_out
         except UsageError:
             found = []
             _missing(project, name, data)
@@ -237,23 +238,19 @@ def _all_related(
 ) -> tuple[list[Any], bool]:
     """What is related to things of one name, as far as it is found in time, and whether some were left out."""
     found: list[Any] = []
-    started = time.monotonic()
+    resolver = project.resolver(_PATIENCE_S)
+    ask: dict[str, Callable[[Definition], Sequence[Any]]] = {
+        "references": lambda target: project.references(target, resolver=resolver),
+        "callers": lambda target: project.callers(target, depth, resolver=resolver),
+        "callees": lambda target: project.callees(target, depth, resolver=resolver),
+        "impact": lambda target: project.impact(target, resolver=resolver),
+    }
     for target in targets:
-        if len(found) >= _MOST_USES or time.monotonic() - started > _PATIENCE_S:
+        if len(found) >= _MOST_USES or resolver.ran_out:
             return found, True
         from_thread.check_cancelled()
-        found += _related(project, target, relation, depth)
-    return found, False
-
-
-def _related(project: Project, target: Definition, relation: Relation, depth: int) -> Sequence[Any]:
-    ask: dict[str, Callable[[], Sequence[Any]]] = {
-        "references": lambda: project.references(target),
-        "callers": lambda: project.callers(target, depth),
-        "callees": lambda: project.callees(target, depth),
-        "impact": lambda: project.impact(target),
-    }
-    return ask[relation]()
+        found += ask[relation](target)
+    return found, resolver.ran_out
 
 
 def _use(one: Any) -> Row:

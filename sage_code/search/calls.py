@@ -12,18 +12,22 @@ from sage_code.xref.graph import Definition
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
 
+# For all hits together; what is not counted by then is left open.
+_PATIENCE_S = 3.0
+
 
 def with_calls(root: str, hits: Sequence[Hit]) -> list[Hit]:
     """The hits with the number of their callers and callees, where they are something that can be called."""
     graph = DiskGraph(root)
-    resolver = Resolver(graph)
+    resolver = Resolver(graph, _PATIENCE_S)
     counted = []
     for hit in hits:
         definition = _definition(graph, hit)
         if definition is not None:
             callers = answers.callers(graph, definition, 1, DEFAULT_CONFIDENCE, resolver=resolver)
             callees = answers.callees(graph, definition, 1, DEFAULT_CONFIDENCE, resolver=resolver)
-            hit = replace(hit, callers=len(callers), callees=len(callees))
+            if not resolver.ran_out:
+                hit = replace(hit, callers=len(callers), callees=len(callees))
         counted.append(hit)
     return counted
 

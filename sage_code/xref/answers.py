@@ -199,6 +199,8 @@ def impact(
 def _usages(resolver: Resolver, definition: Definition, min_confidence: float) -> Iterator[Usage]:
     """The places that refer to `definition`; those of a constructor are the calls of its class, too."""
     for file, reference in _mentions(resolver, definition):
+        if not resolver.in_time():
+            return
         target = _pointing_at(resolver.targets(file, reference), definition)
         if target is not None and target.confidence >= min_confidence:
             scope = reference.scope
@@ -234,6 +236,8 @@ def _pointing_at(targets: Iterable[Target], definition: Definition) -> Target | 
 def _calls(resolver: Resolver, caller: Definition, min_confidence: float) -> Iterator[tuple[Reference, Target]]:
     qualname = caller.symbol.qualname
     for reference in resolver.graph.file_references(caller.file):
+        if not resolver.in_time():
+            return
         if reference.kind == "call" and (reference.scope == qualname or reference.scope.startswith(f"{qualname}.")):
             for target in resolver.targets(caller.file, reference):
                 if target.confidence >= min_confidence:

@@ -6,6 +6,8 @@ every answer gets its confidence and its reason.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -39,13 +41,24 @@ class Target:
 
 
 class Resolver:
-    """Resolves the references of one graph, and remembers what it learnt about its files."""
+    """Resolves the references of one graph, and remembers what it learnt about its files.
 
-    def __init__(self, graph: CodeGraph) -> None:
+    With `seconds` whoever walks the graph stops when they are over, and `ran_out` says so: a name like `make` may be
+    used in ten thousand places.
+    """
+
+    def __init__(self, graph: CodeGraph, seconds: float = math.inf) -> None:
         self.graph = graph
+        self.ran_out = False
+        self._until = time.monotonic() + seconds
         self._meanings = Meanings(graph)
         self._subclasses_of: dict[tuple[str, str], list[Definition]] = {}
         self._imported_files: dict[str, set[str]] = {}
+
+    def in_time(self) -> bool:
+        """Whether there is time for another reference."""
+        self.ran_out = self.ran_out or time.monotonic() > self._until
+        return not self.ran_out
 
     def targets(self, file: str, reference: Reference) -> list[Target]:
         """What `reference` of `file` may mean, best first."""

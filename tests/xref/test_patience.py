@@ -1,0 +1,26 @@
+"""Answers about references end when their time is over, with what was found by then."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from sage_code import Project
+
+
+def test_whoever_has_no_time_gets_less_and_is_told(sample: Path) -> None:
+    (sample / "many.py").write_text(
+        "from server import connect\n\n\n" + "".join(f"def f{n}():\n    connect({n})\n\n\n" for n in range(300))
+    )
+    project = Project.open(sample)
+    project.index()
+    [definition] = [found for found in project.definitions("connect") if found.file == "server.py"]
+    patient, hasty = project.resolver(), project.resolver(0)
+    assert len(project.callers(definition, resolver=patient)) == 300
+    assert not patient.ran_out
+    time.sleep(0.001)
+    assert project.callers(definition, resolver=hasty) == []
+    assert project.references(definition, resolver=hasty) == []
+    assert project.callees(definition, resolver=hasty) == []
+    assert project.impact("server.py", resolver=hasty) is not None
+    assert hasty.ran_out
