@@ -70,6 +70,8 @@ def run(
     """Print the best places for a question; without a good one the nearest, and 1."""
     from sage_code.project import Project
 
+    # NumPy is about to be loaded: for one question its threads cost more (they spin) than they bring.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     opened = Project.named(project)
     for warning in opened.settings.warnings:
         print(f"warning: {one_line(warning)}", file=sys.stderr)
