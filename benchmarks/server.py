@@ -286,18 +286,18 @@ def load(folder: str, clients: int, seconds: float) -> None:
 
 
 async def _crowd_http(url: str, token: str, clients: int, seconds: float) -> list[object]:
-    async def connect(taken: list[float], errors: list[str], until: float) -> None:
+    async def connect(taken: list[float], errors: list[str]) -> None:
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http:
             async with Client(streamable_http_client(url, http_client=http)) as client:
-                await _busy(client, taken, errors, until)
+                await _busy(client, taken, errors, seconds)
 
     return await _crowd(connect, clients, seconds)
 
 
 async def _crowd_stdio(command: StdioServerParameters, clients: int, seconds: float) -> list[object]:
-    async def connect(taken: list[float], errors: list[str], until: float) -> None:
+    async def connect(taken: list[float], errors: list[str]) -> None:
         async with Client(stdio_client(command)) as client:
-            await _busy(client, taken, errors, until)
+            await _busy(client, taken, errors, seconds)
 
     return await _crowd(connect, clients, seconds)
 
@@ -305,18 +305,18 @@ async def _crowd_stdio(command: StdioServerParameters, clients: int, seconds: fl
 async def _crowd(connect: Any, clients: int, seconds: float) -> list[object]:
     taken: list[float] = []
     errors: list[str] = []
-    until = time.monotonic() + seconds
     async with anyio.create_task_group() as group:
         for _ in range(clients):
-            group.start_soon(connect, taken, errors, until)
+            group.start_soon(connect, taken, errors)
     for error in errors[:5]:
         print(f"error: {error}", file=sys.stderr)
     p95 = sorted(taken)[int(len(taken) * 0.95)]
     return [f"{seconds:.0f}", f"{len(taken):,}", len(errors), f"{statistics.median(taken):.0f}", f"{p95:.0f}"]
 
 
-async def _busy(client: Client, taken: list[float], errors: list[str], until: float) -> None:
-    """What an agent asks, one after the other."""
+async def _busy(client: Client, taken: list[float], errors: list[str], seconds: float) -> None:
+    """What an agent asks, one after the other, from when it is connected."""
+    until = time.monotonic() + seconds
     calls: list[tuple[str, dict[str, Any]]] = [
         ("sage_search_code", {"query": question}) for question in QUESTIONS
     ] + [
