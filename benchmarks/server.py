@@ -371,7 +371,7 @@ def inspector(folder: Path) -> None:
                 assert all(0 < len(tool["description"]) < 1_000 for tool in listed)
                 for schema in [*schemas.values(), *(tool["inputSchema"] for tool in listed)]:
                     Draft202012Validator.check_schema(schema)
-                assert schemas.keys() == {tool for tool, _ in calls}
+                assert schemas.keys() >= {tool for tool, _ in calls}  # those of memory are called in tests/server
                 for tool, arguments in calls:
                     words = [word for key, value in arguments.items() for word in ("--tool-arg", f"{key}={value}")]
                     answer = _inspected(cli, [*target, "--method", "tools/call", "--tool-name", tool, *words], project)
