@@ -40,7 +40,7 @@ _TOP = 10
 # Questions about other repositories that each repository is asked: what finding nothing looks like.
 _FOREIGN = 10
 # Of the real questions at most this share may be answered with "no good match".
-_REFUSED = 0.03
+_REFUSED = 0.01
 _SEED = 7
 # Weights that no label can teach: nobody labels a question that is a path, since the answer is plain.
 _GIVEN = {"path_match": 6.0}

@@ -34,10 +34,19 @@ _FILES = 96
 _PER_FILE = 3
 # A name that is defined more often than this says little about any of its definitions.
 _MAX_DEFINITIONS = 40
+_DEFINES = NAMES.index("defines")
 # A word that is also somebody's name, against what can only be a name.
 _LOOSE_SURETY = 0.6
 # Who asks for a name mostly means the type or the function, not a member of the same name.
-_SURETY = {"method": 0.8, "constant": 0.7, "variable": 0.6, "field": 0.5, "property": 0.5, "module": 0.6}
+_SURETY = {
+    "constructor": 0.8,
+    "method": 0.8,
+    "constant": 0.7,
+    "variable": 0.6,
+    "field": 0.5,
+    "property": 0.5,
+    "module": 0.6,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class Ranked:
 
     def is_definition(self, query: Query) -> bool:
         """Whether a question that is a name has its definition here: that is an answer, whatever the score."""
-        return (query.kind == "symbol" or len(query.terms) == 1) and bool(self.row[NAMES.index("defines")])
+        return (query.kind == "symbol" or len(query.terms) == 1) and bool(self.row[_DEFINES])
 
 
 class SearchEngine:
@@ -72,9 +81,13 @@ class SearchEngine:
         for place in np.lexsort((found.chunks, -scores)).tolist():
             by_file.setdefault(int(found.files[place]), []).append(place)
         best = []
-        for file, (first, *others) in list(by_file.items())[:limit]:
+        for file, places in list(by_file.items())[:limit]:
+            score = float(scores[places[0]])
+            if query.kind == "symbol":  # who asks for a name wants its definition, whatever else the file says of it
+                places.sort(key=lambda place: -found.matrix[place, _DEFINES])
+            first, *others = places
             also = tuple(int(found.chunks[place]) for place in others)
-            best.append(Ranked(int(found.chunks[first]), file, float(scores[first]), found.matrix[first], also))
+            best.append(Ranked(int(found.chunks[first]), file, score, found.matrix[first], also))
         return best
 
     def candidates(self, query: Query) -> Candidates:

@@ -22,18 +22,21 @@ class HitMaker:
         self._rules, self._lines, self._context = rules, lines, context
         self._kinds = wanted_kinds(query.filters.kinds)
         # One word may be a name without looking like one.
-        self._names = query.names + (query.loose_names if query.kind == "symbol" else ())
+        names = query.names + (query.loose_names if query.kind == "symbol" else ())
+        self._names_asked = {name.rpartition(".")[2] for name in names}
 
     def hit(self, rank: int, found: Ranked, *, explain: bool) -> Hit:
         """The answer that a ranked chunk is."""
         snapshot = self._snapshot
         path, kind = snapshot.path(found.file), snapshot.kind(found.chunk)
         qualname, signature = snapshot.qualname(found.chunk), snapshot.signature(found.chunk)
-        first, last = self._lines_of(found.chunk)
+        first, last = shown = self._lines_of(found.chunk)
         if symbol := self._asked_for(found, kind):
             kind, qualname, signature = CHUNK_KIND.get(symbol.kind, kind), symbol.qualname, symbol.signature
-            first, last = max(first, symbol.start_line), min(last, symbol.end_line)
-        text, line = snippet(snapshot.root, self._rules, path, (first, last), self._query, self._lines, self._context)
+            # What is asked for by name is the whole definition, of which the chunk may be only the head.
+            shown = max(first, symbol.start_line), min(last, symbol.end_line)
+            first, last = (symbol.start_line, symbol.end_line) if symbol.name in self._names_asked else shown
+        text, line = snippet(snapshot.root, self._rules, path, shown, self._query, self._lines, self._context)
         return Hit(
             rank=rank,
             score=round(self._ranking.probability(found.score), 4),
@@ -60,7 +63,7 @@ class HitMaker:
         A small class is one chunk with its methods, and tiny functions share one: whoever asks for methods is shown
         the method, and whoever asks by name what has that name.
         """
-        names = {name.rpartition(".")[2] for name in self._names}
+        names = self._names_asked
         by_kind = bool(self._kinds) and kind not in self._kinds
         if not by_kind and not names:
             return None

@@ -20,7 +20,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An answer. The chunk is `start_line` to `end_line`; the snippet is the part of it that matched."""
+    """An answer: a chunk, or the whole definition that was asked for by name; the snippet is the part that matched."""
 
     rank: int
     score: float  # how likely this is an answer, 0 to 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -53,6 +52,7 @@ class Searcher:
     def __init__(self, root: str, settings: Settings) -> None:
         self.root, self._settings = root, settings
         self._engine: SearchEngine | None = None
+        self._name = ""
         self._embedder: Embedder | None = None
         self._freshness = Freshness(root, settings)
 
@@ -88,8 +88,7 @@ class Searcher:
         took = round((time.perf_counter() - started) * 1000, 2)
         return SearchResponse(text, self._name, self.root, tuple(hits), good, more, took, note)
 
-    @cached_property
-    def _name(self) -> str:
+    def _registered_name(self) -> str:
         known = (entry.name for entry in registry.projects() if entry.root == self.root)
         return next(known, os.path.basename(self.root) or self.root)
 
@@ -105,6 +104,7 @@ class Searcher:
             from sage_code.search.snapshot import SearchSnapshot
 
             self._engine = SearchEngine(SearchSnapshot(self.root), self._model_of(generation))
+            self._name = self._registered_name()
         return self._engine
 
     def _model_of(self, generation: Generation) -> Embedder:
