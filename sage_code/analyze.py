@@ -8,7 +8,7 @@ from typing import Any
 
 from sage_code import manifest
 from sage_code.changes import discover_rules
-from sage_code.chunk.files import chunk_file
+from sage_code.chunk.workers import chunk_here
 from sage_code.compiled.texts import stored_text
 from sage_code.discover import SourceText, read_source
 from sage_code.settings import Settings
@@ -53,7 +53,7 @@ def _text(root: str, settings: Settings, path: str, indexed: str) -> SourceText 
 def _look_again(root: str, settings: Settings, match: dict[str, Any]) -> Symbol | None:
     """The symbol in its changed file: by qualified name and kind, nearest to where it was."""
     file = _file(root, match["file"])
-    chunked = chunk_file(root, file, discover_rules(settings)) if file else None
+    chunked = chunk_here(root, file, discover_rules(settings)) if file else None
     if chunked is None or isinstance(chunked, SkippedFile):
         return None
     symbols = [symbol for chunk in chunked.chunks for symbol in chunk.symbols]

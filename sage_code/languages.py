@@ -46,6 +46,7 @@ class Language:
     preprocessor: str = ""
     offside: bool = False
     wants_last_newline: bool = False
+    may_crash: bool = False
 
     @property
     def has_definitions(self) -> bool:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from sage_code.changes import discover_rules
-from sage_code.chunk.files import chunk_file
+from sage_code.chunk.workers import chunk_here
 from sage_code.errors import UsageError
 from sage_code.inside import relative_path
 from sage_code.settings import Settings
@@ -43,7 +43,7 @@ def outline(root: str, settings: Settings, path: str) -> Outline:
     relative = relative_path(root, path)
     facts = os.lstat(os.path.join(root, relative))
     file = SourceFile(relative, facts.st_size, facts.st_mtime_ns)
-    chunked = chunk_file(root, file, discover_rules(settings))
+    chunked = chunk_here(root, file, discover_rules(settings))
     if isinstance(chunked, SkippedFile):
         raise UsageError(f"{relative} is not indexed: {chunked.reason} {chunked.detail}".rstrip())
     symbols = sorted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
@@ -30,14 +30,25 @@ class ChunkedFile:
 
 
 def chunk_file(
-    root: str, file: SourceFile, rules: DiscoverRules, *, budget_s: float = BUDGET_S, plain: bool = False
+    root: str,
+    file: SourceFile,
+    rules: DiscoverRules,
+    *,
+    budget_s: float = BUDGET_S,
+    plain: bool = False,
+    elsewhere: Callable[[], ChunkedFile | SkippedFile] | None = None,
 ) -> ChunkedFile | SkippedFile:
-    """Read and cut one file; `plain` leaves the grammar out, for a file that a grammar did not survive."""
+    """Read and cut one file; `plain` leaves the grammar out, for a file that a grammar did not survive.
+
+    `elsewhere` does the same in another process, for a grammar that may end its own.
+    """
     source = read_source(root, file, rules)
     if isinstance(source, SkippedFile):
         return source
     data = source.text.encode()
     language = detect(file.path, data[:HEAD_BYTES])
+    if elsewhere is not None and language is not None and language.may_crash:
+        return elsewhere()
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
     if parsed is None:
         chunks = chunk_plain(source.text)

@@ -26,6 +26,8 @@ import orjson
 
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.discover import DiscoverRules
+from sage_code.languages import detect
+from sage_code.parse.definitions import BUDGET_S
 from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol
 
 # Below this much source the start of a worker (about 150 ms) costs more than it brings.
@@ -53,21 +55,47 @@ def chunk_files(
     """The chunks of `files`, one result a file, in their order. `workers` 0 means as many as there are cores."""
     queue = list(files)
     count = workers or os.cpu_count() or 1
-    if sum(file.size for file in queue) < _MIN_BYTES_FOR_WORKERS or count < 1:
+    few = sum(file.size for file in queue) < _MIN_BYTES_FOR_WORKERS or count < 1
+    if few and not any(_may_crash(file) for file in queue):
         for file in queue:
-            yield _chunk(root, file, rules, budget_s)
+            yield chunk_here(root, file, rules, budget_s)
         return
     pool = _Pool(root, rules, budget_s)
     try:
-        yield from pool.run(queue, min(count, len(queue)))
+        yield from pool.run(queue, 1 if few else min(count, len(queue)))
     finally:
         pool.close()
 
 
-def _chunk(root: str, file: SourceFile, rules: DiscoverRules, budget_s: float) -> Result:
+def chunk_here(root: str, file: SourceFile, rules: DiscoverRules, budget_s: float = BUDGET_S) -> Result:
+    """The chunks of one file, made in this process if its grammar cannot end that."""
+
+    def elsewhere() -> Result:
+        pool = _Pool(root, rules, budget_s)
+        try:
+            return next(pool.run([file], 1))
+        finally:
+            pool.close()
+
+    return _chunk(root, file, rules, budget_s, elsewhere)
+
+
+def _may_crash(file: SourceFile) -> bool:
+    """Whether its name says so; a script without an extension is only known when it is read."""
+    language = detect(file.path)
+    return language is not None and language.may_crash
+
+
+def _chunk(
+    root: str,
+    file: SourceFile,
+    rules: DiscoverRules,
+    budget_s: float,
+    elsewhere: Callable[[], Result] | None = None,
+) -> Result:
     """The chunks of one file; one that parsing fails on is cut by lines, like one that it hangs on."""
     try:
-        return chunk_file(root, file, rules, budget_s=budget_s)
+        return chunk_file(root, file, rules, budget_s=budget_s, elsewhere=elsewhere)
     except Exception:  # one bad file never ends a run
         return chunk_file(root, file, rules, plain=True)
 

@@ -112,7 +112,9 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
 def _parse_inside(source: bytes, name: str, deadline: float) -> ParsedFile | None:
     """The part of a file that is written in another language, for the reader that found it, while there is time."""
     language, left_s = by_name(name), deadline - time.monotonic()
-    return parse(source, language, left_s) if language is not None and not language.reader and left_s > 0 else None
+    if language is None or language.reader or language.may_crash or left_s <= 0:
+        return None
+    return parse(source, language, left_s)
 
 
 class _Record(NamedTuple):

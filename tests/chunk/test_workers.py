@@ -12,7 +12,7 @@ import pytest
 
 from sage_code.chunk import workers
 from sage_code.chunk.files import ChunkedFile, chunk_file
-from sage_code.chunk.workers import chunk_files
+from sage_code.chunk.workers import chunk_files, chunk_here
 from sage_code.discover import DEFAULT_RULES
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -104,3 +104,23 @@ def test_a_run_that_is_given_up_leaves_no_process(tmp_path: Path, files: list[So
     assert len(_children()) == len(before) + 2
     results.close()  # type: ignore[attr-defined]  # it is a generator
     assert _children() == before
+
+
+# Strings inside strings: more than Perl's scanner has room for, and the process is gone.
+CRASHES = '"${' * 200
+
+
+@pytest.mark.parametrize("name", ["a.pl", "script"])
+def test_a_grammar_that_ends_its_process_ends_a_worker(tmp_path: Path, name: str) -> None:
+    text = f"#!/usr/bin/perl\nsub f {{ 1 }}\n{CRASHES}\n"
+    (tmp_path / name).write_text(text)
+    (tmp_path / "b.pl").write_text("sub g { 1 }\n")
+    files = [SourceFile(name, len(text), 1), SourceFile("b.pl", 12, 1)]
+    crashed, fine = chunk_files(str(tmp_path), files[: 1 + (name == "a.pl")], DEFAULT_RULES), files[1]
+    first = next(crashed)
+    assert isinstance(first, ChunkedFile)
+    assert first.language == "perl"
+    assert {chunk.kind for chunk in first.chunks} == {"fallback"}
+    here = chunk_here(str(tmp_path), fine, DEFAULT_RULES)
+    assert isinstance(here, ChunkedFile)
+    assert [symbol.name for chunk in here.chunks for symbol in chunk.symbols] == ["g"]
