@@ -11,7 +11,7 @@ import json
 import mmap
 import os
 import re
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 from sage_code.atomic import resolve
 from sage_code.errors import IndexCorrupt, NotIndexed
@@ -58,20 +58,36 @@ class SymbolFiles:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
 
     def find(
-        self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
+        self,
+        name: str,
+        *,
+        kind: str | None = None,
+        ignore_case: bool = False,
+        prefix: bool = False,
+        patience: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Symbols called `name`, by bare or qualified name (`Class.method`, `Class::method`)."""
+        """Symbols called `name`, by bare or qualified name (`Class.method`, `Class::method`).
+
+        With `patience`, none when more symbols than that share the bare name: they are not even read.
+        """
         wanted = normalise(name)
         bare = wanted.rpartition(".")[2] or wanted
         names = [bare]
         if wanted != bare and not (prefix and wanted.casefold().startswith(bare.casefold())):
             names.append(wanted)  # a key or a heading may have dots of its own: "Node.js"
+        candidates: Iterator[tuple[bytes, str]] = (
+            (line, lines.path)
+            for lines, start in product(self._maps.values(), names)
+            for line in lines.starting_with(start, ignore_case=ignore_case, whole=not prefix)
+        )
+        if patience is not None:
+            few = list(islice(candidates, patience + 1))
+            candidates = iter(few if len(few) <= patience else ())
         found = []
-        for lines, start in product(self._maps.values(), names):
-            for line in lines.starting_with(start, ignore_case=ignore_case, whole=not prefix):
-                symbol = _decode(line, lines.path)
-                if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
-                    found.append(symbol)
+        for line, path in candidates:
+            symbol = _decode(line, path)
+            if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
+                found.append(symbol)
         # A definition in code before a key or a heading of the same name, of which there may be thousands.
         found.sort(
             key=lambda symbol: (

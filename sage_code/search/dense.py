@@ -18,7 +18,7 @@ from sage_code.search.snapshot import SearchSnapshot
 # Floats of this many chunks of 256 dimensions take 64 MB and are scored in about 5 ms.
 _MAX_EXACT = 65_536
 # Of a larger snapshot, so many chunks are scored exactly after the first step, and so many tell what is usual.
-_SHORTLIST = 4_096
+_SHORTLIST = 2_048
 _SAMPLE = 2_048
 _EVERY = 16
 # What is gone through once, signs or vectors, is taken in blocks that stay in the processor's cache.

@@ -34,6 +34,8 @@ _FILES = 96
 _PER_FILE = 3
 # A name that is defined more often than this says little about any of its definitions.
 _MAX_DEFINITIONS = 40
+# And one that so many symbols have, keys and headings included, is not looked at.
+_MAX_NAMESAKES = 200
 _DEFINES = NAMES.index("defines")
 # A word that is also somebody's name, against what can only be a name.
 _LOOSE_SURETY = 0.6
@@ -140,7 +142,8 @@ class SearchEngine:
         sure: dict[int, float] = {}
         for names, surety in ((query.names, 1.0), (query.loose_names, _LOOSE_SURETY)):
             for name in names:
-                found = [match for match in self._symbols.find(name) if match["kind"] not in TEXT_KINDS]
+                found = self._symbols.find(name, patience=_MAX_NAMESAKES)
+                found = [match for match in found if match["kind"] not in TEXT_KINDS]
                 if len(found) > _MAX_DEFINITIONS:
                     continue
                 for match in found:

@@ -24,7 +24,7 @@ _B = {"body": 0.75, "name": 0.4, "doc": 0.6, "path": 0.3}
 # What another form of a word is worth (`retries` for `retry`), and a word derived from it (`parser` for `parse`).
 _FORM, _DERIVED = 0.85, 0.6
 # Sets that are together this much smaller than the index are united by sorting, others by marking.
-_SPARSE = 64
+_SPARSE = 512
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
