@@ -149,3 +149,11 @@ def test_a_comment_that_the_file_ends_in() -> None:
     """Perl's scanner looked for the end of the line for ever, in native code that no time limit reaches."""
     texts = ["X #", 'EXPORT #[a]<?php """', "X #\r", "=pod", "<<A", "sub f { # "]
     subprocess.run([sys.executable, "-c", CHILD, "perl", *texts], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", ["perl", "fsharp"])
+def test_grammars_that_ended_their_process_are_kept_in_workers(name: str) -> None:
+    """Strings inside strings in Perl; a flipped byte in F#, now and then. tests/chunk/test_workers.py lets one crash."""
+    language = by_name(name)
+    assert language is not None
+    assert language.may_crash
