@@ -153,7 +153,7 @@ def test_a_comment_that_the_file_ends_in() -> None:
 
 @pytest.mark.parametrize("name", ["perl", "fsharp"])
 def test_grammars_that_ended_their_process_are_kept_in_workers(name: str) -> None:
-    """Strings inside strings in Perl; a flipped byte in F#, now and then. tests/chunk/test_workers.py lets one crash."""
+    """Strings inside strings in Perl; a flipped byte in F#, at times. tests/chunk/test_workers.py lets one crash."""
     language = by_name(name)
     assert language is not None
     assert language.may_crash
