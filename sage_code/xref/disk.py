@@ -12,6 +12,9 @@ from sage_code.errors import NotIndexed
 from sage_code.values import Reference, Symbol
 from sage_code.xref.graph import Definition
 
+# Names whose definitions are kept.
+_KEPT_NAMES = 8_192
+
 
 class DiskGraph:
     """A `CodeGraph` over one published generation."""
@@ -22,6 +25,7 @@ class DiskGraph:
             raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
         self._generation: Generation = generation
         self._symbols = SymbolFiles(root)
+        self._defined: dict[str, list[Definition]] = {}
 
     @cached_property
     def _segments(self) -> list[tuple[Segment, frozenset[int]]]:
@@ -38,15 +42,19 @@ class DiskGraph:
         }
 
     def definitions(self, name: str) -> Sequence[Definition]:
-        """The definitions called `name`."""
-        return [
-            Definition(
-                match["file"],
-                match["language"],
-                Symbol(**{field: match[field] for field in Symbol.__dataclass_fields__}),
-            )
-            for match in self._symbols.find(name)
-        ]
+        """The definitions called `name`; a question comes back to the same few names thousands of times."""
+        if name not in self._defined:
+            if len(self._defined) >= _KEPT_NAMES:
+                self._defined.clear()
+            self._defined[name] = [
+                Definition(
+                    match["file"],
+                    match["language"],
+                    Symbol(**{field: match[field] for field in Symbol.__dataclass_fields__}),
+                )
+                for match in self._symbols.find(name)
+            ]
+        return self._defined[name]
 
     def references(self, name: str) -> Sequence[tuple[str, Reference]]:
         """Who refers to `name`: files and references."""

@@ -54,6 +54,7 @@ class Resolver:
         self._meanings = Meanings(graph)
         self._subclasses_of: dict[tuple[str, str], list[Definition]] = {}
         self._imported_files: dict[str, set[str]] = {}
+        self._members: dict[tuple[str, str, str], bool] = {}
 
     def in_time(self) -> bool:
         """Whether there is time for another reference."""
@@ -157,10 +158,16 @@ class Resolver:
 
         def others(candidate: Definition) -> int:
             holder = self._meanings.view(candidate.file).class_around(owner(candidate.symbol.qualname))
-            return sum(bool(self._meanings.inherited(holder, name)) for name in asked) if holder else 0
+            return sum(self._has_member(holder, name) for name in asked) if holder else 0
 
         guesses = guess(candidates, view, reference.name, reference.receiver, imports, others)
         return [Target(definition, factor * confidence, "name") for definition, confidence in guesses]
+
+    def _has_member(self, cls: Definition, name: str) -> bool:
+        key = (cls.file, cls.symbol.qualname, name)
+        if key not in self._members:
+            self._members[key] = bool(self._meanings.inherited(cls, name))
+        return self._members[key]
 
     def _is_hidden(self, definition: Definition, view: FileView, reference: Reference) -> bool:
         """Whether it is a function inside another one, which nothing outside of that can name."""
