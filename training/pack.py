@@ -1,6 +1,6 @@
 """From a checkpoint to what the wheel ships: int8 rows, whole-number weights, the vocabulary, a name, the model card.
 
-    python -m training.pack --run /work/data/run --tokens /work/data/tokens --out sage_code/embed/model
+    python -m training.pack --run DATA/run --tokens DATA/tokens --out sage_code/embed/model
 
 Each row is scaled to the range of int8 by itself; its scale goes into the weights of its word, of which only the
 ratios matter, since every vector is brought to unit length in the end.
