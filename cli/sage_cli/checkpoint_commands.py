@@ -131,6 +131,7 @@ def list_checkpoints(
         cells = ((one.id, f"{one.confidence:.0%}", one.trigger, shortened(one.thesis)) for one, _ in shown)
         count = show(("id", "sure", "trigger", "thesis"), cells)
     if not count:
+        print("no checkpoint; `sage checkpoint save` keeps one", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
@@ -178,6 +179,7 @@ def search(
         cells = ((f"{one.score:.0%}", one.id, shortened(str(one.shown.get("thesis", "")))) for one in found)
         show(("score", "id", "thesis"), cells)
     if not found:
+        print("no checkpoint is about that", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -30,6 +31,7 @@ def list_core(path: PathOption = ".", as_json: JsonOption = False) -> None:
         gone = "" if file.exists else "  (not there any more)"
         print(f"{one_line(file.path)}{gone}" + (f"\n    {one_line(file.summary)}" if file.summary else ""))
     if not files:
+        print("no core file; `sage core add FILE` marks one", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 

@@ -80,6 +80,7 @@ def list_knowledge(
         cells = ((one.item.id, one.item.type, one.item.skill, ", ".join(one.item.keywords), one.scope) for one in found)
         count = show(("id", "type", "skill", "keywords", "where"), cells)
     if not count:
+        print("no knowledge; `sage knowledge add` keeps some", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
@@ -109,6 +110,7 @@ def match(
         )
         show(("", "score", "wanted", "id", "how"), cells)
     if not any(one.is_recalled for one in scores):
+        print("nothing would be recalled", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
@@ -219,6 +221,7 @@ def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:
         )
         show(("id", "state", "by"), cells)
     if not found:
+        print("no todo", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
