@@ -1,6 +1,6 @@
 """Pairs into numbers: choose the vocabulary, then write every pair as rows and counts that training maps from the disk.
 
-    python -m training.tokenise --pairs /work/data/pairs --out /work/data/tokens --words 60000 --buckets 4096
+    python -m training.tokenise --pairs DATA/pairs --out DATA/tokens --words 60000 --buckets 4096
 
 A word is chosen by how many packages use it, not by how often it is used: what one generator repeats a million times
 is of no use to anybody else. Words of queries count more, since there are fewer of them and all of them matter.

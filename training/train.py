@@ -1,6 +1,6 @@
 """Train the table: questions and code into one space, by telling right pairs from wrong ones.
 
-    python -m training.train --tokens /work/data/tokens --out /work/data/run --epochs 12
+    python -m training.train --tokens DATA/tokens --out DATA/run --epochs 12
 
 Symmetric InfoNCE over blocks of pairs (`train_batches.py`), Adam on the rows that a step touches, one cosine schedule.
 The gradients are written out: the table is 16 million numbers of which a step needs a few thousand rows, and products
