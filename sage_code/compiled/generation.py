@@ -27,8 +27,8 @@ from sage_code.store.rows import FileRows
 
 # Chunks in a segment while indexing from scratch: what a run holds in memory for the snapshot (about 30 MB).
 _SEGMENT_CHUNKS = 8_192
-# The segments of a run are merged up to this size: a search pays for each, a merge for its postings in memory (60 MB).
-_MERGED_CHUNKS = 131_072
+# The segments of a run are merged up to this size: a search pays for each, a merge for its postings in memory (120 MB).
+_MERGED_CHUNKS = 262_144
 # More small segments than this, and they are written anew as one; a search pays for each.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_CHUNKS = 4_096

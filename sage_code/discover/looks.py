@@ -46,7 +46,13 @@ def is_minified(path: str, text: str) -> bool:
         return False
     if len(text) > MAX_MEAN_LINE * (text.count("\n") + 1):
         return True
-    return len(text) > MAX_LINE and max(map(len, text.split("\n"))) > MAX_LINE
+    start = 0  # of a line; what is as long as a line may be must hold an end of one
+    while start + MAX_LINE < len(text):
+        end = text.rfind("\n", start, start + MAX_LINE + 1)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
 
 
 def is_generated(text: str) -> bool:

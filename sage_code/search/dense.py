@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.top import Floats, Mask, Places, top
 
 # Floats of this many chunks of 256 dimensions take 64 MB and are scored in about 5 ms.
 _MAX_EXACT = 65_536
@@ -28,11 +29,30 @@ _ROWS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """The cosine of every chunk with a question; of a large snapshot, of the nearest only, and 0 for the others."""
+    """The cosines of chunks with a question, and what is usual in the project.
 
-    scores: NDArray[np.float32]
+    Of a small snapshot they are those of all chunks, of a large one those at `places`, the nearest, in order.
+    """
+
+    scores: Floats
     mean: float
     spread: float
+    places: Places | None = None
+
+    def best(self, count: int, may: Mask | None) -> Places:
+        """The nearest chunks of those that may be."""
+        if self.places is None:
+            return top(self.scores if may is None else self.scores * may, count)
+        return self.places[top(self.scores if may is None else self.scores * may[self.places], count)]
+
+    def of(self, chunks: Places) -> Floats:
+        """The cosines of `chunks`, in ascending order; 0 for those that are not among the nearest."""
+        if self.places is None:
+            return self.scores[chunks]
+        scores = np.zeros(len(chunks), np.float32)
+        _, own, known = np.intersect1d(chunks, self.places, assume_unique=True, return_indices=True)
+        scores[own] = self.scores[known]
+        return scores
 
 
 class DenseIndex:
@@ -43,24 +63,23 @@ class DenseIndex:
         self.exact = snapshot.chunks <= _MAX_EXACT
         self._asked = False
 
-    def nearness(self, query: NDArray[np.float32]) -> Nearness:
-        """How near every chunk is to the unit vector `query`."""
-        scores = np.zeros(self._snapshot.chunks, np.float32)
-        if not query.any() or not len(scores):
-            return Nearness(scores, 0.0, 1.0)
+    def nearness(self, query: Floats, may: Mask | None = None) -> Nearness:
+        """How near the chunks are to the unit vector `query`; at least those that are near and may be."""
+        if not query.any() or not self._snapshot.chunks:
+            return Nearness(np.zeros(self._snapshot.chunks, np.float32), 0.0, 1.0)
+        places = None
         if self.exact:
             scores = usual = self._exact(query)
         else:
-            shortlist = self._nearest_by_sign(query)
-            scores[shortlist] = self.scores_of(shortlist, query)
-            usual = self._sample @ query
-        return Nearness(scores, float(usual.mean()), float(usual.std()) or 1.0)
+            places = self._nearest_by_sign(query, may)
+            scores, usual = self.scores_of(places, query), self._sample @ query
+        return Nearness(scores, float(usual.mean()), float(usual.std()) or 1.0, places)
 
-    def scores_of(self, chunks: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    def scores_of(self, chunks: Places, query: Floats) -> Floats:
         """The cosines of some chunks, in ascending order, whether or not they are among the nearest."""
         return self._snapshot.vectors(chunks) @ query
 
-    def _exact(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _exact(self, query: Floats) -> Floats:
         """The first question is answered block by block; whoever asks again is worth the memory of all floats."""
         if self._asked:
             return self._floats @ query
@@ -73,7 +92,7 @@ class DenseIndex:
         return np.concatenate(scores)
 
     @cached_property
-    def _floats(self) -> NDArray[np.float32]:
+    def _floats(self) -> Floats:
         snapshot = self._snapshot
         rows = np.empty((snapshot.chunks, snapshot.generation.dim), np.float32)
         for segment, start in zip(snapshot.segments, snapshot.chunk_at, strict=False):
@@ -82,7 +101,7 @@ class DenseIndex:
         return rows
 
     @cached_property
-    def _sample(self) -> NDArray[np.float32]:
+    def _sample(self) -> Floats:
         return self._snapshot.vectors(np.linspace(0, self._snapshot.chunks - 1, _SAMPLE).astype(np.int64))
 
     @cached_property
@@ -91,19 +110,23 @@ class DenseIndex:
         packed = np.concatenate([_pack_signs(segment.arrays["vectors"]) for segment in self._snapshot.segments])
         return np.ascontiguousarray(packed.T)
 
-    def _nearest_by_sign(self, query: NDArray[np.float32]) -> NDArray[np.int64]:
+    def _nearest_by_sign(self, query: Floats, may: Mask | None) -> Places:
         wanted = _pack_signs(query[None, :])[0]
         # In a byte 256 differences would look like none; what is opposite in everything is then scored for nothing.
-        different: NDArray[Any] = np.zeros(self._snapshot.chunks, np.uint8 if len(query) <= 256 else np.uint16)
+        counter = np.uint8 if len(query) <= 256 else np.uint16
+        different: NDArray[Any] = np.zeros(self._snapshot.chunks, counter)
         differing, counted = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint8)
         for start in range(0, len(different), _BLOCK):
             block = different[start : start + _BLOCK]
             for own, signs in zip(wanted, self._signs[:, start : start + _BLOCK], strict=True):
                 np.bitwise_xor(signs, own, out=differing[: len(block)])
                 block += np.bitwise_count(differing[: len(block)], out=counted[: len(block)])
+        never = int(np.iinfo(counter).max)
+        if may is not None:
+            different[~may] = never
         # How near the nearest are is told by every sixteenth.
         at_most = np.cumsum(np.bincount(different[::_EVERY])) * _EVERY
-        return np.flatnonzero(different <= np.searchsorted(at_most, _SHORTLIST))
+        return np.flatnonzero(different <= min(int(np.searchsorted(at_most, _SHORTLIST)), never - 1))
 
 
 def _pack_signs(vectors: NDArray[np.generic]) -> NDArray[np.uint64]:

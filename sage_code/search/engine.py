@@ -5,22 +5,22 @@ A `SearchEngine` holds one snapshot and its model, and may be asked many times; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sage_code.compiled.lookup import SymbolFiles
+from sage_code.compiled.segment import CHUNK_FIELDS
 from sage_code.kinds import TEXT_KINDS
-from sage_code.search.dense import DenseIndex
-from sage_code.search.features import NAMES, Candidates, measure
+from sage_code.search.dense import DenseIndex, Nearness
+from sage_code.search.features import NAMES, Candidates, Pool, measure
 from sage_code.search.filters import Allowed, allowed
-from sage_code.search.lexical import Lexical, lexical
+from sage_code.search.lexical import Words
 from sage_code.search.query import Query
 from sage_code.search.ranking import Ranking, learned
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.top import Floats, Places
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
 _BY_PATH = 60
-_TOP_SHARES = (0.7, 0.4, 0.0)
 # Files that are measured, and chunks of each: what the cheap signals together put first.
 _FILES = 96
 _PER_FILE = 3
@@ -58,7 +57,7 @@ class Ranked:
     chunk: int
     file: int
     score: float
-    row: NDArray[np.float32]
+    row: Floats
     also: tuple[int, ...]  # other good chunks of the same file
 
     def is_definition(self, query: Query) -> bool:
@@ -94,50 +93,52 @@ class SearchEngine:
 
     def candidates(self, query: Query) -> Candidates:
         """Everything that may be the answer, measured."""
-        snapshot = self.snapshot
-        words = lexical(snapshot, query.terms)
+        words = Words(self.snapshot, query.terms)
+        may = allowed(self.snapshot, query.filters)
         vector = self._embedder.embed_query([query.text])[0]
-        near = self._dense.nearness(vector)
-        defined = dict(self._defined(query))
-        chunks = self._choose(words, near.scores, defined, allowed(snapshot, query.filters))
-        if not self._dense.exact and vector.any():
-            near.scores[chunks] = self._dense.scores_of(chunks, vector)
-        return measure(snapshot, query, chunks, words, near, defined)
+        near = self._dense.nearness(vector, may.chunks)
+        defined = self._defined(query)
+        pool = self._pool(words, near, defined, may)
+        chosen = self._choose(pool, defined, may)
+        if near.places is not None:
+            pool.dense[chosen] = self._dense.scores_of(pool.chunks[chosen], vector)
+        return measure(self.snapshot, query, pool, chosen, words, near, defined)
 
-    def _choose(
-        self, words: Lexical, dense: NDArray[np.float32], defined: dict[int, float], may: Allowed
-    ) -> NDArray[np.int64]:
-        """The chunks worth measuring: the best few of every file that any signal proposes."""
+    def _pool(self, words: Words, near: Nearness, defined: dict[int, float], may: Allowed) -> Pool:
+        """The files that any signal proposes, with all their chunks."""
         snapshot = self.snapshot
-        fields = words.fields
-        signals = (fields["body"], fields["name"], fields["doc"], dense)
         wanted = np.zeros(snapshot.files, dtype=bool)
-        for signal in signals:
-            wanted[snapshot.chunk_file[_top(may.among_chunks(signal), _BY_SIGNAL)]] = True
-        wanted[_top(may.among_files(fields["path"]), _BY_PATH)] = True
+        for field in CHUNK_FIELDS:
+            wanted[snapshot.chunk_file[words.best(field, _BY_SIGNAL, may.chunks)]] = True
+        wanted[snapshot.chunk_file[near.best(_BY_SIGNAL, may.chunks)]] = True
+        wanted[words.best("path", _BY_PATH, may.files)] = True
         wanted[snapshot.chunk_file[list(defined)]] = True
-        members, _ = snapshot.chunks_of(np.flatnonzero(wanted))
-        if may.chunks is not None:
-            members = members[may.chunks[members]]
-        if not len(members):
-            return members
-        worth = sum(signal[members] / max(float(signal.max()), 1e-6) for signal in signals)
-        assert isinstance(worth, np.ndarray)
-        for chunk in defined:
-            worth[members == chunk] += len(signals)
-        files = snapshot.chunk_file[members]
-        order = np.lexsort((-worth, files))
+        files = np.flatnonzero(wanted)
+        chunks, first = snapshot.chunks_of(files)
+        return Pool(files, chunks, first, words.about(files, chunks, first), near.of(chunks))
+
+    def _choose(self, pool: Pool, defined: dict[int, float], may: Allowed) -> Places:
+        """The places in the pool that are worth measuring: the best few chunks of the best files."""
+        words = pool.words
+        signals = (*(words.fields[field] for field in CHUNK_FIELDS), pool.dense)
+        worth = np.zeros(len(pool.chunks), np.float32)
+        for signal in signals:
+            worth += signal / max(float(signal.max(initial=0.0)), 1e-6)
+        worth[np.searchsorted(pool.chunks, sorted(defined))] += len(signals)
+        members = np.arange(len(pool.chunks)) if may.chunks is None else np.flatnonzero(may.chunks[pool.chunks])
+        files = pool.file_of_chunk[members]
+        order = np.lexsort((-worth[members], files))
         # The place of each chunk within its file, best first.
         starts = np.flatnonzero(np.diff(files[order], prepend=-1))
         sizes = np.diff(starts, append=len(order))
         place = np.arange(len(order)) - np.repeat(starts, sizes)
         files = files[order[starts]]
-        together = worth[order[starts]] + words.file_cover[files] + 2 * words.path_cover[files]
+        together = worth[members[order[starts]]] + words.file_cover[files] + 2 * words.path_cover[files]
         good = np.zeros(len(files), dtype=bool)
         good[np.argsort(-together, kind="stable")[:_FILES]] = True
         return np.sort(members[order[(place < _PER_FILE) & np.repeat(good, sizes)]])
 
-    def _defined(self, query: Query) -> Iterator[tuple[int, float]]:
+    def _defined(self, query: Query) -> dict[int, float]:
         """Chunks that define what the question names, and how surely that is meant."""
         sure: dict[int, float] = {}
         for names, surety in ((query.names, 1.0), (query.loose_names, _LOOSE_SURETY)):
@@ -151,16 +152,4 @@ class SearchEngine:
                     if file is not None:
                         chunk = self.snapshot.chunk_at_line(file, match["line"])
                         sure[chunk] = max(sure.get(chunk, 0.0), surety * _SURETY.get(match["kind"], 1.0))
-        yield from sure.items()
-
-
-def _top(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """The places of the largest values above zero."""
-    peak = float(values.max(initial=0.0))
-    places = np.empty(0, np.int64)
-    for share in _TOP_SHARES:  # mostly a few are far above the rest, and only those are put in order
-        places = np.flatnonzero(values > peak * share)
-        if len(places) >= count:
-            found = values[places]
-            return places[np.argpartition(found, len(found) - count)[-count:]]
-    return places
+        return sure

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
 from sage_code.search.dense import Nearness
-from sage_code.search.lexical import Lexical
+from sage_code.search.lexical import Lexical, Words
 from sage_code.search.places import PLACES, Stems, own_stems, path_stems, places, superseded
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.top import Floats, Places
 from sage_code.search.words import stem
-
-Floats = NDArray[np.float32]
 
 FEATURES: dict[str, str] = {
     "body": "words of the question in the text",
@@ -67,46 +66,67 @@ _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.floa
 _ASKED_WITH = {"declarations": "doc", "data": "build"}
 
 
+@dataclass(frozen=True)
+class Pool:
+    """Files that may hold the answer, all their chunks in order, and what words and meaning say of them."""
+
+    files: Places
+    chunks: Places
+    first: Places  # where the chunks of each file start
+    words: Lexical
+    dense: Floats
+
+    @cached_property
+    def file_of_chunk(self) -> Places:
+        """The place of each chunk's file among the files."""
+        return np.repeat(np.arange(len(self.files)), np.diff(self.first, append=len(self.chunks)))
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The chunks that may be the answer, with their features."""
 
-    chunks: NDArray[np.int64]
-    files: NDArray[np.int64]
+    chunks: Places
+    files: Places
     matrix: Floats  # a row a chunk, columns as `NAMES`
 
 
 def measure(
     snapshot: SearchSnapshot,
     query: Query,
-    chunks: NDArray[np.int64],
-    words: Lexical,
+    pool: Pool,
+    chosen: Places,
+    words: Words,
     near: Nearness,
     defined: Mapping[int, float],
 ) -> Candidates:
-    """The features of `chunks`, in ascending order; `defined` says how surely a chunk defines what is asked for."""
-    files = snapshot.chunk_file[chunks]
-    # What holds for a file is worked out once and spread over its run of chunks.
-    starts = np.flatnonzero(np.diff(files, prepend=-1))
-    runs = np.diff(starts, append=len(files))
-    distinct = files[starts]
-    members, first = snapshot.chunks_of(distinct)
-    columns = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
-    body, name, dense = words.fields["body"], words.fields["name"], near.scores
-    columns["body"], columns["name"], columns["doc"] = body[chunks], name[chunks], words.fields["doc"][chunks]
-    columns["body_relative"] = columns["body"] / max(float(body.max(initial=0)), 1e-6)
-    columns["name_relative"] = columns["name"] / max(float(name.max(initial=0)), 1e-6)
-    columns["cover"], columns["file_cover"] = words.chunk_cover[chunks], words.file_cover[files]
-    columns["path"], columns["path_cover"] = words.fields["path"][files], words.path_cover[files]
-    columns["dense"] = dense[chunks]
-    columns["dense_relative"] = np.clip((dense[chunks] - near.mean) / near.spread / 5, -1, 1)
+    """The features of the chunks at the places `chosen` of the pool, in ascending order.
+
+    `defined` says how surely a chunk defines what is asked for.
+    """
+    chunks, of_file = pool.chunks[chosen], pool.file_of_chunk[chosen]
+    files = pool.files[of_file]
+    # What a path says is worked out once a file and spread over its run of chunks.
+    starts = np.flatnonzero(np.diff(of_file, prepend=-1))
+    runs = np.diff(starts, append=len(of_file))
+    columns: dict[str, Floats] = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
+    found, dense = pool.words, pool.dense[chosen]
+    for field in ("body", "name", "doc"):
+        columns[field] = found.fields[field][chosen]
+    for field in ("body", "name"):
+        columns[f"{field}_relative"] = columns[field] / max(float(found.fields[field].max(initial=0)), 1e-6)
+    columns["cover"], columns["file_cover"] = found.chunk_cover[chosen], found.file_cover[of_file]
+    columns["path"], columns["path_cover"] = found.fields["path"][of_file], found.path_cover[of_file]
+    columns["dense"] = dense
+    columns["dense_relative"] = np.clip((dense - near.mean) / near.spread / 5, -1, 1)
     columns["loose"] = _IS_LOOSE[snapshot.chunk_kind[chunks]]
     if len(chunks):
-        columns["file_body"] = np.repeat(1 - np.exp(-np.add.reduceat(body[members], first)), runs)
-        columns["file_dense"] = np.repeat(np.maximum.reduceat(dense[members], first), runs)
-        columns["large_file"] = np.repeat(np.log1p(np.diff(first, append=len(members))) / 8, runs)
+        columns["file_body"] = (1 - np.exp(-np.add.reduceat(found.fields["body"], pool.first)))[of_file]
+        columns["file_dense"] = np.maximum.reduceat(pool.dense, pool.first)[of_file]
+        sizes = np.diff(pool.first, append=len(pool.chunks))
+        columns["large_file"] = (np.log1p(sizes) / 8).astype(np.float32)[of_file]
     wanted = _Wanted(query, words)
-    paths = snapshot.paths(distinct)
+    paths = snapshot.paths(files[starts])
     for feature, values in _of_paths(paths, query, wanted).items():
         columns[feature] = np.repeat(values, runs)
     own_words = [own_stems(qualname) for qualname in snapshot.qualnames(chunks)]
@@ -125,7 +145,7 @@ def measure(
 class _Wanted:
     """The words of a question by their stems, each with its share of the question."""
 
-    def __init__(self, query: Query, words: Lexical) -> None:
+    def __init__(self, query: Query, words: Words) -> None:
         self._weights: dict[str, float] = {}
         for term in query.terms:
             self._weights[stem(term)] = self._weights.get(stem(term), 0.0) + words.weights.get(term, 0.0)

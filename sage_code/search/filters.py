@@ -28,14 +28,6 @@ class Allowed:
     files: NDArray[np.bool_] | None = None
     chunks: NDArray[np.bool_] | None = None
 
-    def among_files(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The values of the files that pass, and 0 for the others."""
-        return values if self.files is None else values * self.files
-
-    def among_chunks(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The values of the chunks that pass, and 0 for the others."""
-        return values if self.chunks is None else values * self.chunks
-
 
 def allowed(snapshot: SearchSnapshot, filters: Filters) -> Allowed:
     """What is alive and passes the filters; a language or a kind that nobody knows is a usage error."""

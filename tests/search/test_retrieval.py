@@ -1,0 +1,141 @@
+"""What proposes candidates, held against the plain way of saying the same: BM25 term by term, cosines one by one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sage_code import Project
+from sage_code.embed import default_embedder
+from sage_code.search import dense
+from sage_code.search.dense import DenseIndex
+from sage_code.search.engine import SearchEngine
+from sage_code.search.lexical import Words, forms
+from sage_code.search.query import parse_query
+from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.top import top
+
+HARBOR = Path(__file__).parents[2] / "fixtures" / "search" / "harbor"
+QUESTIONS = ("how are retries backed off", "queue refuses jobs", "worker", "parsing the settings file")
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchSnapshot]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAGE_HOME", str(tmp_path_factory.mktemp("home") / ".sage"))
+        root = tmp_path_factory.mktemp("harbor") / "harbor"
+        shutil.copytree(HARBOR, root)
+        Project(str(root)).index()
+        yield SearchSnapshot(str(root))
+
+
+@given(st.lists(st.floats(-1, 4, width=32), max_size=60), st.integers(1, 20))
+def test_top_takes_the_largest_above_zero(values: list[float], count: int) -> None:
+    taken = sorted((values[place] for place in top(np.array(values, np.float32), count).tolist()), reverse=True)
+    best = sorted((value for value in values if value > 0), reverse=True)
+    assert taken == best[:count]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_words_say_what_bm25_says(snapshot: SearchSnapshot, question: str) -> None:
+    words = Words(snapshot, parse_query(question).terms)
+    files = np.arange(snapshot.files)
+    chunks, first = snapshot.chunks_of(files)
+    said = words.about(files, chunks, first)
+    (segment,) = snapshot.segments
+    lengths = segment.arrays["body_lengths"].astype(float)
+    expected, cover = np.zeros(len(chunks)), np.zeros(len(chunks))
+    for term, weight in words.weights.items():
+        often = np.zeros(len(chunks))
+        anywhere = np.zeros(len(chunks), bool)
+        for place, _, worth in forms(segment.terms, term):
+            postings = segment.postings(place)
+            for chunk, count in zip(*postings.get("body", ((), ())), strict=True):
+                often[chunk] += count * worth
+            for field in ("body", "name", "doc"):
+                anywhere[list(postings.get(field, ((), ()))[0])] = True
+        expected += weight * often / (often + 1.5 * (0.25 + 0.75 * lengths / lengths.mean()))
+        cover += weight * anywhere
+    assert expected.any()
+    np.testing.assert_allclose(said.fields["body"], expected, rtol=1e-4)
+    np.testing.assert_allclose(said.chunk_cover, cover, rtol=1e-4)
+    assert set(words.best("body", 1, None)) <= set(np.argsort(-expected)[:3])
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_words_about_some_files_are_those_about_all(snapshot: SearchSnapshot, question: str) -> None:
+    words = Words(snapshot, parse_query(question).terms)
+    everything = np.arange(snapshot.files)
+    all_chunks, all_first = snapshot.chunks_of(everything)
+    whole = words.about(everything, all_chunks, all_first)
+    some = everything[::2]
+    chunks, first = snapshot.chunks_of(some)
+    part = words.about(some, chunks, first)
+    for field in ("body", "name", "doc"):
+        np.testing.assert_array_equal(part.fields[field], whole.fields[field][chunks])
+    np.testing.assert_array_equal(part.fields["path"], whole.fields["path"][some])
+    np.testing.assert_array_equal(part.file_cover, whole.file_cover[some])
+    np.testing.assert_array_equal(part.path_cover, whole.path_cover[some])
+
+
+def test_nothing_to_say_about_no_files(snapshot: SearchSnapshot) -> None:
+    nobody = np.empty(0, np.int64)
+    said = Words(snapshot, ("worker",)).about(nobody, nobody, nobody)
+    assert not len(said.chunk_cover)
+    assert not len(said.fields["path"])
+
+
+def _large(snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, shortlist: int = 40) -> DenseIndex:
+    """The way of a large snapshot, on a small one."""
+    monkeypatch.setattr(dense, "_MAX_EXACT", 0)
+    monkeypatch.setattr(dense, "_SHORTLIST", shortlist)
+    monkeypatch.setattr(dense, "_EVERY", 1)
+    return DenseIndex(snapshot)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_signs_find_the_nearest(snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    vector = default_embedder().embed_query([question])[0]
+    every = np.arange(snapshot.chunks)
+    exact = DenseIndex(snapshot).nearness(vector)
+    near = _large(snapshot, monkeypatch).nearness(vector)
+    assert near.places is not None
+    assert len(near.places) < snapshot.chunks
+    assert set(exact.best(5, None)) <= set(near.places)
+    known = np.isin(every, near.places)
+    np.testing.assert_allclose(near.of(every)[known], exact.of(every)[known], atol=1e-5)
+    assert not near.of(every)[~known].any()
+
+
+def test_of_a_large_snapshot_only_what_may_be_is_near(
+    snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vector = default_embedder().embed_query(["worker"])[0]
+    index = _large(snapshot, monkeypatch)
+    for share in (2, 7, snapshot.chunks):
+        may = np.arange(snapshot.chunks) % share == 1
+        near = index.nearness(vector, may)
+        assert near.places is not None
+        assert len(near.places)
+        assert may[near.places].all()
+        assert set(near.best(3, may)) <= set(np.flatnonzero(may))
+    near = index.nearness(vector, np.zeros(snapshot.chunks, bool))
+    assert not len(near.best(3, None))
+    assert not near.of(np.arange(snapshot.chunks)).any()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_large_snapshot_answers_as_a_small_one(
+    snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    query = parse_query(question)
+    small = SearchEngine(snapshot, default_embedder()).rank(query, 3)
+    _large(snapshot, monkeypatch, shortlist=60)
+    large = SearchEngine(snapshot, default_embedder()).rank(query, 3)
+    assert [found.chunk for found in large][:1] == [found.chunk for found in small][:1]
