@@ -133,7 +133,7 @@ def parsed(root: Path, subfolders: list[str], language: str) -> MemoryGraph:
                 if found is not None and family(found.name) == family(language):
                     result = parse(path.read_bytes(), found)
                     if result is not None:
-                        files[name] = (found.name, result.symbols, result.references)
+                        files[name] = (found.name, result.symbols, tuple(result.references))
     return MemoryGraph(files)
 
 

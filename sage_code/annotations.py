@@ -28,6 +28,7 @@ _ARROW = re.compile(r"\)\s*(?:->|:)\s*(.+)$")
 _GO_RESULT = re.compile(r"\)\s*\(?\s*(\*?[\w.\[\]]+)")
 
 
+@lru_cache(4096)
 def type_name(annotation: str) -> str:
     """The type that an annotation names: `Foo` of `Optional[pkg.Foo]`, `[Foo]` of a container of them; or nothing."""
     names = []

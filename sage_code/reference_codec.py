@@ -1,42 +1,60 @@
-"""How the references of a file travel: as one JSON string, from the worker to the store and into segments.
+"""The references of a file, as they are made, travel and are stored: by columns, from the parser into segments.
 
-By columns, each text once: names, receivers and above all scopes repeat, so the string is a third of what a row for
-each reference would take, and whoever compiles many files has few values to look at.
+Each text is there once: names, receivers and above all scopes repeat, so the JSON string that travels is a third of
+what a row for each reference would take, and whoever makes or compiles many has few values to look at.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import orjson
 
 from sage_code.values import Reference
 
 KINDS = ("call", "inherit", "type", "use", "import", "bind")
-_KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 TEXTS = ("name", "receiver", "alias", "scope")
 
 # The texts that occur; and by reference: its kind, its line, and for each of TEXTS which of the texts it is.
 Columns = tuple[list[str], list[int], list[int], list[list[int]]]
 
 
-def encode(references: tuple[Reference, ...]) -> str:
+@dataclass(frozen=True, slots=True)
+class References:
+    """What a file refers to, by line; its parts are `Reference`s, made when they are looked at."""
+
+    columns: Columns
+
+    @classmethod
+    def of(cls, references: Iterable[Reference]) -> References:
+        """These, in their order."""
+        number: dict[str, int] = {}
+        kinds, lines = [], []
+        uses: list[list[int]] = [[] for _ in TEXTS]
+        for kind, name, receiver, line, alias, scope in references:
+            kinds.append(KIND_NUMBER[kind])
+            lines.append(line)
+            for column, text in zip(uses, (name, receiver, alias, scope), strict=True):
+                column.append(number.setdefault(text, len(number)))
+        return cls((list(number), kinds, lines, uses))
+
+    def __len__(self) -> int:
+        return len(self.columns[1])
+
+    def __iter__(self) -> Iterator[Reference]:
+        texts, kinds, lines, uses = self.columns
+        for kind, line, name, receiver, alias, scope in zip(kinds, lines, *uses, strict=True):
+            yield Reference(KINDS[kind], texts[name], texts[receiver], line, texts[alias], texts[scope])
+
+
+NO_REFERENCES = References.of(())
+
+
+def encode(references: References) -> str:
     """A file's references as one string, the form in which they travel to the store and back."""
-    if not references:
-        return ""
-    number: dict[str, int] = {}
-    place = number.setdefault
-    kinds, lines = [], []
-    names: list[int] = []
-    receivers: list[int] = []
-    aliases: list[int] = []
-    scopes: list[int] = []
-    for reference in references:
-        kinds.append(_KIND_NUMBER[reference.kind])
-        lines.append(reference.line)
-        names.append(place(reference.name, len(number)))
-        receivers.append(place(reference.receiver, len(number)))
-        aliases.append(place(reference.alias, len(number)))
-        scopes.append(place(reference.scope, len(number)))
-    return orjson.dumps([list(number), kinds, lines, [names, receivers, aliases, scopes]]).decode()
+    return orjson.dumps(references.columns).decode() if len(references) else ""
 
 
 def decode(encoded: str) -> Columns:

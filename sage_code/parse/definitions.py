@@ -106,7 +106,7 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
     lines = source.split(b"\n")
     offside = Offside(lines) if language.offside and tree.root_node.has_error else None
     symbols = _Extraction(source, lines, language, offside).run(definitions)[: language.max_symbols or None]
-    return ParsedFile(symbols, partial(borders, tree, lines), references(uses, source, language, symbols))
+    return ParsedFile(symbols, partial(borders, tree, lines), references(uses, source, lines, language, symbols))
 
 
 def _parse_inside(source: bytes, name: str, deadline: float) -> ParsedFile | None:

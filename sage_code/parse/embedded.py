@@ -16,6 +16,7 @@ from sage_code.parse.blanks import BLANK
 from sage_code.parse.headings import markdown_heading, sections
 from sage_code.parse.keys import Indented
 from sage_code.parse.parsed import Borders, ParsedFile, between
+from sage_code.reference_codec import References
 from sage_code.values import Reference, Symbol
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]
@@ -138,7 +139,7 @@ def _joined(
             inner_borders.append(inside.borders)
     symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
     references.sort(key=lambda reference: reference.line)
-    return ParsedFile(tuple(symbols), _MarkupBorders(source, inner_borders), tuple(references))
+    return ParsedFile(tuple(symbols), _MarkupBorders(source, inner_borders), References.of(references))
 
 
 class _MarkupBorders:

@@ -20,6 +20,8 @@ from sage_code.languages import Language
 from sage_code.paths import assets_dir
 
 Match = tuple[int, dict[str, list[Node]]]
+# By capture, where its nodes begin and end; a node that two patterns capture is there twice.
+Spans = dict[str, list[tuple[int, int]]]
 
 # A parser keeps state while it works: each thread has its own.
 _local = threading.local()
@@ -37,8 +39,8 @@ def parse_tree(source: bytes, language: Language, limit_s: float) -> Tree | None
         return None
 
 
-def matches(tree: Tree, language: Language, limit_s: float) -> tuple[list[Match], list[Match]] | None:
-    """What the language's queries find, as (pattern, captures): definitions, and references.
+def matches(tree: Tree, language: Language, limit_s: float) -> tuple[list[Match], Spans] | None:
+    """What the language's queries find: definitions as (pattern, captures), references as the places of each capture.
 
     In one walk: to move through the tree costs more than to match. Where that takes half of the time, definitions are
     looked for alone in the other half; None when there was no time for them either.
@@ -47,10 +49,29 @@ def matches(tree: Tree, language: Language, limit_s: float) -> tuple[list[Match]
     both, definitions = queries(language)
     found = _matches(both, tree, limit_s / 2)
     if time.monotonic() - started < limit_s / 2:
-        defined = [match for match in found if match[0] < definitions]
-        return defined, [match for match in found if match[0] >= definitions]
+        return _parted(found, definitions)
     found = _matches(_definitions(language), tree, limit_s - (time.monotonic() - started))
-    return (found, []) if time.monotonic() - started < limit_s else None
+    return (found, {}) if time.monotonic() - started < limit_s else None
+
+
+def _parted(found: list[Match], definitions: int) -> tuple[list[Match], Spans]:
+    """The matches of the first patterns, and the places of what the others capture.
+
+    There are so many that each node is looked at once, and then only numbers are left of it."""
+    defined: list[Match] = []
+    spans: Spans = {}
+    for match in found:
+        pattern, captures = match
+        if pattern < definitions:
+            defined.append(match)
+            continue
+        for capture, nodes in captures.items():
+            places = spans.get(capture)
+            if places is None:
+                places = spans[capture] = []
+            for node in nodes:
+                places.append((node.start_byte, node.end_byte))
+    return defined, spans
 
 
 def _matches(query: Query, tree: Tree, limit_s: float) -> list[Match]:

@@ -8,25 +8,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-
-from sage_code.values import Reference
+from functools import lru_cache
 
 _MAX_CHARS = 20_000
+_KEPT_BYTES = 400
 # Every pattern reads a character a few times at most, whatever the statement holds: 20,000 opened comments, one word.
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RUST_MARK = re.compile(r"[{},]|$")
+# `import { A, B } from "./c"`: nothing renamed, no comment.
+_PLAIN = re.compile(
+    r"""import\s*\{\s*([\w$]+(?:\s*,\s*[\w$]+)*+)\s*,?\s*\}\s*from\s*["']((?:[^'"/#\s]|/(?![/*]))+)["']\s*;?"""
+)
 # A path is shorter; so deep a tree of braces is no import.
 _MAX_PATH = 500
 
 
-def imported(language: str, statement: str, line: int) -> Iterator[Reference]:
-    """The references of one import statement; `receiver` is the module, `name` is `*` for the module itself."""
+def imported(language: str, statement: bytes) -> tuple[tuple[str, str, str], ...]:
+    """What one import statement names, as (name, module, local name); the name is `*` for the module itself."""
     reader = _READERS.get(language)
     if reader is None:
-        return
-    for module, name, alias in reader(statement[:_MAX_CHARS]):
-        yield Reference("import", name, module, line, alias or ("" if name == "*" else name))
+        return ()
+    # Files of a project import the same things; a long statement is rarely written twice, and would be kept whole.
+    return _kept(reader, statement) if len(statement) <= _KEPT_BYTES else _read(reader, statement)
+
+
+def _read(reader: Callable[[str], Named], statement: bytes) -> tuple[tuple[str, str, str], ...]:
+    text = statement.decode("utf-8", "replace")[:_MAX_CHARS]
+    return tuple((name, module, alias or ("" if name == "*" else name)) for module, name, alias in reader(text))
+
+
+_kept = lru_cache(4096)(_read)
 
 
 Named = Iterator[tuple[str, str, str]]
@@ -51,6 +63,10 @@ def _python(statement: str) -> Named:
 
 
 def _ecmascript(statement: str) -> Named:
+    if plain := _PLAIN.fullmatch(statement):  # as most are
+        for name in plain[1].split(","):
+            yield plain[2], name.strip(), name.strip()
+        return
     text = " ".join(_COMMENT.sub(" ", statement).split())
     source = re.search(r"""(?:from|require\s*\(|^import)\s*['"]([^'"]+)['"]""", text)
     if source is None:

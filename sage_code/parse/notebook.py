@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from sage_code.parse.headings import Heading, markdown_headings, sections
 from sage_code.parse.keys import JSON_TOKEN, Indented, skip_value
 from sage_code.parse.parsed import ParsedFile, between
+from sage_code.reference_codec import References
 from sage_code.values import Reference
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]
@@ -62,9 +63,9 @@ def notebook(source: bytes, parse_inside: ParseInside) -> ParsedFile:
         for symbol in inside.symbols:
             line, start, end = (_line(rows, at) for at in (symbol.line, symbol.start_line, symbol.end_line))
             symbols.append(replace(symbol, line=line, start_line=start, end_line=end))
-        references = [replace(reference, line=_line(rows, reference.line)) for reference in inside.references]
+        references = [reference._replace(line=_line(rows, reference.line)) for reference in inside.references]
     symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
-    return ParsedFile(tuple(symbols), _Cells(source, [cell.start_row + 1 for cell in cells]), tuple(references))
+    return ParsedFile(tuple(symbols), _Cells(source, [cell.start_row + 1 for cell in cells]), References.of(references))
 
 
 def _cells(source: bytes) -> list[_Cell]:

@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sage_code.values import Reference, Symbol
+from sage_code.reference_codec import NO_REFERENCES, References
+from sage_code.values import Symbol
 
 # For a range of lines, the lines in (start_line, end_line] where a piece may begin, ascending.
 Borders = Callable[[int, int], list[int]]
@@ -18,7 +19,7 @@ class ParsedFile:
 
     symbols: tuple[Symbol, ...]  # by start_line, then the longer first
     borders: Borders
-    references: tuple[Reference, ...] = ()  # by line
+    references: References = NO_REFERENCES
 
 
 def between(lines: list[int], start_line: int, end_line: int) -> list[int]:

@@ -6,7 +6,8 @@ import pytest
 
 from sage_code.languages import by_name
 from sage_code.parse import parse
-from sage_code.parse.references import bound, receiver
+from sage_code.parse.bindings import bound
+from sage_code.parse.receivers import Receivers
 from sage_code.values import Reference
 
 
@@ -29,7 +30,7 @@ from sage_code.values import Reference
     ],
 )
 def test_receiver(source: str, expected: str) -> None:
-    assert receiver(source.encode(), len(source) - 1) == expected
+    assert Receivers(source.encode()).before(len(source) - 1) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_receiver(source: str, expected: str) -> None:
     ],
 )
 def test_bound(text: str, expected: tuple[str, str] | None) -> None:
-    assert bound(text) == expected
+    assert bound(text.encode()) == expected
 
 
 def _references(source: str, language: str = "python") -> list[Reference]:

@@ -17,7 +17,7 @@ def graph(files: dict[str, str]) -> MemoryGraph:
         assert language is not None
         result = parse(text.encode(), language)
         assert result is not None
-        parsed[path] = (language.name, result.symbols, result.references)
+        parsed[path] = (language.name, result.symbols, tuple(result.references))
     return MemoryGraph(parsed)
 
 

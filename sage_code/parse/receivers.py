@@ -1,0 +1,85 @@
+"""What stands before a name: read backwards from the source, which costs less than asking the tree and is the same for
+every language. The source is turned round once, so that no name costs a copy of what stands before it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# Read backwards: the dot, then the dotted name before it, and whether that has a dot before it in turn.
+_JOINT = rb"\s*(?:\.[?!]?|>-|::)"
+_DOTTED = rb"\s*([\w$@]+(?:(?:\.[?!]?|>-|::)[\w$@]+)*)(?:(?=%s)())?" % _JOINT
+_RECEIVER = re.compile(_JOINT + rb"(?:%s)?" % _DOTTED)
+# The same for what most receivers are, names and plain dots with nothing before them: a third of the time.
+_PLAIN = re.compile(rb"\.([\w$@]++(?:\.[\w$@]++)*+)(?!%s)" % _JOINT)
+_CALLED = re.compile(rb"(?:>[^<>()]{0,60}<)?" + _DOTTED)
+_SPACE = re.compile(rb"\s*")
+_ARGUMENTS = re.compile(rb"\)[^()]*+\(")
+_PARENTHESIS = re.compile(rb"[()]")
+_SEPARATOR = re.compile(r"\?\.|!\.|->|::")
+_LOOK_BACK = 300
+_MAX_CHAIN = 4
+# The receiver of a call on an index or an operation: who it is, only types would tell; and that of a literal.
+EXPRESSION, LITERAL = "?", '?"'
+_QUOTES = frozenset(b"\"'`")
+_CLOSED = ord(")")
+# What a name must follow to have a receiver.
+JOINTS = frozenset(b".>:")
+
+
+class Receivers:
+    """What stands before the names of one source."""
+
+    __slots__ = ("_backwards", "_size")
+
+    def __init__(self, source: bytes) -> None:
+        self._backwards, self._size = source[::-1], len(source)
+
+    def before(self, start: int) -> str:
+        """Of the name at `start`, behind one of `JOINTS`: `self`, `os.path`, `super`, `Foo()`, `?` (an expression), or
+        nothing."""
+        at = self._size - start
+        if plain := _PLAIN.match(self._backwards, at, at + _LOOK_BACK):
+            return _forwards(plain[1])
+        match = _RECEIVER.match(self._backwards, at, at + _LOOK_BACK)
+        return self._read(match, min(at + _LOOK_BACK, self._size), _MAX_CHAIN) if match else ""
+
+    def _read(self, match: re.Match[bytes], limit: int, chain: int) -> str:
+        suffix = ""
+        if match[1] is None:  # something is called, indexed or written out
+            place = _SPACE.match(self._backwards, match.end(), limit).end()  # type: ignore[union-attr]  # of anything
+            last = self._backwards[place] if place < limit else 0
+            opened = self._opened(place, limit) if last == _CLOSED else 0
+            if not opened or chain <= 0:
+                return LITERAL if last in _QUOTES else EXPRESSION
+            suffix = "()"
+            called = _CALLED.match(self._backwards, opened, limit)
+            if called is None:
+                return EXPRESSION
+            match = called
+        name = _forwards(match[1]) + suffix
+        if name == "super()":
+            return "super"
+        if match.lastindex == 1:
+            return name
+        # A name that is itself reached through an expression: `f(x).items`.
+        joint = _RECEIVER.match(self._backwards, match.end(1), limit)
+        head = self._read(joint, limit, chain - 1) if joint else ""
+        return EXPRESSION if head.startswith(EXPRESSION) or not head else f"{head}.{name}"
+
+    def _opened(self, place: int, limit: int) -> int:
+        """Behind (it is read backwards) where the parenthesis that closes at `place` was opened; 0: not in sight."""
+        if flat := _ARGUMENTS.match(self._backwards, place, limit):
+            return flat.end()
+        depth = 0
+        for match in _PARENTHESIS.finditer(self._backwards, place, limit):
+            depth += 1 if match[0] == b")" else -1
+            if depth == 0:
+                return match.end()
+        return 0
+
+
+@lru_cache(4096)  # `self` and its like are most receivers of a file
+def _forwards(name: bytes) -> str:
+    return _SEPARATOR.sub(".", name[::-1].decode("utf-8", "replace"))
