@@ -70,7 +70,7 @@ def _parted(found: list[Match], definitions: int) -> tuple[list[Match], Spans]:
             if places is None:
                 places = spans[capture] = []
             for node in nodes:
-                places.append((node.start_byte, node.end_byte))
+                places.append(node.byte_range)
     return defined, spans
 
 

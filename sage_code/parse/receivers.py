@@ -13,6 +13,8 @@ _DOTTED = rb"\s*([\w$@]+(?:(?:\.[?!]?|>-|::)[\w$@]+)*)(?:(?=%s)())?" % _JOINT
 _RECEIVER = re.compile(_JOINT + rb"(?:%s)?" % _DOTTED)
 # The same for what most receivers are, names and plain dots with nothing before them: a third of the time.
 _PLAIN = re.compile(rb"\.([\w$@]++(?:\.[\w$@]++)*+)(?!%s)" % _JOINT)
+# And for a call in the same plain words: `expect(x).to.be`, `make(1)`.
+_PLAIN_CALL = re.compile(rb"\.(?:([\w$@]++(?:\.[\w$@]++)*+)\.)?+\)[^()]*+\(([\w$@]++(?:\.[\w$@]++)*+)(?!%s)" % _JOINT)
 _CALLED = re.compile(rb"(?:>[^<>()]{0,60}<)?" + _DOTTED)
 _SPACE = re.compile(rb"\s*")
 _ARGUMENTS = re.compile(rb"\)[^()]*+\(")
@@ -42,6 +44,9 @@ class Receivers:
         at = self._size - start
         if plain := _PLAIN.match(self._backwards, at, at + _LOOK_BACK):
             return _forwards(plain[1])
+        if call := _PLAIN_CALL.match(self._backwards, at, at + _LOOK_BACK):
+            called = _forwards(call[2]) + "()" if call[2] != b"repus" else "super"
+            return f"{called}.{_forwards(call[1])}" if call[1] else called
         match = _RECEIVER.match(self._backwards, at, at + _LOOK_BACK)
         return self._read(match, min(at + _LOOK_BACK, self._size), _MAX_CHAIN) if match else ""
 

@@ -64,7 +64,7 @@ class _File:
 
     A project has more references than anything else, so each is a few numbers from the beginning."""
 
-    __slots__ = ("_before", "_source", "_starts", "rows", "texts")
+    __slots__ = ("_before", "_names", "_source", "_starts", "rows", "texts")
 
     def __init__(self, source: bytes, starts: list[int]) -> None:
         self._source = source
@@ -73,6 +73,7 @@ class _File:
         self._before = Receivers(source).before
         self.rows: list[tuple[int, int, int, int, int]] = []
         self.texts = {"": 0}  # each once, with its number
+        self._names: dict[bytes, int] = {}  # the same of names as they are written
 
     def add(self, start: int, kind: int, name: str, receiver: str, alias: str) -> None:
         number, texts = self.texts.setdefault, self.texts
@@ -86,7 +87,7 @@ class _File:
     ) -> None:
         """Take the names at `spans` that are not `seen` yet, and only those that are `known`."""
         source, starts, before, texts, rows = self._source, self._starts, self._before, self.texts, self.rows
-        numbers: dict[bytes, int] = {}
+        numbers = self._names
         for start, end in spans:
             if start in seen or len(rows) >= _MAX_REFERENCES:
                 continue
