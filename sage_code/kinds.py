@@ -44,6 +44,11 @@ CHUNK_KIND = {
     "keyframes": "constant",
 }
 
+# What is worth knowing by its name: the heads of definitions, not their parts.
+HEAD_KINDS = frozenset(
+    {"function", "method", "class", "struct", "interface", "trait", "enum", "type", "module", "macro"}
+)
+
 # What prose and data files name: there is a lot of it, and it comes after code of the same name.
 TEXT_KINDS = frozenset({"section", "key", "anchor"})
 

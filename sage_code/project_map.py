@@ -16,6 +16,7 @@ import numpy as np
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import current
 from sage_code.errors import NotIndexed
+from sage_code.kinds import HEAD_KINDS
 from sage_code.tokens import count_tokens
 from sage_code.xref.guess import family
 
@@ -29,7 +30,6 @@ _TEST_WEIGHT, _PRIVATE_WEIGHT = 0.2, 0.4
 _TEST_PARTS = frozenset(
     {"test", "tests", "spec", "specs", "__tests__", "testing", "t", "testdata", "fixtures", "examples"}
 )
-_HEADS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "module", "macro"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _text(entries: list[MapEntry]) -> str:
 
 def _ranked(root: str) -> list[MapEntry]:
     votes = _votes(root)
-    symbols = [symbol for symbol in _symbols(root) if symbol["kind"] in _HEADS]
+    symbols = [symbol for symbol in _symbols(root) if symbol["kind"] in HEAD_KINDS]
     definers: dict[Name, set[str]] = defaultdict(set)
     for symbol in symbols:
         definers[_name(symbol)].add(symbol["file"])

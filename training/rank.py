@@ -32,7 +32,7 @@ from sage_code.search.snapshot import SearchSnapshot
 # Cross-validated NDCG@10 over the labelled folders, by penalty: 0.02 0.878, 0.005 0.884, 0.001 0.891.
 _PENALTY = 0.001
 # What is expected of places that next to no labelled repository has: everywhere else such code is rarely the answer.
-_EXPECTED = {"is_vendored": -1.5, "is_compat": -1.5, "is_superseded": -1.5}
+_EXPECTED = {"is_vendored": -1.5, "is_generated": -1.5, "is_compat": -1.5, "is_superseded": -1.5}
 # What the group of questions by name may differ from the others.
 _GROUP_PENALTY = 0.002
 _ROUNDS = 3

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from functools import cached_property
 from typing import Any, Self
 
 import orjson
@@ -18,7 +19,7 @@ import xxhash
 from sage_code.atomic import publish, remove, resolve
 from sage_code.compiled.merge import merge
 from sage_code.compiled.published import FORMAT, INDEX_FILE, TEXTS_FILE, Generation, Mark, SegmentRef
-from sage_code.compiled.segment import Segment, SegmentBuilder
+from sage_code.compiled.segment import UNKNOWN, Fame, Segment, SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.compiled.texts import TextWriter
 from sage_code.kinds import TABLES
@@ -103,7 +104,7 @@ class GenerationWriter:
             self._symbols.add(file)
         if self._texts is not None:
             self._texts.add(file)
-        self._builder.add(file)
+        self._builder.add(file, self._fame(file.path))
         if len(self._builder) >= _SEGMENT_CHUNKS:
             self._flush()
 
@@ -168,10 +169,24 @@ class GenerationWriter:
             return
         paths = [os.path.join(self._folder, ref.file) for ref in group]
         name = f"{self.name}-m{len(self._refs)}.seg"
-        merge([Segment.open(path) for path in paths], os.path.join(self._folder, name))
+        merge([Segment.open(path) for path in paths], os.path.join(self._folder, name), whole=self._base is None)
         for path in paths:
             os.remove(path)
         self._refs.append(SegmentRef(name, (), sum(ref.live_chunks for ref in group)))
+
+    def _fame(self, path: str) -> Fame:
+        """How much a file was used in the generation before: most of its users are in segments that stay."""
+        segment, number = self._before.get(path, (None, 0))
+        return segment.fame(number) if segment is not None else UNKNOWN
+
+    @cached_property
+    def _before(self) -> dict[str, tuple[Segment, int]]:
+        found: dict[str, tuple[Segment, int]] = {}
+        for ref in self._base.segments if self._base else ():
+            assert self._base is not None
+            segment = self._base.open_segment(ref)
+            found.update({path: (segment, number) for number, path in enumerate(segment.paths)})
+        return found
 
     def _carry_over(self, ref: SegmentRef) -> None:
         assert self._base is not None

@@ -15,17 +15,20 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.references import by_name
 from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write_sections
-from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
+from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment, famous
 from sage_code.reference_codec import TEXTS
 
-_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "vectors", "scales", "ref_kind", "ref_line")
+_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "vectors", "scales", "ref_line")
 _STRINGS = ("names", "signatures", "paths", "keys", "symbols")
 
 _Parts = list[NDArray[Any]]
 
 
-def merge(segments: Sequence[Segment], path: str) -> None:
-    """Write the files of `segments`, in their order, as one segment at `path`."""
+def merge(segments: Sequence[Segment], path: str, *, whole: bool = True) -> None:
+    """Write the files of `segments`, in their order, as one segment at `path`.
+
+    `whole`: they are all there is, so that who uses them is counted anew; otherwise nobody is less used than before.
+    """
     languages = sorted({language for segment in segments for language in segment.meta["languages"]})
     files = _starts(segment.meta["files"] for segment in segments)
     chunks = _starts(segment.meta["chunks"] for segment in segments)
@@ -51,7 +54,10 @@ def merge(segments: Sequence[Segment], path: str) -> None:
             segments, column, places, len(terms), documents
         )
     arrays["posting_ends"] = posting_ends
-    arrays.update(_references(segments))
+    references = _references(segments, chunks)
+    chunk_file = np.concatenate(arrays["chunk_file"])
+    uses, users = (np.concatenate(_column(segments, name)) * (not whole) for name in ("chunk_uses", "file_users"))
+    arrays.update({**references, **famous({**references, "chunk_file": chunk_file}, uses, users)})
     meta = {**segments[0].meta, "chunks": chunks[-1], "files": files[-1], "languages": languages}
     write_sections(path, meta, arrays)
 
@@ -103,20 +109,22 @@ def _postings(
     return ends, docs, tfs
 
 
-def _references(segments: Sequence[Segment]) -> dict[str, NDArray[Any] | _Parts]:
+def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> dict[str, NDArray[Any]]:
     strings, places = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
     at, heap = pack_strings(strings)
-    columns: dict[str, _Parts] = {
-        f"ref_{text}": [
-            place.astype(np.uint32)[part] for place, part in zip(places, _column(segments, f"ref_{text}"), strict=True)
-        ]
-        for text in TEXTS
+    columns = {
+        name: np.concatenate(
+            [place.astype(np.uint32)[part] for place, part in zip(places, _column(segments, name), strict=True)]
+        )
+        for name in (*(f"ref_{text}" for text in TEXTS), "def_name")
     }
     starts = _starts(len(part) for part in _column(segments, "ref_kind"))
     return {
         "ref_strings_at": at,
         "ref_strings": heap,
         **columns,
-        "ref_ends": _shifted(segments, "ref_ends", starts),
-        "ref_by_name": by_name(np.concatenate(columns["ref_name"])),
+        "ref_kind": np.concatenate(_column(segments, "ref_kind")),
+        "ref_ends": np.concatenate(_shifted(segments, "ref_ends", starts)),
+        "ref_by_name": by_name(columns["ref_name"]),
+        "def_chunk": np.concatenate(_shifted(segments, "def_chunk", chunks)),
     }

@@ -16,8 +16,8 @@ from sage_code.paths import compiled_dir
 if TYPE_CHECKING:
     from sage_code.compiled.segment import Segment
 
-# History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5.
-FORMAT = 4
+# History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6.
+FORMAT = 5
 INDEX_FILE = "segments.json"
 # Only of an imported index: see `sage_code.compiled.texts`.
 TEXTS_FILE = "texts.bin"

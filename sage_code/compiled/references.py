@@ -1,4 +1,4 @@
-"""References in a segment: flat arrays in the order of the files, and an order by name beside them.
+"""References in a segment: flat arrays in the order of the files, and an order by name beside them; and who defines.
 
 Everything textual (names, receivers, aliases, scopes) is a number into one sorted table of strings, so a reference
 takes 21 bytes, and "who mentions this name" is two binary searches.
@@ -29,6 +29,12 @@ class ReferenceBuilder:
         self._lines = array("I")
         self._texts = {text: array("I") for text in TEXTS}
         self._ends = array("I")
+        self._defined, self._definers = array("I"), array("I")
+
+    def define(self, name: str, chunk: int) -> None:
+        """Take a definition in the chunk with this number."""
+        self._defined.append(self._strings.setdefault(name, len(self._strings)))
+        self._definers.append(chunk)
 
     def add(self, encoded: str) -> None:
         """Take the references of the next file."""
@@ -56,6 +62,8 @@ class ReferenceBuilder:
             **columns,
             "ref_ends": np.asarray(self._ends, np.uint32),
             "ref_by_name": by_name(columns["ref_name"]),
+            "def_name": rank[np.asarray(self._defined, np.uint32)],
+            "def_chunk": np.asarray(self._definers, np.uint32),
         }
 
 

@@ -7,7 +7,7 @@ dead in the older ones; when too many small ones have gathered they are written 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,8 +17,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sage_code.compiled.centrality import centrality
 from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
 from sage_code.compiled.sections import Strings, Terms, pack_strings, pack_terms, read_sections, write_sections
+from sage_code.kinds import HEAD_KINDS
 from sage_code.lexemes import Lexicon
 from sage_code.values import Chunk, Symbol
 
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
-# 5: terms are searched by their first letters, and the ends of a term's postings stand together.
-FORMAT = 5
+# 5: terms are searched by their first letters, and the ends of a term's postings stand together;
+# 6: what is defined, and how much of it is used elsewhere.
+FORMAT = 6
 # Searched fields of a chunk: its text, what is called in it, what its documentation says.
 CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
@@ -54,6 +57,17 @@ def _docs(chunk: Chunk) -> str:
     return "\n".join(dict.fromkeys((chunk.docstring, *(symbol.docstring for symbol in chunk.symbols))))
 
 
+@dataclass(frozen=True, slots=True)
+class Fame:
+    """How much a file was used before it changed, and of its chunks those that were, by their qualified names."""
+
+    users: int
+    uses: Mapping[str, float]
+
+
+UNKNOWN = Fame(0, {})
+
+
 class SegmentBuilder:
     """Collects files and writes them as one segment."""
 
@@ -69,15 +83,22 @@ class SegmentBuilder:
         self._paths: list[tuple[str, str, str]] = []
         self._references = ReferenceBuilder()
         self._symbols: list[bytes] = []
+        self._users = array("I")
+        self._uses = array("f")
 
     def __len__(self) -> int:
         return len(self._table)
 
-    def add(self, file: FileRows) -> None:
-        """Take the chunks of one file."""
+    def add(self, file: FileRows, fame: Fame = UNKNOWN) -> None:
+        """Take the chunks of one file; what is used by files that are in other segments is known by its fame."""
         number = len(self._paths)
         self._paths.append((file.path, file.key, file.language))
+        self._users.append(fame.users)
         for chunk in file.chunks:
+            for symbol in chunk.symbols:
+                if symbol.kind in HEAD_KINDS:
+                    self._references.define(symbol.name, len(self._table))
+            self._uses.append(fame.uses.get(chunk.qualname, 0.0))
             self._table.append((number, chunk.start_line, chunk.end_line, _KIND_NUMBER[chunk.kind]))
             self._names.append(chunk.qualname.encode())
             self._signatures.append(chunk.signature.encode())
@@ -124,6 +145,7 @@ class SegmentBuilder:
             arrays.update({f"{field}_{name}": values for name, values in own.items()})
         arrays["posting_ends"] = ends
         arrays.update(self._references.arrays())
+        arrays.update(famous(arrays, np.asarray(self._uses, np.float32), np.asarray(self._users, np.uint32)))
         meta = {
             "format": FORMAT,
             "model": self._model,
@@ -133,6 +155,17 @@ class SegmentBuilder:
             "languages": languages,
         }
         write_sections(path, meta, arrays)
+
+
+def famous(
+    arrays: dict[str, NDArray[Any]], chunk_uses: NDArray[np.float32], file_users: NDArray[np.uint32]
+) -> dict[str, NDArray[Any]]:
+    """How much chunks and files are used: by those of the segment, or as much as was known before."""
+    found = centrality(arrays, len(file_users))
+    return {
+        "chunk_uses": np.maximum(found["chunk_uses"], chunk_uses),
+        "file_users": np.maximum(found["file_users"], file_users),
+    }
 
 
 class _Postings:
@@ -217,6 +250,14 @@ class Segment:
         alive = np.ones(self.meta["files"], dtype=bool)
         alive[list(dead)] = False
         return int(alive[self.arrays["chunk_file"]].sum())
+
+    def fame(self, file: int) -> Fame:
+        """How much the file with this number and its chunks are used."""
+        first, last = np.searchsorted(self.arrays["chunk_file"], [file, file + 1])
+        names = Strings(self.arrays, "names").many(np.arange(first, last))
+        uses = self.arrays["chunk_uses"][first:last].tolist()
+        used = {name: use for name, use in zip(names, uses, strict=True) if use}
+        return Fame(int(self.arrays["file_users"][file]), used)
 
     @cached_property
     def references(self) -> ReferenceTable:

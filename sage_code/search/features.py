@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
 from sage_code.search.dense import Nearness
@@ -44,6 +45,8 @@ FEATURES: dict[str, str] = {
     "path_match": "the path that is asked for",
     "loose": "not a definition: imports, statements, prose",
     "large_file": "length of the file",
+    "used": "how many files use what the chunk defines",
+    "file_used": "how many files use what the file defines",
     **{f"is_{place}": f"lies among {place} code" for place in PLACES},
     "is_superseded": "lies in an older version of what is there in a newer one",
 }
@@ -119,6 +122,8 @@ def measure(
     columns["path"], columns["path_cover"] = found.fields["path"][of_file], found.path_cover[of_file]
     columns["dense"] = dense
     columns["dense_relative"] = np.clip((dense - near.mean) / near.spread / 5, -1, 1)
+    columns["used"] = _fame(snapshot.chunk_uses[chunks])
+    columns["file_used"] = _fame(snapshot.file_users[files])
     columns["loose"] = _IS_LOOSE[snapshot.chunk_kind[chunks]]
     if len(chunks):
         columns["file_body"] = (1 - np.exp(-np.add.reduceat(found.fields["body"], pool.first)))[of_file]
@@ -140,6 +145,12 @@ def measure(
         columns["defines"] = np.array([defined.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
         columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
     return Candidates(chunks, files, np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32))
+
+
+def _fame(users: NDArray[np.float32] | NDArray[np.uint32]) -> Floats:
+    """How many files use something, as a number that hardly grows beyond a few hundred."""
+    fame: Floats = np.log1p(users.astype(np.float32))
+    return fame / np.float32(8)
 
 
 class _Wanted:

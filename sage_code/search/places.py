@@ -32,6 +32,9 @@ _DOC_FOLDERS = _words("doc docs documentation site website guide guides man")
 _VENDOR_FOLDERS = _words(
     "vendor vendors vendored third_party thirdparty 3rdparty node_modules external externals deps extern"
 )
+# What tools write and people commit all the same: bundles, stubs, parsers.
+_GENERATED_FOLDERS = _words("dist generated __generated__ gen autogen bundle bundles umd")
+_GENERATED_FILE = re.compile(r"\.(?:min|bundle|g|pb|designer)\.|[._-]generated\.|_pb2(?:_grpc)?\.pyi?$")
 _BENCH_FOLDERS = _words("bench benches benchmark benchmarks perf")
 _COMPAT = _words("compat compatibility legacy deprecated polyfill polyfills shim shims backport backports")
 _BUILD_FOLDERS = _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab")
@@ -40,7 +43,9 @@ _DATA_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".lock", ".xml", ".cfg", ".i
 _ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 
 # Named after the features that they feed.
-PLACES = ("test", "example", "doc", "vendored", "benchmark", "compat", "build", "data", "declarations", "entry")
+PLACES = (
+    "test", "example", "doc", "vendored", "generated", "benchmark", "compat", "build", "data", "declarations", "entry"
+)  # fmt: skip
 
 
 @lru_cache(maxsize=_KEPT)
@@ -56,6 +61,7 @@ def places(path: str) -> tuple[bool, ...]:
         "example": not _EXAMPLE_FOLDERS.isdisjoint(parts),
         "doc": not _DOC_FOLDERS.isdisjoint(parts) or lower.endswith(_DOC_ENDINGS),
         "vendored": not _VENDOR_FOLDERS.isdisjoint(parts),
+        "generated": not _GENERATED_FOLDERS.isdisjoint(parts) or _GENERATED_FILE.search(lower) is not None,
         "benchmark": not _BENCH_FOLDERS.isdisjoint(parts),
         "compat": not _COMPAT.isdisjoint(words),
         "build": not _BUILD_FOLDERS.isdisjoint(parts),

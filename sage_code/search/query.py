@@ -37,6 +37,7 @@ _ASKS_FOR = {
     "doc": frozenset({"doc", "docs", "documentation", "readme", "changelog", "guide", "markdown"}),
     "build": frozenset({"ci", "workflow", "workflows", "dockerfile", "makefile", "cmake", "build", "config"}),
     "vendored": frozenset({"vendor", "vendored", "thirdparty", "external"}),
+    "generated": frozenset({"generated", "dist", "bundle", "bundles", "protobuf"}),
     "benchmark": frozenset({"bench", "benchmark", "benchmarks"}),
     "compat": frozenset({"compat", "compatibility", "legacy", "deprecated", "polyfill", "shim"}),
 }  # fmt: skip

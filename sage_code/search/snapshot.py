@@ -81,6 +81,16 @@ class SearchSnapshot:
         return self._column("chunk_kind")
 
     @cached_property
+    def chunk_uses(self) -> NDArray[np.float32]:
+        """How many files use what every chunk defines."""
+        return self._column("chunk_uses")
+
+    @cached_property
+    def file_users(self) -> NDArray[np.uint32]:
+        """How many files use what every file defines."""
+        return self._column("file_users")
+
+    @cached_property
     def alive(self) -> NDArray[np.bool_]:
         """Which files are alive."""
         alive = np.ones(self.files, dtype=bool)

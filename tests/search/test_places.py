@@ -1,0 +1,43 @@
+"""What a path says about its file."""
+
+from __future__ import annotations
+
+import pytest
+
+from sage_code.search.places import PLACES, places, superseded
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/parser.py", set()),
+        ("tests/test_parser.py", {"test"}),
+        ("src/ParserTests.cs", {"test"}),
+        ("src/latest.py", set()),
+        ("examples/hello.rs", {"example"}),
+        ("docs/guide.md", {"doc"}),
+        ("third_party/zlib/inflate.c", {"vendored"}),
+        ("dist/axios.js", {"generated"}),
+        ("dist/node/axios.cjs", {"generated"}),
+        ("api/v1/zz_generated.deepcopy.go", {"generated"}),
+        ("api/job_pb2.py", {"generated"}),
+        ("lib/model.g.dart", {"generated"}),
+        ("static/app.min.js", {"generated"}),
+        ("src/generator.py", set()),
+        ("src/distance.py", set()),
+        ("benches/sort.rs", {"benchmark"}),
+        ("src/compat/six.py", {"compat"}),
+        ("scripts/release.sh", {"build"}),
+        ("package.json", {"data", "entry"}),
+        ("types/index.d.ts", {"declarations"}),
+        ("src/routing/mod.rs", {"entry"}),
+    ],
+)
+def test_places(path: str, expected: set[str]) -> None:
+    assert {place for place, there in zip(PLACES, places(path), strict=True) if there} == expected
+
+
+def test_an_older_version_is_superseded_unless_it_is_asked_for() -> None:
+    paths = ["api/v1/user.ts", "api/v2/user.ts", "web/v1/page.ts"]
+    assert superseded(paths, ()) == [True, False, False]
+    assert superseded(paths, ("v1",)) == [False, False, False]
