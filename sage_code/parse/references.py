@@ -96,6 +96,8 @@ class _File:
                 continue
             seen.add(start)
             if (number := numbers.get(name)) is None:
+                if not name:
+                    continue  # the grammar missed one here
                 number = numbers[name] = texts.setdefault(name.decode("utf-8", "replace"), len(texts))
             # Most names have nothing before them; a call for each of those would be felt.
             has_receiver = start and source[start - 1] in JOINTS

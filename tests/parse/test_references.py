@@ -98,3 +98,9 @@ def test_typescript_calls_types_and_bases() -> None:
     found = _references("class A extends B implements C {\n  f(x: D) {\n    return new E(x)\n  }\n}\n", "typescript")
     kinds = {(r.kind, r.name) for r in found}
     assert {("inherit", "B"), ("inherit", "C"), ("type", "D"), ("call", "E"), ("bind", "x")} <= kinds
+
+
+def test_a_name_that_is_missing_is_none() -> None:
+    # The grammar puts an empty type where it misses one: at the end of the file, on a line that is not there.
+    assert _references("val f :\n\n", "ocaml_interface") == []
+    assert [(r.name, r.line) for r in _references("val f : x ->\n", "ocaml_interface")] == [("x", 1)]
