@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from sage_code.store.rows import FileRows
 
+_NOBODY = 65534
 # Time never fails a test: the machine may be busy.
 hypothesis.settings.register_profile("sage", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("sage")
@@ -119,3 +121,44 @@ def rows_of(path: str, text: str, dim: int = 8) -> FileRows:
 def rows_of_fixture() -> Callable[..., FileRows]:
     """`rows_of` for tests that need rows and do not care what is in them."""
     return rows_of
+
+
+@pytest.fixture
+def write() -> Callable[[Path, dict[str, str | bytes]], Path]:
+    """Fills a folder; the values are the contents of the files."""
+
+    def fill(root: Path, files: dict[str, str | bytes]) -> Path:
+        root.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return root
+
+    return fill
+
+
+@pytest.fixture
+def as_ordinary_user() -> Callable[[Path], AbstractContextManager[None]]:
+    """Permissions mean nothing to root: for a while the process is nobody, who owns the folder and a home."""
+
+    @contextmanager
+    def drop(root: Path) -> Iterator[None]:
+        if os.geteuid() != 0:
+            yield
+            return
+        home = Path(os.environ["SAGE_HOME"])
+        home.mkdir(parents=True, exist_ok=True)
+        for folder in (home, *home.rglob("*"), root, *root.rglob("*")):
+            os.lchown(folder, _NOBODY, _NOBODY)
+        for parent in {*root.parents, *home.parents} - {Path("/")}:
+            parent.chmod(parent.stat().st_mode | 0o011)
+        os.setegid(_NOBODY)
+        os.seteuid(_NOBODY)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+
+    return drop

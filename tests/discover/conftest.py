@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -32,43 +32,3 @@ def git() -> GitCommand:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     return run
-
-
-@pytest.fixture
-def write() -> Callable[[Path, dict[str, str | bytes]], Path]:
-    """Fills a folder; the values are the contents of the files."""
-
-    def fill(root: Path, files: dict[str, str | bytes]) -> Path:
-        for name, content in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return root
-
-    return fill
-
-
-@pytest.fixture
-def as_ordinary_user() -> AsUser:
-    """Permissions mean nothing to root: for a while the process is nobody, who owns the folder."""
-
-    @contextmanager
-    def drop(root: Path) -> Iterator[None]:
-        if os.geteuid() != 0:
-            yield
-            return
-        nobody = 65534
-        for folder in (root, *root.rglob("*")):
-            os.lchown(folder, nobody, nobody)
-        for parent in root.parents[:-1]:
-            if not parent.stat().st_mode & 0o001:
-                parent.chmod(parent.stat().st_mode | 0o011)
-        os.setegid(nobody)
-        os.seteuid(nobody)
-        try:
-            yield
-        finally:
-            os.seteuid(0)
-            os.setegid(0)
-
-    return drop

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,6 @@ Answer = Callable[..., Any]
 AsUser = Callable[[Path], AbstractContextManager[None]]
 _BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 _NOBODY = 65534
-
-
-@pytest.fixture
-def write() -> Write:
-    """Fills a folder; the values are the contents of the files."""
-
-    def fill(root: Path, files: Files) -> Path:
-        root.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return root
-
-    return fill
 
 
 @pytest.fixture
@@ -102,32 +86,6 @@ def prove() -> Callable[..., None]:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
 
     return run
-
-
-@pytest.fixture
-def as_ordinary_user() -> AsUser:
-    """Permissions mean nothing to root: for a while the process is nobody, who owns the folder and a home."""
-
-    @contextmanager
-    def drop(root: Path) -> Iterator[None]:
-        if os.geteuid() != 0:
-            yield
-            return
-        home = Path(os.environ["SAGE_HOME"])
-        home.mkdir(parents=True, exist_ok=True)
-        for folder in (home, *home.rglob("*"), root, *root.rglob("*")):
-            os.lchown(folder, _NOBODY, _NOBODY)
-        for parent in {*root.parents, *home.parents} - {Path("/")}:
-            parent.chmod(parent.stat().st_mode | 0o011)
-        os.setegid(_NOBODY)
-        os.seteuid(_NOBODY)
-        try:
-            yield
-        finally:
-            os.seteuid(0)
-            os.setegid(0)
-
-    return drop
 
 
 @pytest.fixture

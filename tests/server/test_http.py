@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx2
@@ -97,6 +98,47 @@ def test_tools_answer_over_http_and_strangers_are_refused(http_server: HttpServe
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1", f"https://127.0.0.1:{http_server.port}"):
         assert _ask(http_server, Origin=origin)[0] == 403, origin
     assert _ask(http_server, Origin=f"http://localhost:{http_server.port}")[0] not in (401, 403, 421)
+
+
+def _asker(client: Client, project: Path) -> Any:
+    async def ask(tool: str, **arguments: Any) -> Any:
+        return content(await client.call_tool(tool, {**arguments, "project": str(project)}))
+
+    return ask
+
+
+def test_what_a_session_concludes_the_next_one_finds_over_http(http_server: HttpServer, sample: Path) -> None:
+    kept: dict[str, str] = {}
+
+    async def before(client: Client) -> None:
+        content(await client.call_tool("sage_index_code", {"path": str(sample)}))
+
+    async def first(client: Client) -> None:
+        ask = _asker(client, sample)
+        conclusion = {
+            "core_question": "How does the server start?",
+            "thesis": "start opens the port",
+            "confidence": 0.9,
+        }
+        kept["checkpoint"] = (await ask("sage_save_checkpoint", **conclusion))["id"]
+        again = {"trigger_event": "synthesis", "core_question": "q", "current_thesis": "start opens the port"}
+        assert not (await ask("sage_autosave_check", **again, confidence=0.9, message_count=20))["saved"]
+        await ask("sage_save_knowledge", knowledge_id="retries", content="connect retries three times")
+        await ask("sage_save_knowledge", knowledge_id="wrong", content="connect never gives up")
+
+    async def second(client: Client) -> None:
+        ask = _asker(client, sample)
+        found = await ask("sage_search_checkpoints", query="where is the port opened")
+        assert found["results"][0]["id"] == kept["checkpoint"]
+        assert (await ask("sage_load_checkpoint", checkpoint_id=kept["checkpoint"]))["thesis"] == "start opens the port"
+        assert [row["id"] for row in (await ask("sage_list_checkpoints"))["checkpoints"]] == [kept["checkpoint"]]
+        assert (await ask("sage_remove_knowledge", knowledge_id="wrong"))["removed"]
+        assert [item["id"] for item in (await ask("sage_list_knowledge"))["items"]] == ["retries"]
+        recalled = await ask("sage_recall_knowledge", query="how often does connect retry")
+        assert [item["id"] for item in recalled["items"]] == ["retries"]
+
+    for conversation in (before, first, second):
+        _talk(http_server, conversation)
 
 
 def test_a_token_comes_from_the_environment_or_a_private_file(
