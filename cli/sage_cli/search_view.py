@@ -61,7 +61,7 @@ def _more(hit: Hit) -> list[str]:
         lines.append(f"also {', '.join(places)}")
     lines += [f"memory  {one_line(note)}" for note in hit.memory]
     if hit.callers is not None:
-        lines.append(f"called from {hit.callers} places, calls {hit.callees}")
+        lines.append(f"called from {hit.callers} place{'s' * (hit.callers != 1)}, calls {hit.callees}")
     if hit.explain:
         from sage_code.search.features import FEATURES
 
