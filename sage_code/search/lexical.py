@@ -23,6 +23,8 @@ _K1 = {"body": 1.5, "name": 1.2, "doc": 1.2, "path": 1.0}
 _B = {"body": 0.75, "name": 0.4, "doc": 0.6, "path": 0.3}
 # What another form of a word is worth (`retries` for `retry`), and a word derived from it (`parser` for `parse`).
 _FORM, _DERIVED = 0.85, 0.6
+_NO_PLACES: Places = np.empty(0, np.int64)
+_NO_FLOATS: Floats = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Words:
     def __init__(self, snapshot: SearchSnapshot, terms: Sequence[str]) -> None:
         self._snapshot = snapshot
         self._found = {term: _gather(snapshot, term) for term in terms}
+        self._sums = np.zeros(max(snapshot.chunks, snapshot.files), np.float32)  # only what words touch takes memory
         idf = {term: self._idf(fields) for term, fields in self._found.items()}
         total = sum(idf.values()) or 1.0
         self.weights = {term: value / total for term, value in idf.items()}
@@ -65,14 +68,18 @@ class Words:
 
         One that holds several forms of a word stands a little too high here.
         """
-        scores = np.zeros(self._snapshot.files if field in FILE_FIELDS else self._snapshot.chunks, np.float32)
-        norms = self._norms(field)
-        for term, fields in self._found.items():
-            weight = np.float32(self.weights[term])
-            for form in fields[field]:
-                worth = form.counts / (form.counts + norms[form.documents])
-                np.add.at(scores, form.documents, weight * worth)
-        return top(scores if may is None else scores * may, count)
+        norms, sums = self._norms(field), self._sums
+        found = [(term, form) for term, fields in self._found.items() for form in fields[field]]
+        for term, form in found:
+            worth = form.counts / (form.counts + norms[form.documents])
+            np.add.at(sums, form.documents, np.float32(self.weights[term]) * worth)
+        scores, documents = [_NO_FLOATS], [_NO_PLACES]
+        for _, form in found:  # taken back at once, so that a document counts for one word only
+            scores.append(sums[form.documents])
+            sums[form.documents] = 0
+            documents.append(form.documents)
+        places, values = np.concatenate(documents), np.concatenate(scores)
+        return places[top(values if may is None else values * may[places], count)]
 
     def about(self, files: Places, chunks: Places, first: Places) -> Lexical:
         """What the words say about `files` and `chunks`, which are all theirs; those of each start at `first`."""
