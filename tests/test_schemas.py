@@ -246,6 +246,10 @@ def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:
     assert printed("similar", "start")["similar"]
     printed("similar", "--duplicates", code=1)
     assert printed("refs", "main", code=1)["references"] == []
+    for command in ("refs", "callers", "impact"):
+        assert printed(command, "start", "--seconds", "0.000001", code=1)["incomplete"]
+    assert printed("callees", "main", "--seconds", "0.000001", code=1)["incomplete"]
+    assert "incomplete" not in printed("callers", "start", "--seconds", "0")
 
 
 def test_memories_and_their_code(project: Path, printed: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -23,13 +24,19 @@ ConfidenceOption = Annotated[
     float | None, typer.Option("--min-confidence", "-c", min=0, max=1, help="Leave out what is less certain.")
 ]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")]
+SecondsOption = Annotated[
+    float, typer.Option("--seconds", "-s", min=0, help="Look no longer than this, and say so; 0 looks to the end.")
+]
 _DEFAULT_LIMIT = 100
+# A name like `make` may be meant in ten thousand places: as long as somebody watches a cursor, and as the server waits.
+_PATIENCE_S = 8.0
 
 
 def refs(
     symbol: SymbolArgument,
     min_confidence: ConfidenceOption = None,
     limit: LimitOption = _DEFAULT_LIMIT,
+    seconds: SecondsOption = _PATIENCE_S,
     path: PathOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -38,11 +45,14 @@ def refs(
     Example:  sage refs Server.start --min-confidence 0.8
     """
     project = open_project(path)
+    resolver = project.resolver(seconds or math.inf)
     found = [
-        use for one in _definitions(project, symbol) for use in project.references(one, min_confidence=min_confidence)
+        use
+        for one in _definitions(project, symbol)
+        for use in project.references(one, min_confidence=min_confidence, resolver=resolver)
     ]
     rows = [{**asdict(use), "definition": _target(use.definition)} for use in found]
-    _answer(symbol, "references", rows, limit, as_json, _use_line)
+    _answer(symbol, "references", rows, limit, as_json, _use_line, stopped=resolver.ran_out)
 
 
 def callers(
@@ -50,6 +60,7 @@ def callers(
     depth: DepthOption = 1,
     min_confidence: ConfidenceOption = None,
     limit: LimitOption = _DEFAULT_LIMIT,
+    seconds: SecondsOption = _PATIENCE_S,
     path: PathOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -58,9 +69,14 @@ def callers(
     Example:  sage callers parse_config --depth 3
     """
     project = open_project(path)
-    found = [one for target in _definitions(project, symbol) for one in project.callers(target, depth, min_confidence)]
+    resolver = project.resolver(seconds or math.inf)
+    found = [
+        one
+        for target in _definitions(project, symbol)
+        for one in project.callers(target, depth, min_confidence, resolver=resolver)
+    ]
     rows = [{**asdict(one), "calls": _target(one.calls)} for one in found]
-    _answer(symbol, "callers", rows, limit, as_json, _use_line)
+    _answer(symbol, "callers", rows, limit, as_json, _use_line, stopped=resolver.ran_out)
 
 
 def callees(
@@ -68,6 +84,7 @@ def callees(
     depth: DepthOption = 1,
     min_confidence: ConfidenceOption = None,
     limit: LimitOption = _DEFAULT_LIMIT,
+    seconds: SecondsOption = _PATIENCE_S,
     path: PathOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -76,14 +93,20 @@ def callees(
     Example:  sage callees Server.start
     """
     project = open_project(path)
-    found = [one for source in _definitions(project, symbol) for one in project.callees(source, depth, min_confidence)]
+    resolver = project.resolver(seconds or math.inf)
+    found = [
+        one
+        for source in _definitions(project, symbol)
+        for one in project.callees(source, depth, min_confidence, resolver=resolver)
+    ]
     rows = [{**asdict(one), "definition": _target(one.definition)} for one in found]
-    _answer(symbol, "callees", rows, limit, as_json, _callee_line)
+    _answer(symbol, "callees", rows, limit, as_json, _callee_line, stopped=resolver.ran_out)
 
 
 def impact(
     what: Annotated[str, typer.Argument(metavar="FILE|SYMBOL", help="A file of the project, or a symbol.")],
     limit: LimitOption = _DEFAULT_LIMIT,
+    seconds: SecondsOption = _PATIENCE_S,
     path: PathOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -92,13 +115,11 @@ def impact(
     Example:  sage impact src/server.py
     """
     project = open_project(path)
+    resolver = project.resolver(seconds or math.inf)
     is_file = os.path.isfile(what) or os.path.isfile(os.path.join(project.root, what))
-    found = (
-        project.impact(what)
-        if is_file
-        else [one for target in _definitions(project, what) for one in project.impact(target)]
-    )
-    _answer(what, "affected", [asdict(one) for one in found], limit, as_json, _use_line)
+    targets: Sequence[str | Definition] = [what] if is_file else _definitions(project, what)
+    found = [one for target in targets for one in project.impact(target, resolver=resolver)]
+    _answer(what, "affected", [asdict(one) for one in found], limit, as_json, _use_line, stopped=resolver.ran_out)
 
 
 def outline(
@@ -184,12 +205,24 @@ def _target(definition: Definition) -> dict[str, Any]:
     return {"file": definition.file, "line": symbol.line, "kind": symbol.kind, "qualname": symbol.qualname}
 
 
-def _answer(asked: str, what: str, rows: list[dict[str, Any]], limit: int, as_json: bool, line: Any) -> None:
+def _answer(
+    asked: str,
+    what: str,
+    rows: list[dict[str, Any]],
+    limit: int,
+    as_json: bool,
+    line: Any,
+    *,
+    stopped: bool = False,
+) -> None:
+    """Print what was found; `stopped`: the time was over before everything was looked at."""
     shown = rows[:limit] if limit else rows
     if as_json:
         document: dict[str, Any] = {"query": asked, what: shown}
         if len(shown) < len(rows):
             document["truncated"] = len(rows) - len(shown)
+        if stopped:
+            document["incomplete"] = True
         print_json(document)
     else:
         for row in shown:
@@ -197,7 +230,9 @@ def _answer(asked: str, what: str, rows: list[dict[str, Any]], limit: int, as_js
         if len(shown) < len(rows):
             print(f"... and {len(rows) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
         if not rows:
-            print(f"no {what}", file=sys.stderr)
+            print(f"no {what}{' so far' if stopped else ''}", file=sys.stderr)
+        if stopped:
+            print("the time was over before everything was looked at; --seconds 0 looks to the end", file=sys.stderr)
     if not rows:
         raise typer.Exit(EXIT_NOTHING)
 

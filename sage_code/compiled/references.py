@@ -89,15 +89,14 @@ class ReferenceTable:
         if self._sorted_names is None:
             self._sorted_names = self._arrays["ref_name"][order]
         low, high = np.searchsorted(self._sorted_names, [place, place + 1])
-        ends = self._arrays["ref_ends"]
-        for number in order[low:high].tolist():
-            yield int(np.searchsorted(ends, number, side="right")), self._reference(number)
+        numbers = order[low:high]
+        files = np.searchsorted(self._arrays["ref_ends"], numbers, side="right").tolist()
+        yield from zip(files, self._references(numbers), strict=True)
 
     def of_file(self, file: int) -> Iterator[Reference]:
         """The references of the file with this number, by line."""
         ends = self._arrays["ref_ends"]
-        start = int(ends[file - 1]) if file else 0
-        return (self._reference(number) for number in range(start, int(ends[file])))
+        return self._references(slice(int(ends[file - 1]) if file else 0, int(ends[file])))
 
     def uses(self) -> Iterator[tuple[int, str, float]]:
         """For each file and name how much the file uses it; imports and bindings do not count.
@@ -114,9 +113,13 @@ class ReferenceTable:
             file, name = divmod(pair, len(self._strings) + 1)
             yield file, self._strings[name], weight
 
-    def _reference(self, number: int) -> Reference:
+    def _references(self, numbers: NDArray[np.uint32] | slice) -> Iterator[Reference]:
+        """Those at `numbers`; each of their texts is read once."""
         arrays = self._arrays
-        name, receiver, alias, scope = (self._strings[int(arrays[f"ref_{text}"][number])] for text in TEXTS)
-        return Reference(
-            KINDS[arrays["ref_kind"][number]], name, receiver, int(arrays["ref_line"][number]), alias, scope
-        )
+        uses = np.concatenate([arrays[f"ref_{text}"][numbers] for text in TEXTS])
+        places, which = np.unique(uses, return_inverse=True)
+        texts = self._strings.many(places.astype(np.int64))
+        columns = which.reshape(len(TEXTS), -1).tolist()
+        kinds, lines = arrays["ref_kind"][numbers].tolist(), arrays["ref_line"][numbers].tolist()
+        for kind, line, name, receiver, alias, scope in zip(kinds, lines, *columns, strict=True):
+            yield Reference(KINDS[kind], texts[name], texts[receiver], line, texts[alias], texts[scope])

@@ -28,6 +28,8 @@ IN_SUBCLASS = 0.5
 NOT_A_MEMBER = 0.3
 # A bare name that is neither defined nor imported, in a language where it would have to be.
 NOT_IMPORTED = 0.1
+# References whose answers are kept: whoever asks about every `make` of a project asks each of them again and again.
+_KEPT_ANSWERS = 10_000
 _DECLARED = ECMASCRIPT | {"java", "kotlin", "scala", "csharp", "go", "rust", "swift", "php", "cpp", "dart"}
 
 
@@ -52,9 +54,10 @@ class Resolver:
         self.ran_out = False
         self._until = time.monotonic() + seconds
         self._meanings = Meanings(graph)
+        self._targets: dict[tuple[str, Reference], list[Target]] = {}
         self._subclasses_of: dict[tuple[str, str], list[Definition]] = {}
         self._imported_files: dict[str, set[str]] = {}
-        self._members: dict[tuple[str, str, str], bool] = {}
+        self._members: dict[tuple[str, str], dict[str, bool]] = {}  # of classes, by names that were asked for
 
     def in_time(self) -> bool:
         """Whether there is time for another reference."""
@@ -63,6 +66,14 @@ class Resolver:
 
     def targets(self, file: str, reference: Reference) -> list[Target]:
         """What `reference` of `file` may mean, best first."""
+        key = (file, reference)
+        if key not in self._targets:
+            if len(self._targets) >= _KEPT_ANSWERS:
+                self._targets.clear()
+            self._targets[key] = self._resolve(file, reference)
+        return self._targets[key]
+
+    def _resolve(self, file: str, reference: Reference) -> list[Target]:
         view = self._meanings.view(file)
         if reference.kind == "import":
             found = _as_targets(self._meanings.imported(view, reference, MAX_STEPS))
@@ -158,16 +169,17 @@ class Resolver:
 
         def others(candidate: Definition) -> int:
             holder = self._meanings.view(candidate.file).class_around(owner(candidate.symbol.qualname))
-            return sum(self._has_member(holder, name) for name in asked) if holder else 0
+            return self._count_members(holder, asked) if holder else 0
 
         guesses = guess(candidates, view, reference.name, reference.receiver, imports, others)
         return [Target(definition, factor * confidence, "name") for definition, confidence in guesses]
 
-    def _has_member(self, cls: Definition, name: str) -> bool:
-        key = (cls.file, cls.symbol.qualname, name)
-        if key not in self._members:
-            self._members[key] = bool(self._meanings.inherited(cls, name))
-        return self._members[key]
+    def _count_members(self, cls: Definition, names: set[str]) -> int:
+        """How many of `names` are members of a class."""
+        known = self._members.setdefault((cls.file, cls.symbol.qualname), {})
+        for name in names - known.keys():
+            known[name] = bool(self._meanings.inherited(cls, name))
+        return sum(map(known.__getitem__, names))
 
     def _is_hidden(self, definition: Definition, view: FileView, reference: Reference) -> bool:
         """Whether it is a function inside another one, which nothing outside of that can name."""

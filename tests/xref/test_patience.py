@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from sage_code import Project
 
@@ -24,3 +28,18 @@ def test_whoever_has_no_time_gets_less_and_is_told(sample: Path) -> None:
     assert project.callees(definition, resolver=hasty) == []
     assert project.impact("server.py", resolver=hasty) is not None
     assert hasty.ran_out
+
+
+def test_the_command_says_what_it_left_out(
+    sample: Path, sage: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sample / "client.py").write_text("from server import connect\n\n\ndef main():\n    connect(1)\n")
+    Project.open(sample).index()
+    monkeypatch.chdir(sample)
+    hasty = sage("callers", "connect", "--seconds", "0.000001")
+    assert (hasty.code, hasty.out) == (1, "")
+    assert "no callers so far" in hasty.err
+    assert "--seconds 0" in hasty.err
+    patient = sage("callers", "connect", "--seconds", "0")
+    assert (patient.code, patient.err) == (0, "")
+    assert "client.py:5  main" in patient.out
