@@ -78,4 +78,6 @@ def _checked(text: str, encoding: str) -> Decoded | None:
         controls += text.count("\ufffd")  # bytes that only seemed to begin with a mark
     if controls > MAX_CONTROL_SHARE * len(plain):
         return None
-    return Decoded(text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd"), encoding)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return Decoded(text.replace("\0", "\ufffd"), encoding)

@@ -12,7 +12,7 @@ from sage_code.search.words import stem
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")
-# Paths and names whose words are kept: the candidates of the next question are often the same.
+# Paths, their parts and names whose words are kept: the candidates of the next question are often the same.
 _KEPT = 65_536
 
 
@@ -20,24 +20,28 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_TEST_FOLDERS = _words(
-    "test tests spec specs testing __tests__ testdata fixtures fixture t e2e mocks __mocks__ testutil testutils "
-    "unittests integration_tests androidtest commontest jvmtest"
-)
+# Folders of such a name hold such code.
+_FOLDERS = {
+    "test": _words(
+        "test tests spec specs testing __tests__ testdata fixtures fixture t e2e mocks __mocks__ testutil testutils "
+        "unittests integration_tests androidtest commontest jvmtest"
+    ),
+    "example": _words("example examples sample samples demo demos tutorial tutorials playground sandbox"),
+    "doc": _words("doc docs documentation site website guide guides man"),
+    "vendored": _words(
+        "vendor vendors vendored third_party thirdparty 3rdparty node_modules external externals deps extern"
+    ),
+    # What tools write and people commit all the same: bundles, stubs, parsers.
+    "generated": _words("dist generated __generated__ gen autogen bundle bundles umd"),
+    "benchmark": _words("bench benches benchmark benchmarks perf"),
+    "build": _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab"),
+}
+_PLACE_OF_FOLDER = {name: place for place, names in _FOLDERS.items() for name in names}
 _TEST_FILE = re.compile(
     r"(?:^|[._-])(?:tests?|specs?|mocks?)(?=[._-]|$)|^test|(?<=[a-z0-9])(?:Tests?|Specs?|TestCase|IT)(?=\.)|^conftest\.",
 )
-_EXAMPLE_FOLDERS = _words("example examples sample samples demo demos tutorial tutorials playground sandbox")
-_DOC_FOLDERS = _words("doc docs documentation site website guide guides man")
-_VENDOR_FOLDERS = _words(
-    "vendor vendors vendored third_party thirdparty 3rdparty node_modules external externals deps extern"
-)
-# What tools write and people commit all the same: bundles, stubs, parsers.
-_GENERATED_FOLDERS = _words("dist generated __generated__ gen autogen bundle bundles umd")
 _GENERATED_FILE = re.compile(r"\.(?:min|bundle|g|pb|designer)\.|[._-]generated\.|_pb2(?:_grpc)?\.pyi?$")
-_BENCH_FOLDERS = _words("bench benches benchmark benchmarks perf")
 _COMPAT = _words("compat compatibility legacy deprecated polyfill polyfills shim shims backport backports")
-_BUILD_FOLDERS = _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab")
 _DOC_ENDINGS = (".md", ".mdx", ".rst", ".txt", ".adoc", ".html")
 _DATA_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".lock", ".xml", ".cfg", ".ini", ".csv", ".svg", ".properties")
 _ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
@@ -51,25 +55,35 @@ PLACES = (
 @lru_cache(maxsize=_KEPT)
 def places(path: str) -> tuple[bool, ...]:
     """Of each of `PLACES`, whether a path belongs to it."""
-    folders, _, name = path.rpartition("/")
-    parts = {part.lower() for part in folders.split("/")}
-    words = {lexeme for part in _WORD.findall(path) for lexeme in split_word(part)}
+    *folders, name = path.split("/")
+    found = _of_file(name).union(*map(_of_folder, folders))
+    return tuple([place in found for place in PLACES])
+
+
+@lru_cache(maxsize=_KEPT)
+def _of_folder(name: str) -> frozenset[str]:
+    found = {_PLACE_OF_FOLDER.get(name.lower(), ""), "" if _COMPAT.isdisjoint(_lexemes(name)) else "compat"}
+    return frozenset(found - {""})
+
+
+@lru_cache(maxsize=_KEPT)
+def _of_file(name: str) -> frozenset[str]:
     own = name.rpartition(".")[0] or name
     lower = name.lower()
     found = {
-        "test": not _TEST_FOLDERS.isdisjoint(parts) or _TEST_FILE.search(name) is not None,
-        "example": not _EXAMPLE_FOLDERS.isdisjoint(parts),
-        "doc": not _DOC_FOLDERS.isdisjoint(parts) or lower.endswith(_DOC_ENDINGS),
-        "vendored": not _VENDOR_FOLDERS.isdisjoint(parts),
-        "generated": not _GENERATED_FOLDERS.isdisjoint(parts) or _GENERATED_FILE.search(lower) is not None,
-        "benchmark": not _BENCH_FOLDERS.isdisjoint(parts),
-        "compat": not _COMPAT.isdisjoint(words),
-        "build": not _BUILD_FOLDERS.isdisjoint(parts),
+        "test": _TEST_FILE.search(name) is not None,
+        "doc": lower.endswith(_DOC_ENDINGS),
+        "generated": _GENERATED_FILE.search(lower) is not None,
+        "compat": not _COMPAT.isdisjoint(_lexemes(name)),
         "data": lower.endswith(_DATA_ENDINGS),
         "declarations": lower.endswith((".d.ts", ".pyi")),
         "entry": own.lower() in _ENTRY_STEMS,
     }
-    return tuple(found[place] for place in PLACES)
+    return frozenset(place for place, there in found.items() if there)
+
+
+def _lexemes(name: str) -> set[str]:
+    return {lexeme for part in _WORD.findall(name) for lexeme in split_word(part)}
 
 
 def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
@@ -101,19 +115,23 @@ def path_stems(path: str) -> tuple[Stems, Stems]:
 
     A file that stands for its folder (`routing/mod.rs`, `router/index.ts`) is called as the folder is.
     """
-    folders, _, name = path.rpartition("/")
+    *folders, name = path.split("/")
     own = name.partition(".")[0] or name
-    if own.lower() in _ENTRY_STEMS and folders:
-        folders, _, own = folders.rpartition("/")
-    return _stems(own), _stems(folders)
+    if folders and own.lower() in _ENTRY_STEMS:
+        own = folders.pop()
+    above = [_stems(folder) for folder in folders]
+    return _stems(own), Stems(
+        tuple([stemmed for stems in above for stemmed in stems.all]),
+        frozenset().union(*[stems.different for stems in above]),
+    )
 
 
-@lru_cache(maxsize=_KEPT)
 def own_stems(qualname: str) -> Stems:
     """Those of the last part of a qualified name."""
     return _stems(qualname.rpartition(".")[2])
 
 
+@lru_cache(maxsize=_KEPT)
 def _stems(text: str) -> Stems:
     stems = tuple(stem(word) for word in _split(text))
     return Stems(stems, frozenset(stems))

@@ -59,7 +59,7 @@ def stem(word: str) -> str:
     base = inflected(word)
     if len(base) < _MIN_STEM or not base.isascii():
         return base
-    for suffix in _DERIVED:
+    for suffix in _DERIVED if base.endswith(_DERIVED) else ():  # most words have none
         if base.endswith(suffix) and len(base) - len(suffix) >= _MIN_STEM:
             base = base[: -len(suffix)]
             break
