@@ -23,6 +23,7 @@ _NAMED_AFTER, _SAME_FILE, _IMPORTED, _IN_TESTS = 6.0, 3.0, 3.0, 0.25
 _HAS_ANOTHER, _MAX_OTHERS = 3.0, 3
 # More candidates than this are a common word: not worth a vote.
 _MAX_CANDIDATES = 40
+_CALLABLE = FUNCTION_LIKE | CLASS_LIKE
 _COMMON_WORDS = """
     append extend insert remove pop clear index count sort reverse copy get items keys values update setdefault add
     discard union join split strip replace format encode decode lower upper startswith endswith find read write close
@@ -59,11 +60,12 @@ def guess(
     `imports(file)`: the caller's file imports from that file. `others(candidate)`: how many other members that the
     receiver is asked for the candidate's class has.
     """
+    spoken = family(view.language)
     plausible = [
         candidate
         for candidate in candidates
-        if candidate.symbol.kind in FUNCTION_LIKE | CLASS_LIKE
-        and family(candidate.language) == family(view.language)
+        if candidate.symbol.kind in _CALLABLE
+        and family(candidate.language) == spoken
         and (not receiver or candidate.symbol.kind in ("method", "constructor") or "." in candidate.symbol.qualname)
     ]
     if not plausible or len(plausible) > _MAX_CANDIDATES:

@@ -1,0 +1,93 @@
+"""How long do the worst questions about callers take?
+
+    python benchmarks/callers_speed.py PROJECT ... [--names 5]
+
+Each project is copied to a scratch folder and indexed for real. Asked are the names with the most work: many
+definitions, each of which has to be told from the others wherever the name is called. For every name all its
+definitions are asked, as `sage callers NAME --seconds 0` does, by a project that was just opened; then the one with the
+most callers alone. Nothing is left out, however long it takes. On a busy machine trust the processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.measure import machine, table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("projects", nargs="+", type=Path)
+    parser.add_argument("--names", type=int, default=5)
+    given = parser.parse_args()
+    began = machine()
+    rows: list[list[Any]] = []
+    for project in given.projects:
+        with tempfile.TemporaryDirectory(prefix="sage-callers-") as scratch:
+            os.environ["SAGE_HOME"] = str(Path(scratch, "home"))
+            root = Path(scratch, "project")
+            shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns(".sage"))
+            rows += [[project.name, *row] for row in asked(str(root), given.names)]
+    head = ["project", "name", "definitions", "uses", "callers", "s", "CPU s", "one definition", "s", "CPU s"]
+    print(began, table(head, rows), sep="\n\n")
+
+
+def asked(root: str, names: int) -> list[list[Any]]:
+    """For each of the worst names of a project what was asked, found and waited for."""
+    from sage_code.project import Project
+
+    Project.open(root).index()
+    rows = []
+    for name, uses in worst(root, names):
+        took = _Stopwatch()
+        project = Project.open(root)
+        resolver = project.resolver()
+        found = {target: project.callers(target, resolver=resolver) for target in project.definitions(name)}
+        row = [name, len(found), f"{uses:,}", sum(map(len, found.values())), *took()]
+        most = max(found, key=lambda target: len(found[target]))
+        took = _Stopwatch()
+        assert Project.open(root).callers(most) == found[most]
+        rows.append([*row, most.symbol.qualname, *took()])
+    return rows
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self._started = time.perf_counter(), time.process_time()
+
+    def __call__(self) -> list[str]:
+        """By the clock and by the processor."""
+        now = time.perf_counter(), time.process_time()
+        return [f"{end - start:.2f}" for start, end in zip(self._started, now, strict=True)]
+
+
+def worst(root: str, names: int) -> list[tuple[str, int]]:
+    """Names by definitions times uses, with their uses."""
+    from sage_code.project import Project
+    from sage_code.xref.disk import DiskGraph
+
+    graph = DiskGraph(root)
+    defined = Counter(symbol.name for file in graph.files() for symbol in graph.file_symbols(file))
+    used = Counter(
+        reference.name
+        for file in graph.files()
+        for reference in graph.file_references(file)
+        if reference.kind != "bind" and reference.name in defined
+    )
+    project = Project.open(root)
+    likely = sorted(used, key=lambda name: -used[name] * defined[name])
+    return [(name, used[name]) for name in likely if project.definitions(name)][:names]
+
+
+if __name__ == "__main__":
+    main()
