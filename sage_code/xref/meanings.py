@@ -30,7 +30,7 @@ _LEAST_CLASS_NAME = 4
 MAX_STEPS = 16
 MAX_CLASSES = 60
 _MAX_BINDINGS = 4
-_RETURNED = "return"  # what `parse.references` binds the values to that a function returns
+_RETURNED = "return"  # what `parse.bindings` binds the values to that a function returns
 
 _SELF = frozenset({"self", "this", "cls", "Self", "$this", "static", "@"})
 _GLOBALS = frozenset(
