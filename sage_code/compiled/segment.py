@@ -181,7 +181,10 @@ class _Postings:
         """One document a text."""
         numbers, counts, entries = self._lexicon.count(texts)
         self._numbers.extend(numbers)
-        self._counts.extend([min(count, _MAX_TF) for count in counts])
+        try:
+            self._counts.frombytes(bytes(counts))
+        except ValueError:  # more often than a byte can say
+            self._counts.extend([min(count, _MAX_TF) for count in counts])
         self._entries.extend(entries)
 
     def arrays(self, rank: NDArray[np.int64]) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:

@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sage_code import lexemes
 from sage_code.embed import bundled, words
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.embed.packed import MODEL_FOLDER, packed_facts
 from sage_code.embed.registry import load_embedder, stable_name
-from sage_code.embed.words import Vocabulary, split_identifier, words_of
+from sage_code.embed.words import Vocabulary, split_identifier
 from sage_code.errors import ModelError
+from sage_code.lexemes import words_of
 
 WORDS = ["parse", "http", "header", "httpheader", "retry", "config", "the", "request", "naïve", "42"]
 TEXTS = [
@@ -153,7 +155,7 @@ def test_strangers_give_their_pieces_and_a_bucket() -> None:
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
 def test_the_quick_split_finds_what_the_pattern_finds(text: str) -> None:
-    assert words_of(text) == words._WORD.findall(text)
+    assert words_of(text) == lexemes._WORD.findall(text)
 
 
 @settings(deadline=None)
