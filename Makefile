@@ -1,4 +1,4 @@
-# make run      set Sage up in .venv and index this very repository
+# make run      set Sage up in .venv, index this very repository and ask it something
 # make test     lint, type-check and test, as CI does
 # make goldens  write the pinned rankings of search anew; read the diff
 PYTHON ?= python3
@@ -12,6 +12,7 @@ run: $(VENV)/.run
 	$(BIN)/sage index .
 	$(BIN)/sage status .
 	$(BIN)/sage grep Project
+	$(BIN)/sage search -n 3 "how are changed files noticed before an answer"
 
 test: lint
 	$(BIN)/pytest -n 2
