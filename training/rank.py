@@ -15,6 +15,7 @@ import random
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from sage_code.embed import default_embedder
 from sage_code.search.engine import SearchEngine
 from sage_code.search.features import NAMES, PATH_FEATURES
 from sage_code.search.query import parse_query
-from sage_code.search.ranking import GROUPS
+from sage_code.search.ranking import GROUPS, About, Ranking
 from sage_code.search.snapshot import SearchSnapshot
 
 # Weights are drawn towards what is expected, mostly zero: few labels, many features that say nearly the same.
@@ -41,6 +42,11 @@ _TOP = 10
 _FOREIGN = 10
 # Of the real questions at most this share may be answered with "no good match".
 _REFUSED = 0.01
+# A first answer that only this share of the real questions falls below is as likely as none at all.
+_NONE = 0.05
+# What tells whether a question is about the project, beside the lead of its first answer.
+_SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense"), "by_words": ("file_cover",)}
+_SIGN_PENALTY = 1e-4
 _SEED = 7
 # Weights that no label can teach: nobody labels a question that is a path, since the answer is plain.
 _GIVEN = {"path_match": 6.0}
@@ -179,32 +185,62 @@ def hide(names: Collection[str]) -> NDArray[np.bool_]:
 
 def calibrate(
     questions: Sequence[Question], foreign: Sequence[Question], weights: NDArray[np.float64]
-) -> dict[str, float]:
-    """Slope and offset that turn a score into the probability of an answer, and the line below which there is none."""
-    scores: list[float] = []
-    right: list[bool] = []
-    firsts: dict[bool, list[float]] = {True: [], False: []}
-    for question in [*questions, *foreign]:
-        found = design(question, hide(())) @ weights
-        best = best_of_files(question, found)[:_TOP]
-        scores += found[best].tolist()
-        right += np.isin(question.files[best], question.targets).tolist()
-        firsts[bool(question.targets)].append(float(found[best[0]]) if len(best) else 0.0)
-    values, labels = np.array(scores), np.array(right, dtype=float)
+) -> dict[str, object]:
+    """What turns sums into probabilities (see `Ranking`), and the lines below which there is no answer."""
+    asked = [*questions, *foreign]
+    real = np.array([bool(question.targets) for question in asked])
+    sums = [design(question, hide(())) @ weights for question in asked]
+    best = [best_of_files(question, found) for question, found in zip(asked, sums, strict=True)]
+    tops = np.array([found[files[0]] for found, files in zip(sums, best, strict=True)])
+    none = round(float(np.quantile(tops[real], _NONE)), 4)
+    unset = About({}, 0.0, 0.0)
+    ranking = Ranking({}, none, 0.0, 0.0, unset, unset)
+    leads = [ranking.leads(found[files].astype(np.float32)) for found, files in zip(sums, best, strict=True)]
+    # Which of the files ahead is right, of the questions that have an answer.
+    ahead = np.concatenate([lead[:_TOP] for lead, answered in zip(leads, real, strict=True) if answered])
+    right = np.concatenate(
+        [np.isin(question.files[files[:_TOP]], question.targets) for question, files in zip(asked, best, strict=True)
+         if question.targets]
+    )  # fmt: skip
+    slope, offset = _logistic(ahead[:, None], right)
+    rows = np.array([question.matrix[files[0]] for question, files in zip(asked, best, strict=True)], np.float64)
+    first = np.array([lead[0] for lead in leads])
+    judges = {}
+    for name, signs in _SIGNS.items():
+        columns = np.stack([first, *(rows[:, NAMES.index(sign)] for sign in signs)], axis=1)
+        *found, away = _logistic(columns, real)
+        chances = 1 / (1 + np.exp(-(columns @ found + away)))
+        line = float(np.quantile(chances[real], _REFUSED))
+        caught = np.mean(chances[~real] < line)
+        print(f"{name}: {_REFUSED:.0%} of real questions refused and {caught:.0%} of those about another repository")
+        known = {sign: round(float(value), 4) for sign, value in zip(("lead", *signs), found, strict=True)}
+        judges[name] = {"signs": known, "offset": round(float(away), 4), "line": round(line, 4)}
+        if name == "by_meaning":
+            about = chances
+    shown = 1 / (1 + np.exp(-(slope * first + offset))) * about
+    hit = np.array([bool(np.isin(q.files[files[0]], q.targets)) for q, files in zip(asked, best, strict=True)])
+    for low, high in pairwise((0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)):
+        inside = (shown >= low) & (shown < high)
+        print(f"  first answers of {low:.1f} to {high:.1f}: {inside.sum()}, right {hit[inside].mean():.2f}")
+    return {"none": none, "slope": round(float(slope), 4), "offset": round(float(offset), 4), **judges}
 
-    def loss(given: NDArray[np.float64]) -> float:
-        logits = given[0] * values + given[1]
-        return float(np.mean(np.logaddexp(0, logits) - labels * logits))
 
-    slope, offset = minimize(loss, [1.0, -5.0], method="Nelder-Mead").x
-    refused = float(np.quantile(firsts[True], _REFUSED))
-    line = 1 / (1 + math.exp(-(slope * refused + offset)))
-    caught = np.mean(np.array(firsts[False]) < refused)
-    print(f"the line refuses {_REFUSED:.0%} of real questions and {caught:.0%} of those about another repository")
-    return {"slope": round(float(slope), 4), "offset": round(float(offset), 4), "line": round(line, 4)}
+def _logistic(columns: NDArray[np.float64], labels: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Weights of the columns, and an offset, under which the labels are most likely."""
+    rows = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
+
+    def loss(given: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = rows @ given
+        value = float(np.mean(np.logaddexp(0, logits) - labels * logits))
+        gradient = rows.T @ (1 / (1 + np.exp(-logits)) - labels) / len(rows)
+        own = np.append(given[:-1], 0.0)
+        return value + _SIGN_PENALTY * float(own @ own), gradient + 2 * _SIGN_PENALTY * own
+
+    found: NDArray[np.float64] = minimize(loss, np.zeros(rows.shape[1]), jac=True).x
+    return found
 
 
-def write(path: Path, weights: NDArray[np.float64], calibration: dict[str, float]) -> None:
+def write(path: Path, weights: NDArray[np.float64], calibration: dict[str, object]) -> None:
     """The weights as a file that people can read."""
     common, more = weights[: len(NAMES)], weights[len(NAMES) :]
     groups = {"words": common, "names": common + more}

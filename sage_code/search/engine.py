@@ -52,11 +52,12 @@ _SURETY = {
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A chunk with its score and what the score is made of."""
+    """A chunk with the probability that it answers, and what speaks for it."""
 
     chunk: int
     file: int
-    score: float
+    probability: float
+    good: bool  # whether the question seems to be about the project at all
     row: Floats
     also: tuple[int, ...]  # other good chunks of the same file
 
@@ -81,14 +82,17 @@ class SearchEngine:
         by_file: dict[int, list[int]] = {}
         for place in np.lexsort((found.chunks, -scores)).tolist():
             by_file.setdefault(int(found.files[place]), []).append(place)
+        tops = [places[0] for places in by_file.values()]
+        leads = self.ranking.leads(scores[tops]).tolist()
+        about, good = self.ranking.about(found.matrix[tops[0]], leads[0]) if tops else (0.0, False)
         best = []
-        for file, places in list(by_file.items())[:limit]:
-            score = float(scores[places[0]])
+        for (file, places), lead in zip(list(by_file.items())[:limit], leads, strict=False):
             if query.kind == "symbol":  # who asks for a name wants its definition, whatever else the file says of it
                 places.sort(key=lambda place: -found.matrix[place, _DEFINES])
             first, *others = places
             also = tuple(int(found.chunks[place]) for place in others)
-            best.append(Ranked(int(found.chunks[first]), file, score, found.matrix[first], also))
+            chance = about * self.ranking.probability(lead)
+            best.append(Ranked(int(found.chunks[first]), file, chance, good, found.matrix[first], also))
         return best
 
     def candidates(self, query: Query) -> Candidates:

@@ -39,7 +39,7 @@ class HitMaker:
         text, line = snippet(snapshot.root, self._rules, path, shown, self._query, self._lines, self._context)
         return Hit(
             rank=rank,
-            score=round(self._ranking.probability(found.score), 4),
+            score=round(found.probability, 4),
             file=path,
             start_line=first,
             end_line=last,

@@ -79,7 +79,7 @@ class Searcher:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
             hits = with_calls(self.root, hits)
-        good = bool(hits) and (hits[0].score >= engine.ranking.line or ranked[0].is_definition(query))
+        good = bool(ranked) and (ranked[0].good or ranked[0].is_definition(query))
         if not good:
             hits = hits[:NEAREST]
         if wish.lines and not all(hit.snippet for hit in hits):

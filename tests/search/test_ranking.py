@@ -1,0 +1,55 @@
+"""From sums to probabilities: the shipped weights, and what must hold for any."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sage_code.search.features import NAMES
+from sage_code.search.ranking import GROUPS, learned
+
+sums = st.lists(st.floats(-40, 60, width=32), min_size=1, max_size=30)
+
+
+def _row(**values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    return np.array([values.get(name, 0.0) for name in NAMES], np.float32)
+
+
+@given(sums)
+def test_leads_are_shares_of_one_with_none_among_them(scores: list[float]) -> None:
+    leads = learned().leads(np.array(scores, np.float32))
+    shares = 1 / (1 + np.exp(-leads))
+    assert np.isfinite(leads).all()
+    assert 0 < shares.sum() <= 1 + 1e-6
+    assert np.argmax(leads) == np.argmax(np.array(scores, np.float32))
+    # Whatever comes beside it, an answer only loses by it.
+    assert leads[0] <= learned().leads(np.array(scores[:1], np.float32))[0] + 1e-6
+
+
+def test_a_single_file_is_no_answer_by_being_alone() -> None:
+    ranking = learned()
+    weak, strong = (ranking.leads(np.array([ranking.none + away], np.float32))[0] for away in (-6, 6))
+    assert ranking.probability(weak) < 0.05
+    assert ranking.probability(strong) > 0.95
+
+
+def test_a_question_about_something_else_is_seen() -> None:
+    ranking = learned()
+    assert ranking.about(_row(file_cover=1.0, dense_relative=0.8, file_dense=0.7), 3.0)[1]
+    assert not ranking.about(_row(file_cover=0.1, dense_relative=0.3, file_dense=0.1), -3.0)[1]
+
+
+def test_without_a_model_words_decide() -> None:
+    ranking = learned()
+    assert ranking.about(_row(file_cover=1.0), 3.0)[1]
+    assert not ranking.about(_row(file_cover=0.1), -3.0)[1]
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_the_shares_of_an_explanation_add_up_to_the_sum(kind: str) -> None:
+    ranking = learned()
+    row = np.linspace(0, 1, len(NAMES)).astype(np.float32)
+    total = float(ranking.scores(row[None, :], kind)[0])
+    assert sum(ranking.shares(row, kind).values()) == pytest.approx(total, rel=1e-4)
