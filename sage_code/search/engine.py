@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BY_SIGNAL = 200
 _BY_PATH = 60
 # Files that are measured, and chunks of each: what the cheap signals together put first.
-_FILES = 96
+_FILES = 64
 _PER_FILE = 3
 # A name that is defined more often than this says little about any of its definitions.
 _MAX_DEFINITIONS = 40
