@@ -17,7 +17,7 @@ import pytest
 from sage_code.chunk.chunker import chunk_text
 from sage_code.chunk.files import ChunkedFile
 from sage_code.compiled.lookup import SymbolFiles
-from sage_code.compiled.segment import SegmentBuilder
+from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.embed.hashing import HashingEmbedder
 from sage_code.embedding import VectorSource
 from sage_code.languages import by_name

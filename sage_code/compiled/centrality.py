@@ -19,6 +19,17 @@ _MAX_DEFINERS = 3
 Numbers = NDArray[np.int64]
 
 
+def famous(
+    arrays: dict[str, NDArray[Any]], chunk_uses: NDArray[np.float32], file_users: NDArray[np.uint32]
+) -> dict[str, NDArray[Any]]:
+    """How much chunks and files are used: by those of the segment, or as much as was known before."""
+    found = centrality(arrays, len(file_users))
+    return {
+        "chunk_uses": np.maximum(found["chunk_uses"], chunk_uses),
+        "file_users": np.maximum(found["file_users"], file_users),
+    }
+
+
 def centrality(arrays: dict[str, NDArray[Any]], files: int) -> dict[str, NDArray[Any]]:
     """`chunk_uses`, the users of the most used name that each chunk defines, by its definers; `file_users`, the files
     that use anything a file defines."""

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sage_code.compiled.centrality import famous
 from sage_code.compiled.references import by_name
 from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write_sections
-from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment, famous
+from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.reference_codec import TEXTS
 
 _PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "vectors", "scales", "ref_line")

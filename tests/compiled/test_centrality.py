@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.merge import merge
 from sage_code.compiled.published import current, open_snapshot
-from sage_code.compiled.segment import Segment, SegmentBuilder
+from sage_code.compiled.segment import Segment
+from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.reference_codec import References, decode, encode
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Reference, Symbol

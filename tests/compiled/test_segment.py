@@ -16,7 +16,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from sage_code.compiled.merge import merge
-from sage_code.compiled.segment import FIELDS, Segment, SegmentBuilder, quantise
+from sage_code.compiled.segment import FIELDS, Segment
+from sage_code.compiled.segment_builder import SegmentBuilder, quantise
 from sage_code.errors import IndexCorrupt
 from sage_code.lexemes import lexemes
 from sage_code.store.rows import FileRows
