@@ -23,8 +23,7 @@ INDEX_FILE = "segments.json"
 TEXTS_FILE = "texts.bin"
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRef:
+class SegmentRef(NamedTuple):
     """A segment file, the numbers of its dead files, and how many chunks are alive."""
 
     file: str

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -36,8 +36,7 @@ FIELDS = CHUNK_FIELDS + FILE_FIELDS
 KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
 
 
-@dataclass(frozen=True, slots=True)
-class Fame:
+class Fame(NamedTuple):
     """How much a file was used before it changed, and of its chunks those that were, by their qualified names."""
 
     users: int

@@ -9,8 +9,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sage_code.discover.ignore import IgnoreFile
 
@@ -31,8 +30,7 @@ class Membership(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ByGit:
+class ByGit(NamedTuple):
     """What git listed: files, the folders on the way to them, submodules and nested repositories."""
 
     members: frozenset[bytes]
@@ -64,8 +62,7 @@ class ByGit:
         return "git"
 
 
-@dataclass(frozen=True, slots=True)
-class ByIgnoreFiles:
+class ByIgnoreFiles(NamedTuple):
     """Ignore files of one name, nested; the deeper one has the last word."""
 
     file_name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import xxhash
 
@@ -18,8 +18,7 @@ from sage_code.values import SkippedFile, SkipReason, SourceFile
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR})
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(NamedTuple):
     """A file's text. Lines end with `\\n` and nothing else; there are no lone surrogates and no NULs."""
 
     text: str

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 
 from sage_code.discover.contained import read_contained
 from sage_code.discover.filenames import reason_by_name
@@ -37,8 +37,7 @@ _Found = SourceFile | SkippedFile | None
 Repository = Callable[[bytes, bytes], Membership]
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     """An open folder: where it is, what is left to visit, and who decides about its entries."""
 
     path: bytes  # from the root; empty, or with a final slash

@@ -6,9 +6,8 @@ larger snapshot is first ranked by the signs of the components alone (32 bytes a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,7 @@ _BLOCK = 32_768
 _ROWS = 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
+class Nearness(NamedTuple):
     """The cosines of chunks with a question, and what is usual in the project.
 
     Of a small snapshot they are those of all chunks, of a large one those at `places`, the nearest, in order.

@@ -5,8 +5,7 @@ A `SearchEngine` holds one snapshot and its model, and may be asked many times; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,8 +49,7 @@ _SURETY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A chunk with the probability that it answers, and what speaks for it."""
 
     chunk: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +86,7 @@ class Pool:
         return np.repeat(np.arange(len(self.files)), np.diff(self.first, append=len(self.chunks)))
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """The chunks that may be the answer, with their features."""
 
     chunks: Places

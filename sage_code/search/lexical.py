@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ _NO_PLACES: Places = np.empty(0, np.int64)
 _NO_FLOATS: Floats = np.empty(0, np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class Lexical:
+class Lexical(NamedTuple):
     """What the words say about some files and their chunks."""
 
     fields: dict[str, Floats]  # by field, of the chunks or the files
@@ -37,8 +36,7 @@ class Lexical:
     path_cover: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class _Postings:
+class _Postings(NamedTuple):
     """The documents that hold one form of a word, in order, and how often, times what the form is worth."""
 
     documents: Places

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from sage_code.lexemes import split_word
 from sage_code.search.words import stem
@@ -101,8 +101,7 @@ def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Stems:
+class Stems(NamedTuple):
     """The stems of some words, as often as they stand there, and each once."""
 
     all: tuple[str, ...]

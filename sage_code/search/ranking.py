@@ -10,7 +10,7 @@ import math
 import os
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -24,8 +24,7 @@ _TINY = 1e-9
 GROUPS = {"symbol": "names", "path": "names", "error": "words", "snippet": "words", "words": "words"}
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """When a question is about the project: by signs of its best answer, and above a line."""
 
     signs: dict[str, float]
