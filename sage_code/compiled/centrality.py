@@ -37,20 +37,20 @@ def centrality(arrays: dict[str, NDArray[Any]], files: int) -> dict[str, NDArray
     defined, chunks = arrays["def_name"].astype(np.int64), arrays["def_chunk"].astype(np.int64)
     owners = arrays["chunk_file"].astype(np.int64)[chunks]
     most = int(max(names.max(initial=0), defined.max(initial=0))) + 1
-    ends = np.cumsum(np.bincount(names, minlength=most))
-    starts = ends - np.bincount(names, minlength=most)
+    uses = np.bincount(names, minlength=most)
+    starts = np.cumsum(uses) - uses
     # Which name is defined where, each pair once.
     pairs, pair_of = np.unique(defined * files + owners, return_inverse=True)
     name, owner = np.divmod(pairs, max(files, 1))
     definers = np.bincount(name, minlength=most)[name]
     own = np.isin(pairs, names * files + users)
-    others = (ends - starts)[name] - own
+    others = uses[name] - own
     chunk_uses = np.zeros(len(arrays["chunk_file"]), np.float32)
     np.maximum.at(chunk_uses, chunks, (others / np.maximum(definers, 1)).astype(np.float32)[pair_of])
     # The users of every name that tells whose it is, side by side; each file of them once.
     telling = (definers <= _MAX_DEFINERS) & (others > 0)
     name, owner = name[telling], owner[telling]
-    counts = (ends - starts)[name]
+    counts = uses[name]
     places = np.repeat(starts[name] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
     owner = np.repeat(owner, counts)
     using = np.unique((owner * files + users[places])[owner != users[places]])

@@ -182,12 +182,9 @@ class GenerationWriter:
 
     @cached_property
     def _before(self) -> dict[str, tuple[Segment, int]]:
-        found: dict[str, tuple[Segment, int]] = {}
-        for ref in self._base.segments if self._base else ():
-            assert self._base is not None
-            segment = self._base.open_segment(ref)
-            found.update({path: (segment, number) for number, path in enumerate(segment.paths)})
-        return found
+        base = self._base
+        segments = [base.open_segment(ref) for ref in base.segments] if base else []
+        return {path: (segment, number) for segment in segments for number, path in enumerate(segment.paths)}
 
     def _carry_over(self, ref: SegmentRef) -> None:
         assert self._base is not None
