@@ -1,4 +1,4 @@
-"""How often is something masked that is no secret? The rules of `sage_code/memory/secrets.py` on real source code.
+"""How often is something masked that is no secret? The rules of `sage_code/text/masking.py` on real source code.
 
     python benchmarks/secrets_in_code.py --repos DIR [NAME ...] [--show N]
 
@@ -13,7 +13,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from sage_code.memory.secrets import find
+from sage_code.text.masking import find
 
 _SUFFIXES = {".py", ".js", ".ts", ".go", ".rs", ".java", ".rb", ".php", ".c", ".h", ".cpp", ".cs", ".kt", ".md", ".yml"}
 _MAX_BYTES = 300_000

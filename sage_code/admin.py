@@ -18,8 +18,8 @@ from sage_code.compiled.generation import check
 from sage_code.compiled.published import current, open_snapshot
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
+from sage_code.files.locks import locked
 from sage_code.indexer import IndexStats, explained, index_project
-from sage_code.locks import locked
 from sage_code.manifest import Manifest
 from sage_code.paths import codebase_dir
 from sage_code.progress import Progress, Silent

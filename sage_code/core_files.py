@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from sage_code import dot_sage
-from sage_code.atomic import write_bytes
 from sage_code.errors import StoreError, UsageError
-from sage_code.inside import is_inside, relative_path
-from sage_code.locks import locked
+from sage_code.files.atomic import write_bytes
+from sage_code.files.inside import is_inside, relative_path
+from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE
-from sage_code.tokens import count_tokens
+from sage_code.text.tokens import count_tokens
 
 CORE_FILE = "core.md"
 # More than this is no longer what matters most, and a summary is a line, not a page.

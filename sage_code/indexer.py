@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from sage_code import dot_sage, manifest, registry
 from sage_code.allocator import stay_lean
-from sage_code.atomic import sweep
 from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import list_files, read_source
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
-from sage_code.locks import locked
+from sage_code.files.atomic import sweep
+from sage_code.files.locks import locked
 from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
 from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent

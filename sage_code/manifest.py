@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 import orjson
 import xxhash
 
-from sage_code.atomic import write_bytes
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt
+from sage_code.files.atomic import write_bytes
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 

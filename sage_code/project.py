@@ -263,7 +263,7 @@ class Project:
 
     def impact(self, what: str | Definition, *, resolver: Resolver | None = None) -> list[Affected]:
         """What could break when a file or a definition changes."""
-        from sage_code.inside import relative_path
+        from sage_code.files.inside import relative_path
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()

@@ -17,7 +17,7 @@ from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import current
 from sage_code.errors import NotIndexed
 from sage_code.kinds import HEAD_KINDS
-from sage_code.tokens import count_tokens
+from sage_code.text.tokens import count_tokens
 from sage_code.xref.guess import family
 
 _DAMPING = 0.85

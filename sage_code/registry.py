@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from sage_code.atomic import PRIVATE_FILE, sweep, write_bytes
 from sage_code.errors import IndexCorrupt
-from sage_code.locks import locked
+from sage_code.files.atomic import PRIVATE_FILE, sweep, write_bytes
+from sage_code.files.locks import locked
 from sage_code.manifest import Manifest
 from sage_code.paths import sage_home
 

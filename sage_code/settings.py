@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from sage_code import tuning_file
 from sage_code.errors import ConfigError, UsageError
-from sage_code.locks import locked
+from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE, sage_home
 from sage_code.settings_table import (
     BUILT_IN_MODELS,

@@ -11,8 +11,8 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from sage_code import atomic
 from sage_code.errors import ConfigError
+from sage_code.files import atomic
 
 _MAX_BYTES = 64 * 1024  # hundreds of times what all settings need
 _MAX_DEPTH = 8

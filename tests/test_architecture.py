@@ -13,15 +13,15 @@ PACKAGES = {"sage_code": TOP, "sage_cli": TOP / "cli", "sage_mcp": TOP / "mcp"}
 MAX_LINES = 500
 
 # Tables and values: they know nothing of Sage, so anything may import them.
-LEAVES = ("values", "kinds", "errors", "paths", "lexemes", "progress", "atomic", "tokens", "annotations")
+LEAVES = ("values", "kinds", "errors", "paths", "progress", "annotations")
 
 # From the folder to the answer; a stage may import itself and what stands before it, never what comes after.
 STAGES = (
     (
         *LEAVES,
+        "files",
+        "text",
         "allocator",
-        "locks",
-        "inside",
         "dot_sage",
         "core_files",
         "languages",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from sage_code.embed.words import Vocabulary
-from sage_code.lexemes import lexemes
+from sage_code.text.lexemes import lexemes
 
 if TYPE_CHECKING:
     from training.train import Model

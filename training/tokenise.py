@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.embed.words import Vocabulary, split_identifier
-from sage_code.lexemes import words_of
+from sage_code.text.lexemes import words_of
 
 FIELDS = ("query", "lead", "body", "more")
 # Training looks at no more of a text than this; the runtime allows more, and few chunks have it.

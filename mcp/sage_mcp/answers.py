@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sage_code.tokens import count_tokens
+from sage_code.text.tokens import count_tokens
 
 # What an answer may cost unless the agent says otherwise: text and data together stay below the 10,000 tokens at which
 # clients begin to warn.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import xxhash
 
-from sage_code.atomic import PRIVATE_FILE, whole_file, write_bytes
 from sage_code.errors import Busy, ConfigError
+from sage_code.files.atomic import PRIVATE_FILE, whole_file, write_bytes
 from sage_code.paths import sage_home
 
 # The largest file that is looked at: an agent's history of all projects is a few megabytes.

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 
 import orjson
 
-from sage_code.atomic import PRIVATE_FILE, write_bytes
-from sage_code.locks import locked
+from sage_code.files.atomic import PRIVATE_FILE, write_bytes
+from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 
 # History of the format: 1: first version.

@@ -16,13 +16,13 @@ from typing import Any, Self
 import orjson
 import xxhash
 
-from sage_code.atomic import publish, remove, resolve
 from sage_code.compiled.merge import merge
 from sage_code.compiled.published import FORMAT, INDEX_FILE, TEXTS_FILE, Generation, Mark, SegmentRef
 from sage_code.compiled.segment import UNKNOWN, Fame, Segment
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.compiled.texts import TextWriter
+from sage_code.files.atomic import publish, remove, resolve
 from sage_code.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows

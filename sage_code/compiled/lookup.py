@@ -13,8 +13,8 @@ import os
 import re
 from itertools import islice, pairwise, product
 
-from sage_code.atomic import resolve
 from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.files.atomic import resolve
 from sage_code.kinds import TABLES, TEXT_KINDS
 from sage_code.paths import compiled_dir
 

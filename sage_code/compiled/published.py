@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from sage_code.atomic import resolve
+from sage_code.files.atomic import resolve
 from sage_code.kinds import TABLES
 from sage_code.paths import compiled_dir
 

@@ -14,7 +14,7 @@ from sage_code.compiled.references import ReferenceBuilder
 from sage_code.compiled.sections import pack_strings, pack_terms, write_sections
 from sage_code.compiled.segment import FIELDS, FORMAT, KINDS, UNKNOWN, Fame
 from sage_code.kinds import HEAD_KINDS
-from sage_code.lexemes import Lexicon
+from sage_code.text.lexemes import Lexicon
 from sage_code.values import Chunk, Symbol
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sage_code.atomic import resolve
 from sage_code.compiled.published import TEXTS_FILE
+from sage_code.files.atomic import resolve
 from sage_code.paths import compiled_dir
 
 if TYPE_CHECKING:

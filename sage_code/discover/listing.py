@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from sage_code.discover.contained import read_contained
 from sage_code.discover.gitfiles import Git
 from sage_code.discover.ignore import IgnoreFile
 from sage_code.discover.membership import ByGit, ByIgnoreFiles, Membership
 from sage_code.discover.rules import DEFAULT_RULES, GITIGNORE, MAX_IGNORE_BYTES, DiscoverRules
 from sage_code.discover.walk import Walk
 from sage_code.errors import UsageError
+from sage_code.files.contained import read_contained
 from sage_code.values import SkippedFile, SourceFile
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import xxhash
 
-from sage_code.discover.contained import NotRegularError, read_contained
 from sage_code.discover.decoding import decode
 from sage_code.discover.looks import is_generated, is_minified
 from sage_code.discover.rules import DEFAULT_RULES, DiscoverRules
+from sage_code.files.contained import NotRegularError, read_contained
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 # What opening a link, or a path through one, is answered with when links are refused.

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
-from sage_code.discover.contained import read_contained
 from sage_code.discover.filenames import reason_by_name
 from sage_code.discover.ignore import IgnoreFile
 from sage_code.discover.membership import ByIgnoreFiles, Membership
@@ -27,6 +26,7 @@ from sage_code.discover.rules import (
     VENV_MARKER,
     DiscoverRules,
 )
+from sage_code.files.contained import read_contained
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there

@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.lexemes import Lexicon
+from sage_code.text.lexemes import Lexicon
 
 DIM = 256
 # A word counts once as a whole and once, thinner, by its trigrams, so that `retry` and `retries` meet.

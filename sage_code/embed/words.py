@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from sage_code.lexemes import words_of
+from sage_code.text.lexemes import words_of
 
 # Longer runs of letters are data (base64, hashes), not words anybody asks for.
 MAX_WORD_CHARS = 64

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Self
 
 import orjson
 
-from sage_code.atomic import PRIVATE_FILE, write_bytes
 from sage_code.errors import UsageError
+from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.memory.places import Place, places
 from sage_code.memory.referring import files_of, folders_of, read
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.locks import locked
+from sage_code.files.locks import locked
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from sage_code.atomic import PRIVATE_FILE
+from sage_code.files.atomic import PRIVATE_FILE
 from sage_code.memory.passages import Floats, Passages, Postings, Record
 from sage_code.memory.places import Place
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.locks import locked
+from sage_code.files.locks import locked
 from sage_code.memory.knowledge import (
     THRESHOLDS,
     KnowledgeItem,

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sage_code import atomic
-from sage_code.locks import locked
+from sage_code.files import atomic
+from sage_code.files.locks import locked
 from sage_code.memory.places import Place
 from sage_code.memory.shelf import Shelf
 

@@ -202,7 +202,7 @@ def with_code_context(root: str, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _without_secrets(memory: _Kept, masked: list[str]) -> _Kept:
-    from sage_code.memory.secrets import mask_all  # lazy: dozens of patterns that reading needs none of
+    from sage_code.text.masking import mask_all  # lazy: dozens of patterns that reading needs none of
 
     return mask_all(memory, masked)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.lexemes import lexemes
 from sage_code.search.words import STOP_WORDS, stem
+from sage_code.text.lexemes import lexemes
 
 Floats = NDArray[np.float32]
 # Words beyond these say nothing new about one memory, and cost every search.

@@ -12,9 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sage_code import atomic, dot_sage
-from sage_code.discover.contained import read_contained
+from sage_code import dot_sage
 from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.files import atomic
+from sage_code.files.contained import read_contained
 from sage_code.paths import DOT_SAGE, sage_home
 
 Scope: TypeAlias = Literal["project", "user"]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.lexemes import lexemes
 from sage_code.memory.passages import Floats, Passages
 from sage_code.search.words import STOP_WORDS, stem
+from sage_code.text.lexemes import lexemes
 
 # A small collection knows little about how rare a word is: it is taken as part of one of this size, in which every
 # word stands in this many texts. Otherwise the words of the only text about a thing would count for nothing.

@@ -11,7 +11,7 @@ import re
 import tomllib
 from contextlib import suppress
 
-from sage_code.discover.contained import read_contained
+from sage_code.files.contained import read_contained
 
 _MAX_BYTES = 256 * 1024
 _MAX_CHARS = 100

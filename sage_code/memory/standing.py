@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sage_code.coderefs.check import Checker, RefState
 from sage_code.coderefs.ref import CodeRef, relative_file
 from sage_code.errors import UsageError
-from sage_code.inside import relative_path
+from sage_code.files.inside import relative_path
 from sage_code.memory.attached import follow
 from sage_code.memory.places import places
 from sage_code.memory.referring import Memory, memories

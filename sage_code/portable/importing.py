@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sage_code import dot_sage, manifest, registry
-from sage_code.atomic import remove, sweep
 from sage_code.changes import index_lock
 from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import ArchiveError, IndexCorrupt
+from sage_code.files.atomic import remove, sweep
+from sage_code.files.locks import locked
 from sage_code.indexer import explained
-from sage_code.locks import locked
 from sage_code.manifest import FileState, Manifest
 from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
 from sage_code.portable import batches, head

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sage_code.discover import DiscoverRules
 from sage_code.kinds import CHUNK_KIND
-from sage_code.lexemes import lexemes
 from sage_code.search.engine import Ranked, SearchEngine
 from sage_code.search.filters import is_wanted, wanted_kinds
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, Span
 from sage_code.search.snippets import snippet
 from sage_code.search.words import stem
+from sage_code.text.lexemes import lexemes
 from sage_code.values import Symbol
 
 

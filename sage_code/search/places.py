@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from sage_code.lexemes import split_word
 from sage_code.search.words import stem
+from sage_code.text.lexemes import split_word
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 
 from sage_code.errors import UsageError
-from sage_code.lexemes import split_word
 from sage_code.search.words import STOP_WORDS
+from sage_code.text.lexemes import split_word
 
 # A longer question is a pasted file or log; its beginning says what it is about.
 MAX_QUERY_CHARS = 8_192

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sage_code.tokens import count_tokens
+from sage_code.text.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)

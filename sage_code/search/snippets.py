@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from sage_code.compiled.texts import stored_text
 from sage_code.discover import DiscoverRules, SourceText, read_source
-from sage_code.lexemes import split_word
 from sage_code.search.query import Query, parse_query
 from sage_code.search.words import head_of, stem
+from sage_code.text.lexemes import split_word
 from sage_code.values import SourceFile
 
 # Lines of a snippet unless more are asked for.

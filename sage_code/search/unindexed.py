@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from sage_code.changes import discover_rules
 from sage_code.discover import DiscoverRules, SourceText, list_files, read_source
 from sage_code.languages import detect
-from sage_code.lexemes import split_word
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Wish
 from sage_code.search.words import stem
 from sage_code.settings import Settings
+from sage_code.text.lexemes import split_word
 from sage_code.values import SourceFile
 
 # What a look may take; an agent that gets nothing in a minute gives up, and one that waits for seconds does not notice.

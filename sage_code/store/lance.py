@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sage_code.chunk.leads import embedded_text
 from sage_code.errors import SageError, StoreError
-from sage_code.locks import locked
+from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 from sage_code.store.layout import pack, unpack
 from sage_code.store.rows import FileRows

@@ -101,7 +101,7 @@ def test_context_adds_lines_around(project: Path, sage: Run) -> None:
 
 
 def test_a_budget_is_kept_and_said(project: Path, sage: Run) -> None:
-    from sage_code.tokens import count_tokens
+    from sage_code.text.tokens import count_tokens
 
     cut = json.loads(sage("search", "connect", "--max-tokens", "40", "--json").out)
     assert cut["truncated"]

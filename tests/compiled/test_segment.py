@@ -19,8 +19,8 @@ from sage_code.compiled.merge import merge
 from sage_code.compiled.segment import FIELDS, Segment
 from sage_code.compiled.segment_builder import SegmentBuilder, quantise
 from sage_code.errors import IndexCorrupt
-from sage_code.lexemes import lexemes
 from sage_code.store.rows import FileRows
+from sage_code.text.lexemes import lexemes
 from sage_code.values import Chunk
 
 DIM = 4

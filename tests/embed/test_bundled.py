@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sage_code import lexemes
 from sage_code.embed import bundled, words
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.embed.packed import MODEL_FOLDER, packed_facts
 from sage_code.embed.registry import load_embedder, stable_name
 from sage_code.embed.words import Vocabulary, split_identifier
 from sage_code.errors import ModelError
-from sage_code.lexemes import words_of
+from sage_code.text import lexemes
+from sage_code.text.lexemes import words_of
 
 WORDS = ["parse", "http", "header", "httpheader", "retry", "config", "the", "request", "naïve", "42"]
 TEXTS = [

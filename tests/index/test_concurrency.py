@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sage_code.errors import Busy
-from sage_code.locks import locked
+from sage_code.files.locks import locked
 
 
 @pytest.mark.slow

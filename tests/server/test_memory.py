@@ -12,7 +12,7 @@ from talking import complaint, content, in_process, text
 
 from sage_code import Project
 from sage_code.memory.knowledge import KnowledgeItem
-from sage_code.tokens import count_tokens
+from sage_code.text.tokens import count_tokens
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 LONG = "\n".join(

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 from talking import complaint, content, in_process, text
 
 from sage_code import Project, __version__
-from sage_code.tokens import count_tokens
+from sage_code.text.tokens import count_tokens
 from sage_mcp.server import INSTRUCTIONS
 
 # The names and parameters that agents were promised; each also takes `max_tokens`, and where it lists, `offset`.

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.atomic import PRIVATE_FILE, publish, resolve, write_bytes
 from sage_code.errors import Busy, SageError
+from sage_code.files.atomic import PRIVATE_FILE, publish, resolve, write_bytes
+from sage_code.files.locks import locked
 from sage_code.indexer import index_project
-from sage_code.locks import locked
 from sage_code.settings import load_settings
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")
 
 HOLD = """
 import sys
-from sage_code.locks import locked
+from sage_code.files.locks import locked
 with locked(sys.argv[1], shared=sys.argv[2] == "shared"):
     print("held", flush=True)
     sys.stdin.read()

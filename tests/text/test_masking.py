@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sage_code.memory.checkpoint import Checkpoint, Source
-from sage_code.memory.secrets import find, mask, mask_all
+from sage_code.text.masking import find, mask, mask_all
 
 # Made here, so that no text in this repository looks like a real credential to anybody's scanner.
 _MIXED = "".join(random.Random(7).choices(string.ascii_letters + string.digits, k=400))

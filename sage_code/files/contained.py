@@ -6,6 +6,7 @@ race. Elsewhere (Windows) the resolved path is compared instead.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -17,11 +18,35 @@ _READ = (
     | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 )  # fmt: skip
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+# `os.read` allocates what it is asked for before it reads.
+_PART_BYTES = 1 << 20
 _HAS_OPENAT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class NotRegularError(OSError):
-    """What stands there is a pipe, a socket, a device or a folder."""
+    """What is there is a pipe, a socket, a device or a folder."""
+
+
+class TooLargeError(OSError):
+    """The file is larger than its reader accepts."""
+
+
+def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
+    """The whole regular file at `path`, of at most `limit` bytes.
+
+    OSError for anything else: a pipe or an endless device never blocks or fills the memory. A link as the last step is
+    refused unless `follow` says that the user owns the folder and may link a file there.
+    """
+    descriptor = os.open(path, _READ & ~getattr(os, "O_NOFOLLOW", 0) if follow else _READ)
+    try:
+        if not _is_regular(descriptor):
+            raise NotRegularError(errno.EINVAL, "not a regular file", path)
+        data = _read(descriptor, limit + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        raise TooLargeError(errno.EFBIG, f"larger than {limit:,} bytes", path)
+    return data
 
 
 def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
@@ -29,11 +54,16 @@ def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
     with _opened(root, path) as descriptor:
         if not _is_regular(descriptor):
             raise NotRegularError("not a regular file")
-        parts: list[bytes] = []
-        while limit > 0 and (part := os.read(descriptor, limit)):
-            parts.append(part)
-            limit -= len(part)
-        return b"".join(parts)
+        return _read(descriptor, limit)
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    """At most `limit` bytes from an open file."""
+    parts: list[bytes] = []
+    while limit > 0 and (part := os.read(descriptor, min(limit, _PART_BYTES))):
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
 
 
 def _is_regular(descriptor: int) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_code.lexemes import MAX_LEXEME_CHARS, Lexicon, lexemes, split_word
+from sage_code.text.lexemes import MAX_LEXEME_CHARS, Lexicon, lexemes, split_word
 
 words = st.text(st.sampled_from("abAB_19éß"), min_size=1, max_size=12)
 texts = st.lists(words, max_size=20).map(" ".join)

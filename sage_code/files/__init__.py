@@ -1,0 +1,1 @@
+"""Files on the disk: replaced whole, locked, and never read or written outside of where they belong."""
