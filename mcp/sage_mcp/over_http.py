@@ -19,6 +19,7 @@ import anyio
 from sage_code.errors import ConfigError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import open_regular
+from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ DEFAULT_PORT = 7243
 _LOOPBACK = "127.0.0.1"
 _NAMES = (_LOOPBACK, "localhost")
 _TOKEN_BYTES = 32
+_PATIENCE_S = 10.0
 # A shorter one could be guessed by whoever may ask often enough.
 _LEAST_TOKEN_CHARS = 16
 _MAX_TOKEN_CHARS = 1_024
@@ -76,13 +78,15 @@ def _made(path: str) -> str:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        write_bytes(path, f"{token}\n".encode(), mode=PRIVATE_FILE)
+        with locked(f"{path}.lock", timeout_s=_PATIENCE_S):  # of two servers that start at once, one makes it
+            if not os.path.lexists(path):
+                write_bytes(path, f"{token}\n".encode(), mode=PRIVATE_FILE)
+        return _checked(_read(path), path)
     except OSError as error:
         raise ConfigError(
             f"the token cannot be written to {path}: {error.strerror}",
             "give another file with --token-file, or the token itself in SAGE_MCP_TOKEN",
         ) from error
-    return token
 
 
 class Guard:
