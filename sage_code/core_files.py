@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sage_code import dot_sage
 from sage_code.errors import StoreError, UsageError
 from sage_code.files.atomic import write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.files.inside import is_inside, relative_path
 from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE
@@ -100,12 +101,13 @@ def _read(root: str) -> tuple[str, dict[str, str]]:
     try:
         if os.path.islink(_path(root)) or os.path.islink(os.path.dirname(_path(root))):
             return _HEAD, {}  # a repository's link is not followed; a writer refuses or replaces it
-        with open(_path(root), encoding="utf-8", errors="replace") as file:
-            lines = file.read(_MAX_BYTES).split("\n")
+        # Whole or not at all: what was read is what is written back.
+        lines = read_regular(_path(root), _MAX_BYTES).decode("utf-8", "replace").split("\n")
     except FileNotFoundError:
         return _HEAD, {}
     except OSError as error:
-        raise StoreError(f"{_path(root)} cannot be read: {error.strerror}", "check that you may read it") from error
+        hint = "it must be a file of at most 256 KB that you may read; nothing was changed"
+        raise StoreError(f"{_path(root)} cannot be read: {error.strerror}", hint) from error
     entries: dict[str, str] = {}
     head: list[str] = []
     for line in lines:

@@ -6,7 +6,7 @@
     ├── NotIndexed            the project has no index yet
     ├── IndexCorrupt          an index file cannot be read; the hint says what mends it
     ├── FormatTooNew          written by a newer Sage; never overwritten
-    ├── StoreError            LanceDB refused: disk full, unreachable, damaged
+    ├── StoreError            LanceDB or the file system refused: disk full, unreachable, damaged, not allowed
     ├── ModelError            an embedding model cannot be loaded
     ├── MemoryDamaged         a checkpoint, knowledge item or template cannot be read
     ├── ArchiveError          a file is no index archive, or one that does not fit here; nothing was changed
@@ -16,6 +16,11 @@ Every message says what happened and to what; every hint says what to do next. F
 """
 
 from __future__ import annotations
+
+import errno
+
+_NO_SPACE = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class SageError(Exception):
@@ -60,7 +65,7 @@ class FormatTooNew(SageError):  # noqa: N818
 
 
 class StoreError(SageError):
-    """The vector store refused."""
+    """The vector store or the disk refused."""
 
     code = "store"
 
@@ -87,3 +92,14 @@ class Busy(SageError):  # noqa: N818
     """Another process holds a lock for longer than we are willing to wait."""
 
     code = "busy"
+
+
+def explain(error: OSError) -> SageError:
+    """What the file system refused, in words: neither a full disk nor a pipe in the place of a file is a bug."""
+    why = error.strerror or str(error) or type(error).__name__
+    what = f"{error.filename}: {why}" if error.filename is not None else why
+    if error.errno in _NO_SPACE:
+        return StoreError(f"no space left on the disk: {what}", "free some space and run the command again")
+    if error.errno in _NOT_ALLOWED:
+        return StoreError(what, "check that you may read and write there, or work on a copy")
+    return StoreError(what, "look at what is there and move it away if it is no ordinary file or folder")

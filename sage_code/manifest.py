@@ -17,11 +17,14 @@ import xxhash
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt
 from sage_code.files.atomic import write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 # History of the format: 1: first version (and, of imported indexes, a word that says so).
 FORMAT = 1
+# A file takes about 150 bytes: more than a million files. Beyond it the file was not written by us.
+_MAX_BYTES = 256 << 20
 # A file written this shortly before it was read may be written again without its time stamp moving.
 _RACY_NS = 2_000_000_000
 
@@ -93,8 +96,7 @@ def load(root: str) -> Manifest | None:
     """The project's manifest, None when there is none; damaged or too new is an error that says which."""
     path = manifest_path(root)
     try:
-        with open(path, "rb") as file:
-            data = orjson.loads(file.read())
+        data = orjson.loads(read_regular(path, _MAX_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -14,12 +14,15 @@ import orjson
 
 from sage_code.errors import IndexCorrupt
 from sage_code.files.atomic import PRIVATE_FILE, sweep, write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
 from sage_code.manifest import Manifest
 from sage_code.paths import sage_home
 
 # History of the format: 1: first version.
 FORMAT = 1
+# A project takes about 300 bytes: fifty thousand of them.
+_MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,7 @@ def projects() -> list[ProjectEntry]:
 def load() -> list[ProjectEntry]:
     """Every registered project, for those who delete what nobody has registered: damage is an error."""
     try:
-        with open(_path(), "rb") as file:
-            rows = orjson.loads(file.read())["projects"]
+        rows = orjson.loads(read_regular(_path(), _MAX_BYTES, follow=True))["projects"]
         return [ProjectEntry(**row) for row in sorted(rows, key=lambda row: row["root"])]
     except FileNotFoundError:
         return []

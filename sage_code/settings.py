@@ -1,10 +1,11 @@
 """Where settings come from: flags, `SAGE_*` variables, the project's `.sage/tuning.yaml`, the user's
 `tuning.yaml` in Sage's home, the defaults; the first that speaks wins, and each value knows which it was.
 
-A cloned repository is not trusted. What could send data elsewhere, start something or run foreign code is the
-user's to decide: such a key in a project's file is passed over and said in `Settings.warnings`, so that the rest
-of the file still holds. The same goes for keys that are unknown, which a newer Sage may have written. A known key
-with a value that cannot be is an error: somebody meant it.
+A cloned repository is not trusted. What could send data elsewhere, start something or run foreign code is the user's
+to decide, and so is how much of the machine is used, of which a project may only ask for less. Such a key in a
+project's file is passed over and said in `Settings.warnings`, so that the rest of the file still holds. The same goes
+for keys that are unknown, which a newer Sage may have written. A known key with a value that cannot be is an error:
+somebody meant it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def load_settings(root: str | None, overrides: Mapping[str, object] | None = Non
         project: dict[str, tuple[Value, Source]] = {}
         _layer_file(project, "project", tuning_path("project", root), warnings)
         for key, (value, source) in project.items():
-            if complaint := _not_for_projects(key, value, models):
+            complaint = _not_for_projects(key, value, models) or _raised(key, value, found)
+            if complaint:
                 warnings.append(f"{source.where}: ignored, {complaint}")
             elif key not in found or found[key][1].kind == "user":  # a variable stands above the file
                 found[key] = (value, source)
@@ -77,7 +79,8 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
         user = load_settings(None)
         configured = {getattr(user, model) for model in _MODEL_KEYS if user.source(model).kind == "user"}
         models = configured | _names(user.trusted_models)
-        if complaint := _not_for_projects(key, value, models):
+        own = {name: (getattr(user, name), user.source(name)) for name in TABLE}
+        if complaint := _not_for_projects(key, value, models) or _raised(key, value, own):
             raise ConfigError(complaint, f"set it for yourself: `sage config set {key} VALUE`")
     path = _writable_path(scope, root)
     with _editing():
@@ -136,6 +139,18 @@ def _not_for_projects(key: str, value: Value, models: set[str]) -> str:
         return f"{key} is for the user to decide, not for a project"
     if key in _MODEL_KEYS and value not in BUILT_IN_MODELS and value not in models:
         return f"{key} names {value!r}, a model that the user has neither configured nor trusted"
+    return ""
+
+
+def _raised(key: str, value: Value, found: Mapping[str, tuple[Value, Source]]) -> str:
+    """Why a project may not have so much of the user's machine, or nothing; `found` is what the user has set."""
+    if not TABLE[key].costs or not isinstance(value, int | float):
+        return ""
+    most = found[key][0] if key in found else TABLE[key].default
+    if key == "index_workers" and not most:
+        most = os.cpu_count() or 1  # what 0 chooses
+    if isinstance(most, int | float) and value > most:
+        return f"a project may lower {key} and not raise it above the user's {most:,}"
     return ""
 
 

@@ -54,6 +54,7 @@ class Setting:
     pattern: re.Pattern[str] | None = None
     pattern_help: str = ""
     user_only: bool = False
+    costs: bool = False  # the more, the more of the user's machine: a project may only ask for less
 
     @property
     def allowed(self) -> str:
@@ -122,8 +123,8 @@ def _ratio(default: float, about: str) -> Any:
     return field(default=default, metadata={"help": about, "low": 0, "high": 1})
 
 
-def _number(default: float, low: float, high: float, about: str) -> Any:
-    return field(default=default, metadata={"help": about, "low": low, "high": high})
+def _number(default: float, low: float, high: float, about: str, *, costs: bool = False) -> Any:
+    return field(default=default, metadata={"help": about, "low": low, "high": high, "costs": costs})
 
 
 def _other(default: Value, about: str, **more: object) -> Any:
@@ -154,9 +155,9 @@ class Settings:
     )
     exclude: tuple[str, ...] = _other((), "Patterns, as in .gitignore, of files to leave out of the index.")
     include_generated: bool = _other(False, "Index generated and minified files too.")
-    max_file_bytes: int = _number(1_000_000, 1_000, 100_000_000, "Leave out files larger than this.")
-    index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses by itself.")
-    parse_timeout_s: float = _number(10.0, 0.1, 600, "Give up on parsing one file after this many seconds.")
+    max_file_bytes: int = _number(1_000_000, 1_000, 100_000_000, "Leave out files larger than this.", costs=True)
+    index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses by itself.", costs=True)
+    parse_timeout_s: float = _number(10.0, 0.1, 600, "Give up on parsing one file after this many seconds.", costs=True)
 
     # Recall
     embedding_model: str = _other(

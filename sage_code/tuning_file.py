@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sage_code.errors import ConfigError
 from sage_code.files import atomic
+from sage_code.files.contained import NotRegularError, TooLargeError, read_regular
 
 _MAX_BYTES = 64 * 1024  # hundreds of times what all settings need
 _MAX_DEPTH = 8
@@ -40,17 +41,15 @@ class TuningFile:
 def read(path: str) -> TuningFile:
     """The file at `path`, or a ConfigError that says what is wrong with it and where."""
     try:
-        # Looked at before it is opened: a pipe would block, a device would never end.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _refusal(path, 0, "is not a regular file")
-        with open(path, "rb") as stream:
-            raw = stream.read(_MAX_BYTES + 1)
+        raw = read_regular(path, _MAX_BYTES, follow=True)  # people link to their dotfiles
     except (FileNotFoundError, NotADirectoryError):
         return TuningFile(path)
+    except NotRegularError as error:
+        raise _refusal(path, 0, "is not a regular file") from error
+    except TooLargeError as error:
+        raise _refusal(path, 0, f"is larger than {_MAX_BYTES // 1024} KB") from error
     except OSError as error:
         raise _refusal(path, 0, f"cannot be read: {error.strerror}") from error
-    if len(raw) > _MAX_BYTES:
-        raise _refusal(path, 0, f"is larger than {_MAX_BYTES // 1024} KB")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

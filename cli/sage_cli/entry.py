@@ -8,7 +8,7 @@ import os
 import sys
 
 from sage_cli.output import fail
-from sage_code.errors import SageError
+from sage_code.errors import SageError, UsageError, explain
 
 _INTERRUPTED = 130
 
@@ -35,6 +35,10 @@ def main() -> None:
         # The reader (`head`, a pager) has enough. Python would complain once more while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        if debug:
+            raise
+        sys.exit(fail(explain(error), as_json="--json" in arguments))
     except Exception as error:
         if debug:
             raise
@@ -46,6 +50,8 @@ def main() -> None:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if any("\0" in word for word in arguments):
+        raise UsageError("an argument holds a NUL character", "leave it out: no path and no name has one")
     if arguments[:1] == ["grep"]:
         from sage_cli import grep
 

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from sage_code.errors import ConfigError
+from sage_code.files.atomic import PRIVATE_FILE, write_bytes
+from sage_code.files.contained import open_regular
+from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 
 if TYPE_CHECKING:
@@ -27,8 +30,8 @@ TOKEN_VARIABLE = "SAGE_MCP_TOKEN"  # noqa: S105 - its name
 DEFAULT_PORT = 7243
 _LOOPBACK = "127.0.0.1"
 _NAMES = (_LOOPBACK, "localhost")
-_PRIVATE = 0o600
 _TOKEN_BYTES = 32
+_PATIENCE_S = 10.0
 # A shorter one could be guessed by whoever may ask often enough.
 _LEAST_TOKEN_CHARS = 16
 _MAX_TOKEN_CHARS = 1_024
@@ -48,6 +51,11 @@ def find_token(file: str | None = None) -> tuple[str, str]:
         return _checked(_read(path), path), path
     except FileNotFoundError:
         return _made(path), path
+    except OSError as error:  # a link, a folder, a pipe, or the token of another user
+        raise ConfigError(
+            f"the token file {path} cannot be read: {error.strerror}",
+            "give a file of your own with --token-file; a missing one is made",
+        ) from error
 
 
 def _checked(token: str, where: str) -> str:
@@ -60,20 +68,25 @@ def _checked(token: str, where: str) -> str:
 
 
 def _read(path: str) -> str:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
-    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
-        if os.name != "nt" and stat.S_IMODE(os.fstat(descriptor).st_mode) & 0o077:
+    with open_regular(path) as file:
+        if os.name != "nt" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
             raise ConfigError(f"others may read the token in {path}", f"chmod 600 {path}")
-        return file.read(_MAX_TOKEN_CHARS + 2).strip()
+        return file.read(_MAX_TOKEN_CHARS + 2).decode("utf-8", "replace").strip()
 
 
 def _made(path: str) -> str:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), _PRIVATE)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(token + "\n")
-    return token
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with locked(f"{path}.lock", timeout_s=_PATIENCE_S):  # of two servers that start at once, one makes it
+            if not os.path.lexists(path):
+                write_bytes(path, f"{token}\n".encode(), mode=PRIVATE_FILE)
+        return _checked(_read(path), path)
+    except OSError as error:
+        raise ConfigError(
+            f"the token cannot be written to {path}: {error.strerror}",
+            "give another file with --token-file, or the token itself in SAGE_MCP_TOKEN",
+        ) from error
 
 
 class Guard:
@@ -130,9 +143,11 @@ def serve(server: MCPServer[Any], port: int | None, token_file: str | None) -> N
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((_LOOPBACK, DEFAULT_PORT if port is None else port))
-        except OSError as error:
+        except (OSError, OverflowError) as error:
+            why = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
+            number = DEFAULT_PORT if port is None else port
             raise ConfigError(
-                f"port {port or DEFAULT_PORT} cannot be used: {error.strerror}", "give another --port"
+                f"port {number} cannot be used: {why}", "give another --port; 0 takes a free one"
             ) from error
         listener.listen()  # before anybody is told: a client that is quicker than the server waits
         number = listener.getsockname()[1]

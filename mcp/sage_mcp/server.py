@@ -86,7 +86,8 @@ def main() -> None:
     try:
         over_http.serve(make_server(), given.port, given.token_file)
     except SageError as error:
-        sys.exit(f"sage-mcp: {error.message}; {error.hint}")
+        sys.stderr.write(f"sage-mcp: {error.message}; {error.hint}\n")
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -19,7 +19,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from sage_code.errors import SageError
+from sage_code.errors import SageError, UsageError, explain
 from sage_mcp import opening
 from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, Answer, one_line
 from sage_mcp.projects import session_of
@@ -76,15 +76,32 @@ def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]
     @functools.wraps(function)
     def call(context: Context, **given: Any) -> CallToolResult:
         try:
+            _check_texts(given)
             return _result(context, function(context, **given))
-        except SageError as error:
+        except (SageError, OSError) as caught:
+            error = explain(caught) if isinstance(caught, OSError) else caught
             said = f"{error.message}; {error.hint}" if error.hint else error.message
-            raise ToolError(one_line(_RUN_INDEX.sub("call sage_index_code", said))) from error
+            raise ToolError(one_line(_RUN_INDEX.sub("call sage_index_code", said))) from caught
         except Exception as error:
             _log.exception("%s failed", function.__name__)
             raise ToolError(one_line(f"unexpected {type(error).__name__}: {error}; {_BUG}")) from error
 
     return call
+
+
+def _check_texts(given: object) -> None:
+    """Refuse texts that no path, no name and no file can hold."""
+    if isinstance(given, str):
+        if "\0" in given:
+            raise UsageError("an argument holds a NUL character", "leave it out")
+        if not given.isascii() and any("\ud800" <= letter <= "\udfff" for letter in given):
+            raise UsageError("an argument holds half of a surrogate pair", "send whole characters")
+    elif isinstance(given, dict):
+        for value in given.values():
+            _check_texts(value)
+    elif isinstance(given, list | tuple):
+        for value in given:
+            _check_texts(value)
 
 
 def _result(context: Context, answer: Answer) -> CallToolResult:

@@ -15,6 +15,7 @@ import xxhash
 
 from sage_code.errors import Busy, ConfigError
 from sage_code.files.atomic import PRIVATE_FILE, whole_file, write_bytes
+from sage_code.files.contained import NotRegularError, TooLargeError, read_regular
 from sage_code.paths import sage_home
 
 # The largest file that is looked at: an agent's history of all projects is a few megabytes.
@@ -34,17 +35,14 @@ class TextFile:
 def read(path: str) -> TextFile:
     """The file at `path`; an error says why it cannot be changed."""
     try:
-        facts = os.stat(path)
+        return TextFile(path, read_regular(path, _MAX_BYTES, follow=True).decode(), exists=True)
     except FileNotFoundError:
         return TextFile(path, "", exists=False)
+    except (NotRegularError, TooLargeError) as error:
+        raise _cannot(path, "it is no ordinary file, or far too large") from error
     except OSError as error:
         raise _cannot(path, error.strerror or str(error)) from error
-    if not stat.S_ISREG(facts.st_mode) or facts.st_size > _MAX_BYTES:
-        raise _cannot(path, "it is no ordinary file, or far too large")
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return TextFile(path, file.read(), exists=True)
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise _cannot(path, str(error)) from error
 
 
@@ -108,9 +106,7 @@ def drop_backup(file: TextFile) -> None:
     """Forget the copy of a file that is again as it was."""
     path = backup_path(file.path)
     with contextlib.suppress(OSError):
-        with open(path, encoding="utf-8", newline="") as kept:
-            same = kept.read() == file.text
-        if same:
+        if read_regular(path, _MAX_BYTES) == file.text.encode():
             os.unlink(path)
 
 

@@ -12,11 +12,14 @@ from dataclasses import asdict, dataclass, field
 import orjson
 
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 
 # History of the format: 1: first version.
 FORMAT = 1
+# A few dozen files with a screenful each.
+_MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,7 @@ def _path() -> str:
 def load() -> dict[str, Written]:
     """Every insertion, by the file it is in."""
     try:
-        with open(_path(), "rb") as file:
-            data = orjson.loads(file.read())
+        data = orjson.loads(read_regular(_path(), _MAX_BYTES, follow=True))
         return {path: Written(**row) for path, row in data["files"].items()} if data["format"] == FORMAT else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

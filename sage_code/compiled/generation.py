@@ -23,6 +23,7 @@ from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.compiled.texts import TextWriter
 from sage_code.files.atomic import publish, remove, resolve
+from sage_code.files.contained import open_regular
 from sage_code.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
@@ -210,7 +211,7 @@ class GenerationWriter:
 def mark(path: str) -> Mark:
     """What the file at `path` is known by."""
     digest, size = xxhash.xxh3_64(), 0
-    with open(path, "rb", buffering=0) as file:
+    with open_regular(path) as file:
         while part := file.read(_READ_BYTES):
             digest.update(part)
             size += len(part)

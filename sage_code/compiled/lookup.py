@@ -15,6 +15,7 @@ from itertools import islice, pairwise, product
 
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.files.atomic import resolve
+from sage_code.files.contained import open_regular
 from sage_code.kinds import TABLES, TEXT_KINDS
 from sage_code.paths import compiled_dir
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LINE_START = b'{"name":"'
+# The first and the last line of a symbol file are shorter than this.
+_FRAME_BYTES = 4096
 # A reader that resolved a generation just before it was replaced may find its files gone; it looks again.
 _TRIES = 20
 # Names offered when nothing matches.
@@ -126,12 +129,16 @@ class _SortedLines:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        with open(path, "rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                raise _damaged(path)
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._start = self._map.find(b"\n") + 1
-        self._end = self._map.rfind(b"\n", 0, len(self._map) - 1) + 1
+        try:
+            with open_regular(path) as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:  # a link, a pipe, a folder; or empty
+            raise _damaged(path) from error
+        size = len(self._map)
+        self._start = self._map.find(b"\n", 0, _FRAME_BYTES) + 1
+        self._end = self._map.rfind(b"\n", max(0, size - _FRAME_BYTES), size - 1) + 1
         if self._start <= 0 or self._end < self._start:
             raise _damaged(path)
 

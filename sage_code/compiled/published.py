@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from sage_code.files.atomic import resolve
+from sage_code.files.contained import read_regular
 from sage_code.kinds import TABLES
 from sage_code.paths import compiled_dir
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 # History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6.
 FORMAT = 5
 INDEX_FILE = "segments.json"
+# Dead files take a few bytes each, segments a hundred: far more than a generation of a million files needs.
+_MAX_INDEX_BYTES = 64 << 20
 # Only of an imported index: see `sage_code.compiled.texts`.
 TEXTS_FILE = "texts.bin"
 
@@ -84,8 +88,7 @@ def open_snapshot(root: str) -> tuple[Generation, list[Segment]] | None:
 
 def _read(folder: str) -> Generation | None:
     try:
-        with open(os.path.join(folder, INDEX_FILE), "rb") as file:
-            data = orjson.loads(file.read())
+        data = orjson.loads(read_regular(os.path.join(folder, INDEX_FILE), _MAX_INDEX_BYTES))
         if data["format"] != FORMAT:
             return None
         refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
@@ -101,6 +104,11 @@ def _complete(generation: Generation) -> bool:
     names = {ref.file for ref in generation.segments} | {f"{table}.json" for table in TABLES}
     # A file name from the index that points elsewhere was not written by us.
     return names == generation.files.keys() - {TEXTS_FILE} and all(
-        os.path.basename(name) == name and os.stat(os.path.join(generation.folder, name)).st_size == mark.size
+        os.path.basename(name) == name and _is_file_of(os.path.join(generation.folder, name), mark.size)
         for name, mark in generation.files.items()
     )
+
+
+def _is_file_of(path: str, size: int) -> bool:
+    found = os.lstat(path)
+    return stat.S_ISREG(found.st_mode) and found.st_size == size

@@ -17,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from sage_code.errors import IndexCorrupt
+from sage_code.files.contained import open_regular
 
 _MAGIC = b"SAGESEG1"
 _ALIGN = 64
@@ -53,7 +54,7 @@ def _aligned(parts: Sequence[NDArray[Any]]) -> int:
 def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header's `meta` and the arrays, as views of the mapped file."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             if not os.fstat(file.fileno()).st_size:
                 raise ValueError("empty")
             view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 import orjson
 
 from sage_code.compiled.lookup import LINE_START
+from sage_code.files.contained import open_regular
 from sage_code.kinds import TABLES, table_of
 from sage_code.store.rows import FileRows
 
@@ -103,7 +104,7 @@ def _read_run(path: str) -> Iterator[bytes]:
 def _kept(path: str, dropped: Collection[str]) -> Iterator[bytes]:
     """The symbols of an older file, but for those of files that have changed or gone."""
     marks = {b'"file":' + orjson.dumps(file) + b"," for file in dropped}
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         for raw in file:
             line = raw.rstrip(b",\n")
             if line.startswith(LINE_START) and not _belongs(line, marks):

@@ -16,6 +16,7 @@ import orjson
 
 from sage_code.compiled.published import TEXTS_FILE
 from sage_code.files.atomic import resolve
+from sage_code.files.contained import open_regular
 from sage_code.paths import compiled_dir
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 _TAIL_BYTES = 8
 # The largest text that is unpacked: as much as the setting for the largest file allows.
 _MAX_TEXT_BYTES = 100_000_000
-_MAX_LIST_BYTES = 1 << 30
+# The list of a million files.
+_MAX_LIST_BYTES = 128 << 20
 _KEPT_LISTS = 4
 
 
@@ -67,7 +69,7 @@ def stored_text(root: str, path: str) -> str | None:
 
 @lru_cache(maxsize=_KEPT_LISTS)
 def _open(path: str) -> tuple[mmap.mmap, dict[str, Any]]:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     size = int.from_bytes(data[-_TAIL_BYTES:], "little")
     if size > len(data) - _TAIL_BYTES:

@@ -89,6 +89,7 @@ def _exclude_file(top: bytes) -> IgnoreFile | None:
 
 def _read(folder: bytes, path: bytes) -> bytes:
     try:
-        return read_contained(folder, path, MAX_IGNORE_BYTES)
+        content = read_contained(folder, path, MAX_IGNORE_BYTES + 1)
+        return content if len(content) <= MAX_IGNORE_BYTES else content[:MAX_IGNORE_BYTES].rpartition(b"\n")[0]
     except OSError:
         return b""

@@ -22,6 +22,8 @@ GITIGNORE = b".gitignore"
 SAGEIGNORE = b".sageignore"
 # Far above any real ignore file, and little enough to compile.
 MAX_IGNORE_BYTES = 256 * 1024
+# Of all ignore files of a project together: reading patterns takes a few seconds a megabyte.
+MAX_IGNORE_BYTES_IN_ALL = 4 << 20
 
 VENV_MARKER = b"pyvenv.cfg"
 CACHE_MARKER = b"CACHEDIR.TAG"  # Cargo's target/, and every tool that follows bford.info/cachedir

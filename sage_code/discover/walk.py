@@ -21,6 +21,7 @@ from sage_code.discover.rules import (
     CACHE_SIGNATURE,
     GITIGNORE,
     MAX_IGNORE_BYTES,
+    MAX_IGNORE_BYTES_IN_ALL,
     OWN_FOLDERS,
     SAGEIGNORE,
     VENV_MARKER,
@@ -56,6 +57,9 @@ class Walk:
         self._explain = explain_ignored
         excludes = "\n".join(rules.extra_excludes).encode("utf-8", "surrogateescape")
         self._excludes = IgnoreFile(excludes, root, "exclude") if excludes else None
+        self._ignore_bytes_left = MAX_IGNORE_BYTES_IN_ALL
+        self._too_much: list[SkippedFile] = []  # ignore files that are not obeyed whole
+        self._note("the setting exclude", self._excludes)
 
     def files(self, members: Membership) -> Iterator[SourceFile | SkippedFile]:
         """Every file that belongs to the project, and what was left out and why."""
@@ -69,6 +73,7 @@ class Walk:
             while stack and (entry := next(stack[-1].entries, None)) is None:
                 stack.pop()
             if not stack:
+                yield from self._too_much
                 return
             assert entry
             found = self._visit(entry, stack[-1])
@@ -112,21 +117,41 @@ class Walk:
         names = {name for name, _ in entries}
         if path and VENV_MARKER in names:
             return self._ignored(path, VENV_MARKER.decode())
-        if path and CACHE_MARKER in names and self._read(path + CACHE_MARKER).startswith(CACHE_SIGNATURE):
+        if path and CACHE_MARKER in names and self._is_cache(path):
             return self._ignored(path, CACHE_MARKER.decode())
         if path and (b".git" in names or b".git/" in names) and members.end_at(path):
             members = self._repository(absolute, path)
         if GITIGNORE in names:
             members = members.with_rules(absolute, lambda: self._read(path + GITIGNORE))
+            self._note(_shown(path + GITIGNORE), members.rules if isinstance(members, ByIgnoreFiles) else None)
         if SAGEIGNORE in names:
             sage = sage.with_rules(absolute, lambda: self._read(path + SAGEIGNORE))
+            self._note(_shown(path + SAGEIGNORE), sage.rules)
         return _Folder(path, iter(entries), members, sage)
 
     def _read(self, path: bytes) -> bytes:
         try:
-            return read_contained(self._root, path, MAX_IGNORE_BYTES)
+            limit = min(MAX_IGNORE_BYTES, self._ignore_bytes_left)
+            content = read_contained(self._root, path, limit + 1)
         except OSError:  # a link, a pipe or a file without permission rules nothing
             return b""
+        self._ignore_bytes_left = max(0, self._ignore_bytes_left - len(content))
+        if len(content) <= limit:
+            return content
+        detail = f"of this ignore file only the first {limit:,} bytes are obeyed"
+        self._too_much.append(SkippedFile(_shown(path), SkipReason.TOO_LARGE, detail))
+        return content[:limit].rpartition(b"\n")[0]  # half a pattern is another pattern
+
+    def _is_cache(self, folder: bytes) -> bool:
+        try:
+            return read_contained(self._root, folder + CACHE_MARKER, len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
+        except OSError:
+            return False
+
+    def _note(self, name: str, rules: IgnoreFile | None) -> None:
+        if rules is not None and rules.left_out:
+            detail = f"{rules.left_out:,} patterns are not obeyed: too many or too long"
+            self._too_much.append(SkippedFile(name, SkipReason.TOO_LARGE, detail))
 
     def _file(self, path: bytes, entry: os.DirEntry[bytes]) -> _Found:
         try:

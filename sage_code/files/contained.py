@@ -9,8 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
 
 # O_NONBLOCK: opening a pipe returns at once instead of waiting for a writer.
 _READ = (
@@ -37,23 +41,27 @@ def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
     OSError for anything else: a pipe or an endless device never blocks or fills the memory. A link as the last step is
     refused unless `follow` says that the user owns the folder and may link a file there.
     """
-    descriptor = os.open(path, _READ & ~getattr(os, "O_NOFOLLOW", 0) if follow else _READ)
-    try:
-        if not _is_regular(descriptor):
-            raise NotRegularError(errno.EINVAL, "not a regular file", path)
-        data = _read(descriptor, limit + 1)
-    finally:
-        os.close(descriptor)
+    with open_regular(path, follow=follow) as file:
+        data = _read(file.fileno(), limit + 1)
     if len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit:,} bytes", path)
     return data
+
+
+def open_regular(path: str, *, follow: bool = False) -> BinaryIO:
+    """The regular file at `path`, open, for those who map it or read it in parts; OSError otherwise."""
+    descriptor = os.open(path, _READ & ~getattr(os, "O_NOFOLLOW", 0) if follow else _READ)
+    if not _is_regular(descriptor):
+        os.close(descriptor)
+        raise NotRegularError(errno.EINVAL, "not a regular file", path)
+    return os.fdopen(descriptor, "rb")
 
 
 def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
     """At most `limit` bytes of the regular file `path` below `root`; OSError for anything else."""
     with _opened(root, path) as descriptor:
         if not _is_regular(descriptor):
-            raise NotRegularError("not a regular file")
+            raise NotRegularError(errno.EINVAL, "not a regular file", os.fsdecode(path))
         return _read(descriptor, limit)
 
 

@@ -18,14 +18,15 @@ import numpy as np
 import orjson
 
 from sage_code.files.atomic import PRIVATE_FILE
+from sage_code.files.contained import open_regular, read_regular
 from sage_code.memory.passages import Floats, Passages, Postings, Record
 from sage_code.memory.places import Place
 
 # History of the format: 1: first version.
 FORMAT = 1
 _LOG_BEFORE_PACKING = 256
-# Memories come from their authors, these files from us: beyond this something is wrong with them.
-_MAX_BYTES = 2_000_000_000
+# A memory takes about 5 KB: fifty thousand of them. Beyond this something is wrong with the file.
+_MAX_BYTES = 256 << 20
 _APPEND = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -118,9 +119,10 @@ class IndexFiles:
 
     def _load_packed(self) -> None:
         try:
-            if _size(self._packed) > _MAX_BYTES or _is_compressed(self._packed):
+            packed = io.BytesIO(read_regular(self._packed, _MAX_BYTES))
+            if _is_compressed(packed):
                 return  # not ours: we write it as it is
-            with np.load(self._packed, allow_pickle=False) as file:
+            with np.load(packed, allow_pickle=False) as file:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
                     self.foreign_model = str(head["model"])
@@ -131,12 +133,15 @@ class IndexFiles:
                 postings = Postings(places, file["starts"], file["rows"], file["counts"])
                 _check(postings, len(records))
                 self.passages.load(records, file["lengths"], file["vectors"].astype(np.float32), postings)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+        except (
+            OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError, MemoryError,
+            NotImplementedError, zipfile.BadZipFile,
+        ):  # fmt: skip
             self.passages = Passages(self._dim)  # it is made again from the Markdown files
 
     def _load_log(self) -> None:
         try:
-            with open(self._log, "rb") as file:
+            with open_regular(self._log) as file:
                 file.seek(self._read)
                 data = file.read(_MAX_BYTES)
         except OSError:
@@ -154,7 +159,7 @@ class IndexFiles:
                 else:
                     vector = np.frombuffer(base64.b64decode(row["vector"]), np.float16).astype(np.float32)
                     self.passages.add(_record(row), vector)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError):
                 continue  # a damaged line is a memory that will be embedded again
 
     def _append(self, lines: list[bytes]) -> None:
@@ -188,9 +193,9 @@ def _plain(record: Record) -> dict[str, Any]:
     }
 
 
-def _is_compressed(path: str) -> bool:
+def _is_compressed(data: io.BytesIO) -> bool:
     """Whether unpacking could give more than the file's size."""
-    with zipfile.ZipFile(path) as file:
+    with zipfile.ZipFile(data) as file:
         return any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist())
 
 

@@ -11,7 +11,7 @@ import re
 import tomllib
 from contextlib import suppress
 
-from sage_code.files.contained import read_contained
+from sage_code.files.contained import read_contained, read_regular
 
 _MAX_BYTES = 256 * 1024
 _MAX_CHARS = 100
@@ -31,8 +31,8 @@ def _remote(root: str) -> str:
     with suppress(OSError):  # a worktree has a file that says where its repository is
         pointer = read_contained(os.fsencode(root), b".git", 4096).decode("utf-8", "replace")
         folder = pointer.removeprefix("gitdir:").strip().partition("/worktrees/")[0]
-    with suppress(OSError), open(os.path.join(root, folder, "config"), encoding="utf-8", errors="replace") as file:
-        found = _URL.search(file.read(_MAX_BYTES))
+    with suppress(OSError):
+        found = _URL.search(read_regular(os.path.join(root, folder, "config"), _MAX_BYTES).decode("utf-8", "replace"))
         return found[1].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2] if found else ""
     return ""
 

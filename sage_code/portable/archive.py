@@ -20,6 +20,7 @@ from typing import BinaryIO, Self
 import pyarrow as pa
 
 from sage_code.errors import ArchiveError, FormatTooNew
+from sage_code.files.contained import open_regular
 
 # History of the format: 1: first version.
 FORMAT = 1
@@ -79,7 +80,7 @@ class Archive:
     def open(cls, path: str) -> Archive:
         """Open the file at `path` and check all of it, without unpacking anything."""
         try:
-            file = open(path, "rb")  # noqa: SIM115 - closed by `close`
+            file = open_regular(path, follow=True)
         except OSError as error:
             raise ArchiveError(
                 f"cannot read {path}: {error.strerror}", "give the file that an export has made"

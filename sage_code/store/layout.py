@@ -17,8 +17,8 @@ from sage_code.values import Chunk, Symbol
 
 _CODEC = "zstd"
 _SIZE_BYTES = 4
-# A layout that claims to be larger was not written by us.
-_MAX_BYTES = 1 << 30
+# A layout that claims to be larger was not written by us: it takes a few times its file's size at most.
+_MAX_BYTES = 256 << 20
 _SYMBOL_FIELDS = tuple(Symbol.__dataclass_fields__)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -166,8 +167,54 @@ def test_a_token_comes_from_the_environment_or_a_private_file(
 def test_a_token_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("y" * 40)
     (tmp_path / "token").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError):
+    with pytest.raises(ConfigError, match="cannot be read"):
         find_token(str(tmp_path / "token"))
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path, 0o600)
+
+
+def _empty(path: Path) -> None:
+    path.touch(0o600)
+
+
+def _binary(path: Path) -> None:
+    path.write_bytes(bytes(range(256)) * 4)
+    path.chmod(0o600)
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _below_a_file(path: Path) -> None:
+    path.parent.rmdir()
+    path.parent.write_text("no folder")
+
+
+@pytest.mark.parametrize("spoil", [_folder, _pipe, _empty, _binary, _endless, _below_a_file])
+def test_an_odd_token_file_is_a_clear_error(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    path = tmp_path / "of" / "token"
+    path.parent.mkdir()
+    spoil(path)
+    command = [*COMMAND, "--http", "--port", "0", "--token-file", str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("sage-mcp: the token") and str(path) in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("port", ["70000", "-1", "http"])
+def test_an_odd_port_is_a_clear_error(port: str) -> None:
+    command = [*COMMAND, "--http", "--port", port]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr and port in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -190,5 +237,5 @@ def test_the_guard_takes_no_second_header(headers: list[tuple[bytes, bytes]], st
 def test_a_port_that_is_taken_is_an_error_in_a_line(http_server: HttpServer, sample: Path) -> None:
     command = [*COMMAND, "--http", "--port", str(http_server.port)]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, cwd=sample)
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr.startswith(f"sage-mcp: port {http_server.port} cannot be used")
