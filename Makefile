@@ -1,12 +1,13 @@
 # make run      set Sage up in .venv, index this very repository and ask it something
 # make test     lint, type-check and test, as CI does
+# make explore  the tests that draw by chance, with seeds of this run: MINUTES=30; SEED=N runs one again
 # make goldens  write the pinned rankings of search anew; read the diff
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test goldens lint format bench clean
+.PHONY: run test explore goldens lint format bench clean
 
 run: $(VENV)/.run
 	$(BIN)/sage index .
@@ -16,6 +17,12 @@ run: $(VENV)/.run
 
 test: lint
 	$(BIN)/pytest -n 2
+
+MINUTES ?= 30
+SEED ?=
+TESTS ?= tests
+explore: $(VENV)/.dev
+	$(BIN)/python tests/explore.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(TESTS)
 
 goldens: $(VENV)/.dev
 	rm -rf tests/search/goldens

@@ -17,6 +17,7 @@ from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import current
 from sage_code.errors import NotIndexed
 from sage_code.kinds import HEAD_KINDS
+from sage_code.text.escaping import one_line
 from sage_code.text.tokens import count_tokens
 from sage_code.xref.guess import family
 
@@ -77,9 +78,10 @@ def _text(entries: list[MapEntry]) -> str:
         by_file[entry.file].append(entry)
     lines = []
     for file, members in by_file.items():
-        lines.append(f"{file}:")
+        lines.append(f"{one_line(file)}:")
         lines += [
-            f"  {entry.line}: {entry.signature or entry.qualname}" for entry in sorted(members, key=lambda e: e.line)
+            f"  {entry.line}: {one_line(entry.signature or entry.qualname)}"
+            for entry in sorted(members, key=lambda e: e.line)
         ]
     return "\n".join(lines)
 

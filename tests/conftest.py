@@ -16,9 +16,34 @@ if TYPE_CHECKING:
     from sage_code.store.rows import FileRows
 
 _NOBODY = 65534
-# Time never fails a test: the machine may be busy.
-hypothesis.settings.register_profile("sage", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# Time never fails a test: the machine may be busy. Every run of `make test` tries the same examples; `make explore`
+# (tests/explore.py) tries others, and says how to try those again.
+hypothesis.settings.register_profile(
+    "sage",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=True,
+    database=None,
+)
+hypothesis.settings.register_profile(
+    "explore", hypothesis.settings.get_profile("sage"), derandomize=False, max_examples=500, print_blob=True
+)
 hypothesis.settings.load_profile("sage")
+SEED_VARIABLE = "EXPLORE_SEED"
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """What a test that draws by chance starts from: always the same, except under `make explore`."""
+    return int(os.environ.get(SEED_VARIABLE, "1"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make explore` runs: those of Hypothesis, and those that draw by themselves."""
+    for item in items:
+        if hypothesis.is_hypothesis_test(getattr(item, "obj", None)) or "seed" in getattr(item, "fixturenames", ()):
+            item.add_marker("chance")
 
 
 @pytest.fixture(autouse=True)

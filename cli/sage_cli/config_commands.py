@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sage_cli.output import one_line, print_json
+
 if TYPE_CHECKING:  # the library is loaded by the command that runs, not by `sage --help`
     from sage_code.settings import Settings
 
@@ -39,13 +41,13 @@ def list_settings(as_json: JsonOption = False, path: PathOption = ".") -> None:
     settings = _load(path)
     if as_json:
         rows = [_record(settings, key) for key in TABLE]
-        print(json.dumps({"settings": rows, "warnings": list(settings.warnings)}, ensure_ascii=False, indent=2))
+        print_json({"settings": rows, "warnings": list(settings.warnings)})
     elif sys.stdout.isatty():
         _print_table(settings)
     else:
         for key in TABLE:
             source = settings.source(key)
-            print(f"{key}\t{_text(getattr(settings, key))}\t{source.kind}\t{source.where}")
+            print(one_line(f"{key}\t{_text(getattr(settings, key))}\t{source.kind}\t{source.where}"))
 
 
 @app.command("get")
@@ -59,9 +61,9 @@ def get_setting(key: KeyArgument, as_json: JsonOption = False, path: PathOption 
     setting(key)  # an unknown key is refused before anything else can be wrong
     settings = _load(path)
     if as_json:
-        print(json.dumps(_record(settings, key), ensure_ascii=False, indent=2))
+        print_json(_record(settings, key))
     else:
-        print(_text(getattr(settings, key)))
+        print(one_line(_text(getattr(settings, key))))
 
 
 @app.command("set")
@@ -81,10 +83,10 @@ def set_setting(
 
     scope, root = _scope(project), _root(path)
     written = set_value(key, value, scope, root)
-    print(f"{key} = {_text(written)}  ({tuning_path(scope, root)})")
+    print(one_line(f"{key} = {_text(written)}  ({tuning_path(scope, root)})"))
     winner = _load(path).source(key)
     if winner.kind != scope:
-        print(f"note: {winner.where} sets {key} too, and wins here", file=sys.stderr)
+        print(f"note: {one_line(winner.where)} sets {key} too, and wins here", file=sys.stderr)
 
 
 @app.command("reset")
@@ -105,9 +107,9 @@ def reset_settings(
     removed = reset(scope, root, key)
     where = tuning_path(scope, root)
     if not removed:
-        print(f"nothing to reset in {where}", file=sys.stderr)
+        print(f"nothing to reset in {one_line(where)}", file=sys.stderr)
         raise typer.Exit(1)
-    print(f"reset {', '.join(removed)}  ({where})")
+    print(f"reset {', '.join(removed)}  ({one_line(where)})")
 
 
 def _scope(project: bool) -> Literal["user", "project"]:
@@ -130,7 +132,7 @@ def _load(path: str) -> Settings:
 
     settings = load_settings(_root(path))
     for warning in settings.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(f"warning: {one_line(warning)}", file=sys.stderr)
     return settings
 
 
@@ -174,5 +176,5 @@ def _print_table(settings: Settings) -> None:
         changed = source.kind != "default"
         # As Text, because a value may look like Rich's markup.
         cells = (key, _text(getattr(settings, key)), source.where if changed else "default", known.help)
-        table.add_row(*map(Text, cells), style="" if changed else "dim")
+        table.add_row(*(Text(one_line(cell)) for cell in cells), style="" if changed else "dim")
     Console().print(table)

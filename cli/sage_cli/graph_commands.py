@@ -250,7 +250,7 @@ def _callee_line(row: dict[str, Any]) -> str:
 
 def _similar_line(row: dict[str, Any]) -> str:
     where = f"{one_line(row['file'])}:{row['start_line']}"
-    return f"{row['similarity']:.2f}  {where}  {row['kind']} {one_line(row['qualname'])}"
+    return f"{row['similarity']:.2f}  {where}  {one_line(row['kind'])} {one_line(row['qualname'])}"
 
 
 def _duplicate_line(row: dict[str, Any]) -> str:

@@ -69,7 +69,7 @@ def run(
     for match in shown:
         file = os.path.join(here, match["file"]) if here not in ("", ".") else match["file"]
         where = f"{place}{one_line(file)}:{match['line']}{end}"
-        what = f"{dim}{match['kind']}{end} {one_line(match['qualname'])}"
+        what = f"{dim}{one_line(match['kind'])}{end} {one_line(match['qualname'])}"
         print(f"{where}  {what}  {dim}{one_line(match['signature'])}{end}")
     if len(shown) < len(matches):
         print(f"... and {len(matches) - len(shown)} more; --limit 0 shows all", file=sys.stderr)

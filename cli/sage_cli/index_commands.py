@@ -150,11 +150,11 @@ def _print_status(status: Status) -> None:
         return
     state = "fresh" if status.fresh else f"{len(status.changed):,} files changed, {len(status.removed):,} removed since"
     print(f"{one_line(status.project)}  {one_line(status.root)}")
-    print(f"  indexed   {status.indexed_at}, {state}")
+    print(f"  indexed   {one_line(status.indexed_at)}, {state}")
     print(
         f"  holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled"
     )
-    languages = ", ".join(f"{name} {count:,}" for name, count in list(status.languages.items())[:8])
+    languages = ", ".join(f"{one_line(name)} {count:,}" for name, count in list(status.languages.items())[:8])
     print(f"  languages {languages}")
     print(f"  model     {one_line(status.model)}; store: {one_line(status.store)}")
     if status.model_changed:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 
 from sage_code.errors import SageError
+from sage_code.text.escaping import in_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 EXIT_FOUND, EXIT_NOTHING, EXIT_ERROR = 0, 1, 2
-_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127, *range(128, 160))}
 
 
 def print_json(value: Any) -> None:
@@ -22,12 +22,13 @@ def print_json(value: Any) -> None:
     import json
 
     text = json.dumps(value, ensure_ascii=not _utf8(), indent=2 if sys.stdout.isatty() else None)
-    print(text.encode("utf-8", "backslashreplace").decode())  # a byte that is not UTF-8 becomes a JSON escape
+    print(in_json(text))
 
 
 def plain(text: str) -> str:
-    """Foreign text without control characters: a file name must not be able to drive the terminal."""
-    return text.translate(_ESCAPES).encode("utf-8" if _utf8() else "ascii", "backslashreplace").decode()
+    """Foreign text as a terminal may have it: nothing in a file can drive it, or hide or reorder what it shows."""
+    text = visible(text)
+    return text if _utf8() else text.encode("ascii", "backslashreplace").decode()
 
 
 def one_line(text: str) -> str:

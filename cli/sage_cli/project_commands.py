@@ -26,7 +26,9 @@ def list_projects(as_json: JsonOption = False) -> None:
         print_json({"projects": [asdict(entry) for entry in known]})
     for entry in [] if as_json else known:
         print(f"{one_line(entry.name)}  {one_line(entry.root)}")
-        print(f"  {entry.files:,} files, {entry.chunks:,} chunks, {one_line(entry.model)}, {entry.indexed_at}")
+        print(
+            f"  {entry.files:,} files, {entry.chunks:,} chunks, {one_line(entry.model)}, {one_line(entry.indexed_at)}"
+        )
     if not known:
         raise typer.Exit(EXIT_NOTHING)
 

@@ -29,7 +29,7 @@ def print_hits(response: SearchResponse) -> None:
     for hit in response.results:
         where = f"{place}{one_line(_path(response, hit))}:{hit.start_line}{end}"
         name = f"  {one_line(hit.qualname)}" if hit.qualname else ""
-        print(f"{where}  {dim}{hit.kind}{end}{name}  {dim}{hit.score:.2f}{end}")
+        print(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
         if hit.signature and hit.snippet_line > hit.start_line:  # the part that matched does not show the head
             print(f"{dim}{hit.start_line:>6}  {one_line(hit.signature)} ...{end}")
         for number, line in enumerate(plain(hit.snippet).split("\n") if hit.snippet else (), hit.snippet_line):

@@ -64,4 +64,4 @@ def validate(name: NameArgument, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(template_document(found))
     else:
-        print(f"{one_line(found.name)} is sound; it needs {', '.join(found.required_fields) or 'nothing'}")
+        print(f"{one_line(found.name)} is sound; it needs {one_line(', '.join(found.required_fields)) or 'nothing'}")

@@ -10,8 +10,9 @@ from mcp.server.mcpserver import Context
 from sage_code import __version__
 from sage_code.errors import SageError
 from sage_code.paths import sage_home
+from sage_code.text.escaping import one_line
 from sage_mcp import projects
-from sage_mcp.answers import Answer, Row, listing, one_line
+from sage_mcp.answers import Answer, Row, listing
 from sage_mcp.tooling import READS, TOKENS, MaxTokens, Offset, ProjectPath, ToolSpec
 
 

@@ -7,11 +7,11 @@ data is JSON, which quotes by itself: there everything is exact.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sage_code.text.escaping import visible
 from sage_code.text.tokens import count_tokens
 
 # What an answer may cost unless the agent says otherwise: text and data together stay below the 10,000 tokens at which
@@ -22,12 +22,6 @@ LEAST_TOKENS = 400
 FOOT_TOKENS = 48
 # What is cut when one result alone is too long; where it is and what it is called are not.
 _LONG = ("snippet", "source", "docstring", "signature", "also", "features", "explain")
-
-# Controls, direction marks, invisible and tag characters, lone surrogates: what drives a terminal or is not seen.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +41,6 @@ class Row:
 
     text: str
     data: dict[str, Any]
-
-
-def visible(text: str) -> str:
-    """Foreign text with every unseen character written out; lines and tabs stay."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def one_line(text: str) -> str:
-    """Foreign text as a part of one line of ours."""
-    return visible(text.replace("\n", "\\n"))
 
 
 def quoted(text: str, first_line: int, indent: str = "   ") -> str:

@@ -9,8 +9,9 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.text.escaping import one_line
 from sage_mcp import projects
-from sage_mcp.answers import Answer, Row, listing, one_line, quoted
+from sage_mcp.answers import Answer, Row, listing, quoted
 from sage_mcp.memory_tools import debug_memory
 from sage_mcp.progress import Reports
 from sage_mcp.tooling import READS, TOKENS, WRITES, MaxTokens, Offset, ToolSpec

@@ -9,8 +9,9 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from sage_code.core_files import MAX_SUMMARY_CHARS
+from sage_code.text.escaping import one_line
 from sage_mcp import projects
-from sage_mcp.answers import Answer, Row, listing, one_line
+from sage_mcp.answers import Answer, Row, listing
 from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, MaxTokens, Offset, ProjectPath, ToolSpec
 
 CorePath = Annotated[str, Field(max_length=4_096, description="A file of the project.")]

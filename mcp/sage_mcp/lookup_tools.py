@@ -12,9 +12,10 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from sage_code.errors import UsageError
+from sage_code.text.escaping import one_line
 from sage_code.text.tokens import count_tokens
 from sage_mcp import projects
-from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, fit, listing, one_line, quoted
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, fit, listing, quoted
 from sage_mcp.tooling import READS, TOKENS, MaxTokens, Name, Offset, ProjectPath, ToolSpec
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from sage_code.text.escaping import one_line, visible
 from sage_mcp import projects
-from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing, one_line, visible
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing
 from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, MaxTokens, Offset, ProjectPath, ToolSpec
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sage_mcp.answers import one_line, visible
+from sage_code.text.escaping import one_line, visible
 
 if TYPE_CHECKING:
     from sage_code.project import Project

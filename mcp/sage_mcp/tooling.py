@@ -20,8 +20,9 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from sage_code.errors import SageError, UsageError, explain
+from sage_code.text.escaping import one_line
 from sage_mcp import opening
-from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, Answer, one_line
+from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, Answer
 from sage_mcp.projects import session_of
 from sage_mcp.schemas import output_schema
 

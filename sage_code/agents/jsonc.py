@@ -11,13 +11,16 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# Neither can be made longer by what follows it: a comment ends where it first can.
+_LINE_COMMENT = r"//[^\r\n]*+"
+_BLOCK_COMMENT = r"/\*(?>.*?\*/)"
+_SPACE = re.compile(rf"(?:[ \t\r\n\ufeff]+|{_LINE_COMMENT}|{_BLOCK_COMMENT})*+", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 # The rest of a line, when nothing but a comment is on it.
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n\r]*|/\*[^\n\r]*?\*/[ \t]*)?(?=\r?\n)")
+_REST_OF_LINE = re.compile(rf"[ \t]*(?:{_LINE_COMMENT}|{_BLOCK_COMMENT}[ \t]*)?(?=\r?\n)", re.DOTALL)
 _FIRST_INDENT = re.compile(r"\n([ \t]+)[^ \t\r\n]")
-_LINE_START = re.compile(r"(?:^|\n)([ \t]*)$")
+_LINE_START = re.compile(r"(?:^|\n)([ \t]*)\Z")
 _MAX_DEPTH = 200
 _DEFAULT_INDENT = "  "
 

@@ -21,7 +21,9 @@ _VALUES = st.recursive(
     max_leaves=8,
 )
 _DOCUMENTS = st.dictionaries(st.text(string.ascii_letters, max_size=4), _VALUES, max_size=4)
-_GAPS = st.sampled_from(["", " ", "\n", "\r\n", "\t", "// c\n", '/* {" */', "\n  ", "/* a\n b */"])
+_GAPS = st.sampled_from(
+    ["", " ", "\n", "\r\n", "\t", "// c\n", "// /* \r\n", '//"}\r', '/* {" */', "\n  ", "/* a\n b */", "/*/*/", "/***/"]
+)
 
 
 @st.composite
@@ -49,7 +51,31 @@ def test_json(data: st.DataObject, document: dict[str, Any], servers: dict[str, 
     place, inserted = jsonc.insertion(text, KEYS, ENTRY)
     changed = text[:place] + inserted + text[place:]
     assert jsonc.parse(changed).value == {**document, "servers": {**(servers or {}), "sage": ENTRY}}
+    assert changed.count(inserted) == 1  # so that taking it back gives the very text
     assert jsonc.parse(jsonc.cut(changed, KEYS)).value == {**document, "servers": servers or {}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"servers":{/* {" */}/* {" */\n}',
+        '{"servers": { /* a */ } /* b */\n}',
+        '{"servers":{/**/"x":1}/**/\n}',
+        '{"servers":{//*/\r"x":1}}',
+        '{/* 1 */"servers":{}/* 2 */\n,/* 3 */"b":2/* 4 */\n}/* 5 */\n',
+    ],
+)
+def test_an_entry_lands_inside_the_object_whatever_comments_follow_it(text: str) -> None:
+    place, inserted = jsonc.insertion(text, KEYS, ENTRY)
+    changed = text[:place] + inserted + text[place:]
+    document = jsonc.parse(text).value
+    assert jsonc.parse(changed).value == {**document, "servers": {**document["servers"], "sage": ENTRY}}
+    assert changed.replace(inserted, "") == text
+
+
+def test_a_cut_leaves_the_blank_line_before_an_entry() -> None:
+    text = '{\n  "servers": {\n    "a": 1,\n  \n    "sage": {}\n  }\n}\n'
+    assert jsonc.cut(text, KEYS) == '{\n  "servers": {\n    "a": 1\n  \n  }\n}\n'
 
 
 @pytest.mark.parametrize("indent", ["\t", "    ", " "])

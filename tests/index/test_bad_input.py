@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import tempfile
 import time
@@ -46,7 +47,7 @@ def test_encodings(tmp_path: Path, write: Callable[..., Path], answer: Answer, f
         "broken.py": text.format("broken").encode() + b"# \xc3\x28 \xff\xfe\n" + "# äöü\n".encode() * 9,
         "mixed.py": text.format("mixed").encode() + text.format("second").encode("latin-1"),
         "image.png": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40,
-        "program.py": b"\x7fELF" + os.urandom(9_000),
+        "program.py": b"\x7fELF" + random.Random(9).randbytes(9_000),
         "zeros.c": bytes(5_000),
     })  # fmt: skip
     assert answer("index", root)["files_indexed"] == 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -15,8 +14,8 @@ from sage_code.files.locks import locked
 
 
 @pytest.mark.slow
-def test_two_indexers_and_four_readers(prove: Callable[..., None]) -> None:
-    prove("concurrency.py", "--seconds", "6", "--files", "60", "--seed", str(os.getpid()))
+def test_two_indexers_and_four_readers(prove: Callable[..., None], seed: int) -> None:
+    prove("concurrency.py", "--seconds", "6", "--files", "60", "--seed", str(seed))
 
 
 def test_a_deleted_lock_keeps_nobody_out_and_lets_nobody_in_twice(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -45,8 +44,8 @@ def killed_at(monkeypatch: pytest.MonkeyPatch) -> KilledAt:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments(prove: Callable[..., None]) -> None:
-    prove("crash.py", "--runs", "6", "--files", "100", "--seed", str(os.getpid()))
+def test_killed_at_random_moments(prove: Callable[..., None], seed: int) -> None:
+    prove("crash.py", "--runs", "6", "--files", "100", "--seed", str(seed))
 
 
 # Everything that can be seen from outside, in the order of a run.

@@ -23,7 +23,7 @@ def test_leads_are_shares_of_one_with_none_among_them(scores: list[float]) -> No
     shares = 1 / (1 + np.exp(-leads))
     assert np.isfinite(leads).all()
     assert 0 < shares.sum() <= 1 + 1e-6
-    assert np.argmax(leads) == np.argmax(np.array(scores, np.float32))
+    assert leads[np.argmax(np.array(scores, np.float32))] == leads.max()  # scores that hardly differ have equal leads
     # Whatever comes beside it, an answer only loses by it.
     assert leads[0] <= learned().leads(np.array(scores[:1], np.float32))[0] + 1e-6
 

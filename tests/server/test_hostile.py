@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 from talking import complaint, content, in_process, text
 
 from sage_code import Project
-from sage_mcp.answers import one_line, quoted, visible
+from sage_mcp.answers import quoted
 
 ANSI = "\x1b[2J\x1b[31mowned\x1b[0m\x1b]0;title\x07"
 UNSEEN = "\u202ereversed\u202c\u200bzero\u2066\ufeff\U000e0041\U000e0042\x9b31m\r"
@@ -150,10 +150,5 @@ def test_a_file_that_became_a_link_after_indexing_is_not_followed(hostile: Path,
     in_process(conversation)
 
 
-def test_unseen_characters_are_written_out_and_lines_are_numbered() -> None:
-    for character in BAD:
-        assert visible(f"a{character}b") == f"a\\u{ord(character):04x}b"
-    assert visible("tab\tand ünïcode 漢字 🎉") == "tab\tand ünïcode 漢字 🎉"
-    assert one_line("a\nb") == "a\\nb"
-    assert quoted("first\n1. fake\r", 9, "") == " 9 | first\n10 | 1. fake\\u000d"
-    assert "\ud800" not in visible("\ud800")
+def test_lines_are_numbered() -> None:
+    assert quoted("first\n1. fake\r", 9, "") == " 9 | first\n10 | 1. fake\\x0d"

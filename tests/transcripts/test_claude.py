@@ -231,8 +231,8 @@ def _anything(chance: random.Random, depth: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("tool", ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Grep", "Glob", "Bash"])
-def test_whatever_stands_in_a_record_nothing_breaks(session: Any, tool: str) -> None:
-    chance, records = random.Random(tool), ClaudeRecords()
+def test_whatever_stands_in_a_record_nothing_breaks(session: Any, tool: str, seed: int) -> None:
+    chance, records = random.Random(f"{tool} {seed}"), ClaudeRecords()
     for _ in range(300):
         asked = {key: _anything(chance) for key in chance.sample(KEYS, 5)}
         session.result(session.call(tool, **asked), _anything(chance), content=_anything(chance))
