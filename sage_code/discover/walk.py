@@ -27,6 +27,7 @@ from sage_code.discover.rules import (
     DiscoverRules,
 )
 from sage_code.files.contained import read_contained
+from sage_code.paths import sage_home
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
@@ -56,6 +57,8 @@ class Walk:
         self._explain = explain_ignored
         excludes = "\n".join(rules.extra_excludes).encode("utf-8", "surrogateescape")
         self._excludes = IgnoreFile(excludes, root, "exclude") if excludes else None
+        # A SAGE_HOME inside the project, under whatever name, holds what all projects share, and secrets.
+        self._home = os.fsencode(os.path.realpath(sage_home())).replace(os.fsencode(os.sep), b"/") + b"/"
 
     def files(self, members: Membership) -> Iterator[SourceFile | SkippedFile]:
         """Every file that belongs to the project, and what was left out and why."""
@@ -77,7 +80,7 @@ class Walk:
         name, entry = found
         is_folder = name.endswith(b"/")
         path = folder.path + name
-        if entry.name.lower() in OWN_FOLDERS:
+        if entry.name.lower() in OWN_FOLDERS or self._root + path == self._home:
             return None
         if is_folder and entry.name in CACHE_FOLDERS:
             return self._ignored(path, "built-in")
