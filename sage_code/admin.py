@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import secrets
 import time
 from dataclasses import dataclass, replace
 
-from sage_code import manifest, registry
+from sage_code import dot_sage, manifest, ours, registry
 from sage_code.changes import index_lock
 from sage_code.compiled.generation import check
 from sage_code.compiled.published import current, open_snapshot
@@ -21,7 +21,7 @@ from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
 from sage_code.files.locks import locked
 from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.manifest import Manifest
-from sage_code.paths import codebase_dir
+from sage_code.paths import generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings, load_settings
 from sage_code.status import folder_bytes
@@ -42,10 +42,12 @@ class VerifyReport:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What `forget_project` removed."""
+    """What `forget_project` removed; the shape of `sage projects forget --json`."""
 
     root: str
     rows_deleted: int
+    waits: bool  # rows of it, or of earlier versions of its files, are in the store until `sage admin compact`
+    left: list[str]  # folders behind a link, which were left alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def _delete_rows(root: str, meta: Manifest, store: Store, keys: list[str], texts
     """Delete files of a project and texts that are to be made anew. The manifest lets go of its compiled files first:
     killed from here on, the next run looks at the store and brings back what it lacks."""
     with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
-        replace(meta, generation="").save(root)
+        replace(meta, generation=f"unpublished-{secrets.token_hex(ours.NAME_BYTES)}").save(root)
         store.delete(keys, texts)
 
 
@@ -142,21 +144,27 @@ def forget_project(which: str) -> ForgetReport:
     settings = load_settings(entry.root if os.path.isdir(entry.root) else None)
     uri = store_uri(settings.store_uri)
     meta = _manifest_or_none(entry.root)
-    deleted = 0
+    deleted, waits = 0, True
     with explained(uri), locked(index_lock(entry.root)) if meta else contextlib.nullcontext(), locked(use_lock(uri)):
         registry.forget(entry.root)
-        if meta is not None and entry.store_uri == settings.store_uri:
-            store = Store(uri, meta.model, meta.dim)
-            store.delete(sorted({state.key for state in meta.files.values()} - _keys_in_use(store.table)))
+        if entry.store_uri == settings.store_uri:
+            store = Store(uri, entry.model, entry.dim)
+            used = _keys_in_use(store.table)
+            store.delete(sorted({state.key for state in meta.files.values()} - used) if meta else [])
             deleted = store.sweep()
-        shutil.rmtree(codebase_dir(entry.root), ignore_errors=True)
-    return ForgetReport(entry.root, deleted)
+            store.compact()  # until then the old version of a table still holds what was deleted from it
+            waits = not store.keys() <= used
+        generations = os.listdir(generations_dir(entry.root)) if meta else []
+        left = dot_sage.clear(entry.root)
+        ours.forget(entry.root, [*generations, meta.generation if meta else ""])
+    return ForgetReport(entry.root, deleted, waits, left)
 
 
 def _find(which: str) -> registry.ProjectEntry:
     known = registry.projects()
-    by_root = [entry for entry in known if entry.root == os.path.realpath(which)]
-    found = by_root or [entry for entry in known if entry.name == which]
+    found = [entry for entry in known if entry.name == which]
+    if len(found) < 2:  # a name that two have is no folder either, though one of them be here: `./NAME` says which
+        found = [entry for entry in known if entry.root == os.path.realpath(which)] or found
     if len(found) == 1:
         return found[0]
     if found:
@@ -182,6 +190,7 @@ def compact_store(settings: Settings) -> CompactReport:
             table.delete(sorted(table.keys() - _keys_in_use(table.table)))
             deleted += table.sweep()
             table.compact()
+        ours.sweep()
     return CompactReport(deleted, dropped, before, _store_bytes(uri))
 
 

@@ -18,7 +18,7 @@ from sage_code.files.atomic import write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.inside import is_inside, relative_path
 from sage_code.files.locks import locked
-from sage_code.paths import DOT_SAGE
+from sage_code.paths import dot_sage_dir
 from sage_code.text.tokens import count_tokens
 
 CORE_FILE = "core.md"
@@ -56,7 +56,7 @@ def mark(root: str, path: str, summary: str = "") -> CoreFile:
     inside = relative_path(root, path)
     if not _is_fit(inside):
         raise UsageError(f"a file named {inside!r} cannot be listed", "rename it: no backticks or control characters")
-    with _changing(root):
+    with _changing(root, shares=True):
         head, entries = _read(root)
         if inside not in entries and len(entries) >= MAX_FILES:
             raise UsageError(f"{MAX_FILES} files are core already", "remove one that matters less: sage core rm PATH")
@@ -93,7 +93,7 @@ def _is_fit(path: str) -> bool:
 
 
 def _path(root: str) -> str:
-    return os.path.join(root, DOT_SAGE, CORE_FILE)
+    return os.path.join(dot_sage_dir(root), CORE_FILE)
 
 
 def _read(root: str) -> tuple[str, dict[str, str]]:
@@ -127,7 +127,7 @@ def _write(root: str, head: str, entries: dict[str, str]) -> None:
         raise StoreError(f"{_path(root)} cannot be written: {error.strerror}", "nothing was changed") from error
 
 
-def _changing(root: str) -> AbstractContextManager[None]:
+def _changing(root: str, *, shares: bool = False) -> AbstractContextManager[None]:
     """One writer at a time, so that of two marks made at once neither is lost."""
-    folder = dot_sage.prepare(root, "local")
+    folder = dot_sage.prepare(root, "local", shares=shares)
     return locked(os.path.join(folder, "local", "core.lock"), timeout_s=_PATIENCE_S)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sage_code import dot_sage, manifest, registry
+from sage_code import dot_sage, manifest, ours, registry
 from sage_code.allocator import stay_lean
 from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.compiled.lookup import SymbolFiles
@@ -25,9 +25,11 @@ from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
+from sage_code.files.private import close_home
 from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
 from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
+from sage_code.roots import why_unusual
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile
 
@@ -69,19 +71,23 @@ def index_project(
     recompile: bool = False,
     reembed: bool = False,
     name: str | None = None,
+    anywhere: bool = False,
     progress: Progress | None = None,
 ) -> IndexStats:
     """Bring the index of the project at `root` up to date.
 
     `full` reads and cuts every file again; `recompile` makes the compiled files anew from the store and brings back
-    the rows it lacks; `reembed` trusts no vector.
+    the rows it lacks; `reembed` trusts no vector. `anywhere`: the user wants it also where nobody keeps a project.
     """
     if not os.path.isdir(root):
         raise UsageError(f"{root} is not a folder", "give the path of a project's folder")
     if not _is_unicode(root):
         raise UsageError(f"the path {root} is not valid Unicode", "rename the folder: JSON cannot hold its name")
+    if not anywhere and not ours.is_known(root) and (why := why_unusual(root)):
+        raise UsageError(f"{root} is {why}; nothing was indexed", f"if you mean it: `sage index --yes {root}`")
     run = _Run(root, settings, full, recompile, reembed, name, progress or Silent())
     with explained(f"the index of {root}"):
+        close_home()
         dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
         with locked(index_lock(root), on_wait=run.say_waiting):
             sweep(codebase_dir(root))
@@ -236,6 +242,7 @@ class _Run:
             )  # fmt: skip
             self._register(new)
             new.save(self.root)
+            ours.forget(self.root, [*writer.removed, old.generation if old else ""])
         return self._stats(project, embedder.name, changes, counts, vectors)
 
     def _sound(self, base: Generation | None, store: Store, files: int) -> Generation | None:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 import orjson
 import xxhash
 
+from sage_code import ours
 from sage_code.chunk.version import CHUNKER_VERSION
-from sage_code.errors import FormatTooNew, IndexCorrupt
-from sage_code.files.atomic import write_bytes
+from sage_code.errors import FormatTooNew, IndexCorrupt, SageError
+from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
@@ -89,19 +90,38 @@ class Manifest:
             "skipped": {path: tuple(state) for path, state in self.skipped.items()},
             **({"imported": True} if self.imported else {}),
         }
-        write_bytes(manifest_path(root), orjson.dumps(data))
+        if not ours.is_noted(self.generation):
+            ours.note(root, self.generation)
+        write_bytes(manifest_path(root), orjson.dumps(data), mode=PRIVATE_FILE)
 
 
 def load(root: str) -> Manifest | None:
-    """The project's manifest, None when there is none; damaged or too new is an error that says which."""
+    """The project's manifest, None when there is none that this user's Sage has written; damaged or too new is an error
+    that says which."""
     path = manifest_path(root)
+    if ours.is_linked(root):
+        return None
     try:
         data = orjson.loads(read_regular(path, _MAX_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
+    generation = data.get("generation") if isinstance(data, dict) else None
+    if isinstance(generation, str) and not ours.is_noted(generation) and not _is_registered(root, data):
+        return None
     return _from_json(path, data)
+
+
+def _is_registered(root: str, data: dict[str, Any]) -> bool:
+    """Whether the registry speaks of exactly this manifest: so it is with one of a Sage that left no notes."""
+    from sage_code import registry  # lazy: it knows manifests; and only one without a note comes here
+
+    known = next((entry for entry in registry.projects() if entry.root == root), None)
+    try:
+        return known is not None and known == registry.entry_of(root, _from_json(manifest_path(root), data))
+    except SageError:
+        return False
 
 
 def _from_json(path: str, data: Any) -> Manifest:

@@ -13,7 +13,8 @@ from sage_code import registry
 from sage_code.embed.packed import MODEL_FOLDER, PackedFacts, packed_facts
 from sage_code.embed.registry import describe, load_embedder, stable_name
 from sage_code.indexer import IndexStats, index_project
-from sage_code.paths import manifest_path, sage_home
+from sage_code.ours import is_known
+from sage_code.paths import sage_home
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Scope, Settings, load_settings, set_value
 from sage_code.settings_table import BUILT_IN_MODELS
@@ -109,7 +110,7 @@ def use_model(
     wanted = describe(name).name
     load_embedder(wanted, "code", load_settings(root, {"code_embedding_model": wanted}), progress.note)
     set_value("code_embedding_model", wanted, scope, root)
-    if not index or not os.path.exists(manifest_path(root)):
+    if not index or not is_known(root):
         return None
     return index_project(root, load_settings(root), progress=progress)
 

@@ -11,6 +11,8 @@ HOME_VARIABLE = "SAGE_HOME"
 DOT_SAGE = ".sage"
 # A folder that holds one of these is a project's root; `.sage` wins over an outer repository.
 _ROOT_MARKERS = (DOT_SAGE, ".git", ".hg", ".jj")
+# Below Sage's home: what belongs to the one project whose own `.sage/` would be that home.
+_AROUND_HOME = "project-around-home"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -27,12 +29,11 @@ def find_root(start: str) -> str:
     start = os.path.realpath(start)
     if os.path.isfile(start):
         start = os.path.dirname(start)
-    home = sage_home()
     folder = start
     while True:
         for marker in _ROOT_MARKERS:
             candidate = os.path.join(folder, marker)
-            if os.path.exists(candidate) and candidate != home:
+            if os.path.exists(candidate) and not _is_same(candidate, sage_home()):
                 return folder
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -40,9 +41,37 @@ def find_root(start: str) -> str:
         folder = parent
 
 
+def dot_sage_dir(root: str) -> str:
+    """The project's own `.sage/`, which Sage's home is never in: every path of a project starts here.
+
+    A home folder that is a project (dotfiles in git, a container), or a SAGE_HOME inside a project's `.sage/`, would
+    mix what all projects share with what one can forget. Such a project has a folder below Sage's home instead.
+    """
+    folder = os.path.join(root, DOT_SAGE)
+    home = above = sage_home()
+    while not _is_same(above, folder):
+        if DOT_SAGE not in (parent := os.path.dirname(above)) or parent == above:
+            return folder
+        above = parent
+    return os.path.join(home, _AROUND_HOME)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two paths name one entry of one folder. A link is not taken for what it leads to: a `.sage` that links
+    to Sage's home is no home."""
+    if one == other:
+        return True
+    if os.path.basename(one) != os.path.basename(other):
+        return False
+    try:
+        return os.path.samefile(os.path.dirname(one), os.path.dirname(other))
+    except OSError:  # one of them is not there
+        return False
+
+
 def codebase_dir(root: str) -> str:
     """Everything that indexing writes into a project; safe to delete."""
-    return os.path.join(root, DOT_SAGE, "codebase")
+    return os.path.join(dot_sage_dir(root), "codebase")
 
 
 def compiled_dir(root: str) -> str:
@@ -58,6 +87,11 @@ def generations_dir(root: str) -> str:
 def manifest_path(root: str) -> str:
     """The project's `index_meta.json`."""
     return os.path.join(codebase_dir(root), "index_meta.json")
+
+
+def registry_path() -> str:
+    """The list of the user's projects."""
+    return os.path.join(sage_home(), "codebase", "projects.json")
 
 
 def assets_dir(name: str) -> str:

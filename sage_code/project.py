@@ -90,16 +90,32 @@ class Project:
         return self._memory
 
     def index(
-        self, full: bool = False, progress: Progress | None = None, name: str | None = None, *, apart: bool = False
+        self,
+        full: bool = False,
+        progress: Progress | None = None,
+        name: str | None = None,
+        *,
+        apart: bool = False,
+        anywhere: bool = False,
     ) -> IndexStats:
-        """Bring the index up to date; `full` reads and cuts every file again, `apart` does it in a child process."""
+        """Bring the index up to date; `full` reads and cuts every file again, `apart` does it in a child process.
+
+        A home folder, a system folder or the root of the disk is refused unless it is indexed or `anywhere` says so.
+        """
         if apart:
             from sage_code.index_process import index_apart
 
             return index_apart(self.root, full=full, name=name, progress=progress)
         from sage_code.indexer import index_project
 
-        return index_project(self.root, self.settings, full=full, name=name, progress=progress)
+        return index_project(self.root, self.settings, full=full, name=name, anywhere=anywhere, progress=progress)
+
+    def unusual(self) -> str:
+        """What the folder is (a home folder, a system folder ...) if the user should be asked before it is indexed."""
+        from sage_code.ours import is_known
+        from sage_code.roots import why_unusual
+
+        return "" if is_known(self.root) else why_unusual(self.root)
 
     def export_index(self, archive: str | os.PathLike[str], progress: Progress | None = None) -> ExportReport:
         """Write the index, as it was last made, to one file that can be imported elsewhere."""

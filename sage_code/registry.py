@@ -1,4 +1,4 @@
-"""The projects this user has indexed: `index_meta.json` in Sage's home, one entry a root.
+"""The projects this user has indexed: `projects.json` in Sage's home, one entry a root.
 
 It is a convenience (`sage projects`, cleaning up the store, searching everywhere); each project's own manifest is the
 truth, and a lost registry fills itself again as projects are indexed.
@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from sage_code.errors import IndexCorrupt
-from sage_code.files.atomic import PRIVATE_FILE, sweep, write_bytes
+from sage_code.files.atomic import PRIVATE_FILE, remove, sweep, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
 from sage_code.manifest import Manifest
-from sage_code.paths import sage_home
+from sage_code.paths import registry_path
 
-# History of the format: 1: first version.
+# History of the format: 1: first version (in `index_meta.json` until it had a name of its own).
 FORMAT = 1
 # A project takes about 300 bytes: fifty thousand of them.
 _MAX_BYTES = 16 << 20
@@ -54,7 +54,12 @@ def entry_of(root: str, meta: Manifest) -> ProjectEntry:
 
 
 def _path() -> str:
-    return os.path.join(sage_home(), "codebase", "index_meta.json")
+    return registry_path()
+
+
+def _old_path() -> str:
+    """Where the list was while it had the name of a project's manifest; a manifest may lie there all the same."""
+    return os.path.join(os.path.dirname(registry_path()), "index_meta.json")
 
 
 def projects() -> list[ProjectEntry]:
@@ -68,8 +73,13 @@ def projects() -> list[ProjectEntry]:
 def load() -> list[ProjectEntry]:
     """Every registered project, for those who delete what nobody has registered: damage is an error."""
     try:
-        rows = orjson.loads(read_regular(_path(), _MAX_BYTES, follow=True))["projects"]
-        return [ProjectEntry(**row) for row in sorted(rows, key=lambda row: row["root"])]
+        try:
+            data = orjson.loads(_read(_path()))
+        except FileNotFoundError:
+            data = orjson.loads(_read(_old_path()))
+            if isinstance(data, dict) and "projects" not in data:
+                return []  # the manifest of a home folder, which an older Sage wrote over the list
+        return [ProjectEntry(**row) for row in sorted(data["projects"], key=lambda row: row["root"])]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -96,9 +106,14 @@ def forget(root: str) -> bool:
         return len(kept) < len(known)
 
 
+def _read(path: str) -> bytes:
+    return read_regular(path, _MAX_BYTES, follow=True)
+
+
 def _save(entries: list[ProjectEntry]) -> None:
     rows = [asdict(entry) for entry in entries]
     write_bytes(_path(), orjson.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
+    remove(_old_path())  # what it said is in the new file, or was no list
 
 
 def _changing() -> AbstractContextManager[None]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeAlias
 
-from sage_code import tuning_file
+from sage_code import dot_sage, tuning_file
 from sage_code.errors import ConfigError, UsageError
 from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE, sage_home
@@ -85,6 +85,8 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
     path = _writable_path(scope, root)
     with _editing():
         tuning_file.edit(path, {key: value})
+    if scope == "project" and root is not None:
+        dot_sage.share(root)
     return value
 
 

@@ -23,6 +23,8 @@ STAGES = (
         "text",
         "allocator",
         "dot_sage",
+        "ours",
+        "roots",
         "core_files",
         "languages",
         "settings_table",

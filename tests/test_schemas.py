@@ -388,7 +388,7 @@ def test_written_files(project: Path, sage_home: Path) -> None:
     (project / "server.py").write_text("def only():\n    return 1\n")
     Project.open(root).index()
     _validate(json.loads(Path(manifest_path(root)).read_bytes()), "index_meta.json")
-    _validate(json.loads((sage_home / "codebase" / "index_meta.json").read_bytes()), "registry.json")
+    _validate(json.loads((sage_home / "codebase" / "projects.json").read_bytes()), "registry.json")
     written = {path.name for path in Path(compiled_dir(root)).iterdir() if path.suffix == ".json"}
     assert written == {"segments.json", *(f"{table}.json" for table in TABLES)}
     segments = _validate(json.loads(Path(compiled_dir(root), "segments.json").read_bytes()), "segments.json")

@@ -36,6 +36,9 @@ def index(
     ] = False,
     model: Annotated[str | None, typer.Option("--model", metavar="M", help="Embed with this model, this time.")] = None,
     project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Call the project NAME.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Index also a home folder, a system folder or the root of the disk.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Index a project, or bring its index up to date.
@@ -52,9 +55,21 @@ def index(
     if dry_run:
         show_preview(opened.preview(), as_json)
         return
+    anywhere = yes or _is_wanted(opened)
     with TerminalProgress(quiet=as_json) as progress:
-        stats = opened.index(full=full, progress=progress, name=project)
+        stats = opened.index(full=full, progress=progress, name=project, anywhere=anywhere)
     show_stats(stats, as_json)
+
+
+def _is_wanted(project: Project) -> bool:
+    """Ask on a terminal about a folder that is rarely meant; elsewhere the library says what to do."""
+    why = project.unusual()
+    if not why or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return False
+    question = f"{one_line(project.root)} is {why}. Index everything in it?"
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(EXIT_NOTHING)
+    return True
 
 
 def status(path: PathArgument = ".", as_json: JsonOption = False) -> None:

@@ -49,3 +49,7 @@ def forget(
         print_json(asdict(report))
     else:
         print(f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store")
+        if report.waits:
+            print("  what no project uses any more, earlier versions of its files too, goes with `sage admin compact`")
+        for folder in report.left:
+            print(f"  {one_line(folder)} lies behind a link and was left alone")

@@ -17,7 +17,9 @@ from mcp.server.mcpserver import Context
 from mcp_types import ListRootsRequest, ListRootsResult
 
 from sage_code.errors import NotIndexed, UsageError
-from sage_code.paths import DOT_SAGE, find_root, manifest_path, sage_home
+from sage_code.ours import is_known
+from sage_code.paths import DOT_SAGE, find_root, sage_home
+from sage_code.roots import why_unusual
 from sage_mcp.background import Background, Run
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def indexed(context: Context, given: str | None = None) -> Project:
 
 def is_indexed(project: Project) -> bool:
     """Whether there is an index, sound or not."""
-    return os.path.lexists(manifest_path(project.root))
+    return is_known(project.root)
 
 
 def start_indexing(context: Context, project: Project) -> Run:
@@ -96,10 +98,9 @@ def start_indexing(context: Context, project: Project) -> Run:
 
 
 def check_indexable(root: str) -> None:
-    """Refuse what nobody means: the root of the disk, a home folder, or what lies above it."""
-    home = os.path.realpath(os.path.expanduser("~"))
-    if os.path.realpath(root) in {home, *_parents(home)} or root.startswith(os.path.join(sage_home(), "")):
-        raise UsageError(f"{root} is no project", "give the folder of one, or start the server in it")
+    """Refuse what no agent may have indexed: the root of the disk, a home folder, system folders, Sage's own home."""
+    if why := why_unusual(root):
+        raise UsageError(f"{root} is no project: it is {why}", "give the folder of one, or start the server in it")
 
 
 def folder_root(context: Context) -> str:
@@ -169,10 +170,3 @@ def _stamps(root: str) -> tuple[int, ...]:
         except OSError:
             stamps.append(0)
     return tuple(stamps)
-
-
-def _parents(path: str) -> list[str]:
-    parents = []
-    while (parent := os.path.dirname(path)) != path:
-        parents.append(path := parent)
-    return parents

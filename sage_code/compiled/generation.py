@@ -22,9 +22,11 @@ from sage_code.compiled.segment import UNKNOWN, Fame, Segment
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.compiled.texts import TextWriter
-from sage_code.files.atomic import publish, remove, resolve
+from sage_code.files.atomic import publish, remove
 from sage_code.files.contained import open_regular
+from sage_code.files.private import FOLDER, close
 from sage_code.kinds import TABLES
+from sage_code.ours import NAME_BYTES, note, published_folder
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 
@@ -55,15 +57,16 @@ class GenerationWriter:
         self._root, self._model, self._dim = root, model, dim
         self._base, self._dropped = base, dropped
         number = int(base.name.partition("-")[0]) + 1 if base else 1
-        self.name = f"{number:06d}-{secrets.token_hex(3)}"
+        self.name = f"{number:06d}-{secrets.token_hex(NAME_BYTES)}"
         self._home = generations_dir(root)
         self._folder = os.path.join(self._home, f"{self.name}.tmp")
-        os.makedirs(self._folder)
+        os.makedirs(self._folder, FOLDER)
         self._symbols = SymbolWriter(self._folder)
         self._texts = TextWriter(self._folder) if keep_texts and base is None else None
         self._builder = SegmentBuilder(model, dim)
         self._refs: list[SegmentRef] = []
         self._rewritten: frozenset[str] = frozenset()
+        self.removed: list[str] = []  # generations that went away when this one was published
 
     def __enter__(self) -> Self:
         return self
@@ -137,8 +140,10 @@ class GenerationWriter:
         with open(os.path.join(self._folder, INDEX_FILE), "wb") as file:
             file.write(orjson.dumps(index))
         final = os.path.join(self._home, self.name)
+        close(self._folder)
         os.rename(self._folder, final)
-        before = resolve(compiled_dir(self._root))
+        note(self._root, self.name, final)
+        before = published_folder(self._root)
         publish(compiled_dir(self._root), final)
         self._remove_all_but(final, before)
         return counts
@@ -206,6 +211,7 @@ class GenerationWriter:
             folder = os.path.join(self._home, entry)
             if folder not in kept:
                 remove(folder)
+                self.removed.append(entry)
 
 
 def mark(path: str) -> Mark:

@@ -14,10 +14,9 @@ import re
 from itertools import islice, pairwise, product
 
 from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.files.atomic import resolve
 from sage_code.files.contained import open_regular
 from sage_code.kinds import TABLES, TEXT_KINDS
-from sage_code.paths import compiled_dir
+from sage_code.ours import is_known, published_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class SymbolFiles:
     def __init__(self, root: str) -> None:
         self.root = root
         for _ in range(_TRIES):
-            self.folder = resolve(compiled_dir(root))
+            self.folder = published_folder(root)
             if self.folder is None:
                 break
             try:
@@ -53,7 +52,7 @@ class SymbolFiles:
                 return
             except FileNotFoundError:
                 continue
-        if os.path.lexists(compiled_dir(root)):
+        if is_known(root):
             raise IndexCorrupt(
                 f"the compiled index of {root} is incomplete",
                 "run `sage index`: it comes back from the store",

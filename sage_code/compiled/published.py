@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from sage_code.files.atomic import resolve
 from sage_code.files.contained import read_regular
 from sage_code.kinds import TABLES
-from sage_code.paths import compiled_dir
+from sage_code.ours import published_folder
 
 if TYPE_CHECKING:
     from sage_code.compiled.segment import Segment
@@ -66,11 +65,11 @@ class Generation:
 
 
 def current(root: str) -> Generation | None:
-    """The published generation, or None when there is none that can be used."""
-    folder = resolve(compiled_dir(root))
+    """The published generation, or None when there is none that can be used: whole, and made by this user's Sage."""
+    folder = published_folder(root)
     while folder is not None and (generation := _read(folder)) is None:
         # Replaced and deleted while we read it, perhaps: look again.
-        before, folder = folder, resolve(compiled_dir(root))
+        before, folder = folder, published_folder(root)
         if folder == before:
             return None
     return generation if folder is not None else None

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sage_code.compiled.published import TEXTS_FILE
-from sage_code.files.atomic import resolve
 from sage_code.files.contained import open_regular
-from sage_code.paths import compiled_dir
+from sage_code.ours import published_folder
 
 if TYPE_CHECKING:
     from sage_code.store.rows import FileRows
@@ -56,7 +55,7 @@ class TextWriter:
 
 def stored_text(root: str, path: str) -> str | None:
     """The text of a file as it was when the index was exported; None when this index carries no texts."""
-    folder = resolve(compiled_dir(root))
+    folder = published_folder(root)
     if folder is None:
         return None
     try:

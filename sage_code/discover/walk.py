@@ -28,6 +28,7 @@ from sage_code.discover.rules import (
     DiscoverRules,
 )
 from sage_code.files.contained import read_contained
+from sage_code.paths import sage_home
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
@@ -60,6 +61,8 @@ class Walk:
         self._ignore_bytes_left = MAX_IGNORE_BYTES_IN_ALL
         self._too_much: list[SkippedFile] = []  # ignore files that are not obeyed whole
         self._note("the setting exclude", self._excludes)
+        # A SAGE_HOME inside the project, under whatever name, holds what all projects share, and secrets.
+        self._home = os.fsencode(os.path.realpath(sage_home())).replace(os.fsencode(os.sep), b"/") + b"/"
 
     def files(self, members: Membership) -> Iterator[SourceFile | SkippedFile]:
         """Every file that belongs to the project, and what was left out and why."""
@@ -82,7 +85,7 @@ class Walk:
         name, entry = found
         is_folder = name.endswith(b"/")
         path = folder.path + name
-        if entry.name.lower() in OWN_FOLDERS:
+        if entry.name.lower() in OWN_FOLDERS or self._root + path == self._home:
             return None
         if is_folder and entry.name in CACHE_FOLDERS:
             return self._ignored(path, "built-in")

@@ -69,7 +69,7 @@ def locked(
 
 def _acquire(path: str, shared: bool) -> int | None:
     """The lock file, open and locked; None when somebody else has it."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     descriptor = os.open(path, _LOCK_FILE, 0o600)
     try:
         if _try_lock(descriptor, shared) and _is_at(descriptor, path):

@@ -16,7 +16,7 @@ from sage_code import dot_sage
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files import atomic
 from sage_code.files.contained import read_contained
-from sage_code.paths import DOT_SAGE, sage_home
+from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
 
 Scope: TypeAlias = Literal["project", "user"]
 
@@ -56,8 +56,7 @@ class Place:
             steps = [
                 os.path.join(*folder.split("/")[: n + 1]) for folder in folders for n in range(folder.count("/") + 1)
             ]
-            dot_sage.prepare(self.root, "local", os.path.join("local", "embeddings"), *steps)
-            os.chmod(self.path("local"), _PRIVATE_FOLDER)
+            dot_sage.prepare(self.root, "local", os.path.join("local", "embeddings"), *steps, shares=bool(steps))
             return
         for folder in (self.root, self.derived, *(self.path(folder) for folder in folders)):
             os.makedirs(folder, mode=_PRIVATE_FOLDER, exist_ok=True)
@@ -96,11 +95,7 @@ def places(project_root: str | None) -> tuple[Place, ...]:
     user = Place("user", sage_home(), "")
     if project_root is not None:
         folder = os.path.join(project_root, DOT_SAGE)
-        if (
-            os.path.isdir(folder)
-            and not os.path.islink(folder)
-            and os.path.realpath(folder) != os.path.realpath(user.root)
-        ):
+        if os.path.isdir(folder) and not os.path.islink(folder) and dot_sage_dir(project_root) == folder:
             return Place("project", project_root, DOT_SAGE), user
     return (user,)
 
@@ -114,6 +109,8 @@ def place_to_write(project_root: str | None, scope: Scope | None = None) -> Plac
         return found[-1]
     if project_root is None:
         raise UsageError("there is no project to save into", "run it inside a project, or save for yourself")
+    if dot_sage_dir(project_root) != os.path.join(project_root, DOT_SAGE):
+        return found[-1]  # the project's `.sage/` is Sage's home: what is saved there is the user's
     return Place("project", project_root, DOT_SAGE)
 
 

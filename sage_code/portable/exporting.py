@@ -16,7 +16,7 @@ from sage_code.changes import index_lock
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.published import open_snapshot
 from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.files.atomic import whole_file
+from sage_code.files.atomic import PRIVATE_FILE, whole_file
 from sage_code.files.locks import locked
 from sage_code.indexer import explained
 from sage_code.manifest import Manifest, cut_as_now
@@ -65,7 +65,7 @@ def export_index(root: str, settings: Settings, archive: str, *, progress: Progr
         chunks = sum(state.chunks for state in meta.files.values())
         head = Head(meta.project, meta.model, meta.dim, CHUNKER_VERSION, len(meta.files), chunks, meta.indexed_at)
         progress.stage("exporting", len(keys))
-        with whole_file(path) as file:
+        with whole_file(path, mode=PRIVATE_FILE) as file:
             writer = ArchiveWriter(file)
             writer.add(HEAD, head.pack())
             for batch in _batches(Store(uri, meta.model, meta.dim), meta, keys):

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sage_code import dot_sage, manifest, registry
+from sage_code import dot_sage, manifest, ours, registry
 from sage_code.changes import index_lock
 from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.embed.registry import load_embedder
-from sage_code.errors import ArchiveError, IndexCorrupt
+from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
+from sage_code.files.private import close_home
 from sage_code.indexer import explained
 from sage_code.manifest import FileState, Manifest
 from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
@@ -37,6 +38,7 @@ from sage_code.portable.archive import FILES, HEAD, Archive
 from sage_code.portable.batches import PortableFile
 from sage_code.portable.head import Head
 from sage_code.progress import Progress, Silent
+from sage_code.roots import why_unusual
 from sage_code.settings import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
 
@@ -73,6 +75,8 @@ def import_index(
 ) -> ImportReport:
     """Make the index in `archive` the one of the project at `root`, a folder that need not exist yet."""
     progress, started = progress or Silent(), time.monotonic()
+    if why := why_unusual(root):
+        raise UsageError(f"{root} is {why}", "give an index a folder of its own; nothing was changed")
     with Archive.open(archive) as source:
         told = _head(source)
         embedder = load_embedder(settings.code_embedding_model, "code", settings, progress.note)
@@ -101,6 +105,7 @@ def import_index(
                     )  # fmt: skip
                     registry.record(registry.entry_of(root, new))
                     new.save(root)
+                    ours.forget(root, writer.removed)
         per_chunk = round(source.size / max(told.chunks, 1))
     checkout = any(os.path.lexists(os.path.join(root, path)) for path in states)
     took = round((time.monotonic() - started) * 1000)
@@ -196,6 +201,7 @@ def _prepared(root: str) -> Iterator[None]:
         folders.append(os.path.dirname(folders[-1]))
     os.makedirs(root, exist_ok=True)
     try:
+        close_home()
         dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
         yield
     except BaseException:

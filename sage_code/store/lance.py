@@ -163,7 +163,8 @@ class Store:
         self._seen: _Seen | None = None
         with _explained("opening the store", uri):
             if "://" not in uri:
-                os.makedirs(uri, exist_ok=True)
+                # Private when it is made here; a folder that the user has chosen may be meant for others too.
+                os.makedirs(uri, 0o700, exist_ok=True)
             # Other processes write too: every read looks at the newest version.
             self._db = lancedb.connect(uri, read_consistency_interval=timedelta(0))
             self._chunks = self._open(self.table, _chunk_schema(dim))

@@ -1,0 +1,69 @@
+"""What one user's Sage keeps is nobody else's to read: folders of mode 0700, files of 0600, whatever the umask.
+
+A folder that others cannot enter protects what lies in it, whoever writes it: LanceDB makes its files by the umask.
+Windows keeps a user's folders apart by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from sage_code.paths import DOT_SAGE, sage_home
+
+FOLDER = 0o700
+_OTHERS = 0o077
+
+
+def make_private(path: str) -> None:
+    """Have the folder at `path`, for its owner alone; one of an older Sage is mended together with what is in it."""
+    missing = []
+    folder = path
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, FOLDER)
+        except FileExistsError:  # another process was faster
+            if not os.path.isdir(folder):
+                raise
+    if not missing and _is_open(path):
+        close(path)
+
+
+def close_home() -> None:
+    """Have Sage's home, where the store, the list of projects and keys are, for the user alone.
+
+    A folder of another name than `.sage` that SAGE_HOME speaks of keeps its mode: it may hold other things.
+    """
+    home = sage_home()
+    make_private(os.path.join(home, "codebase"))
+    if os.path.basename(home) == DOT_SAGE and _is_open(home):
+        _close_one(home)
+
+
+def close(path: str) -> None:
+    """Take the folder at `path` and everything in it from others; no link is followed."""
+    _close_one(path)  # first: from here on nothing below can be reached
+    for parent, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            inside = os.path.join(parent, name)
+            try:
+                if _is_open(inside):
+                    _close_one(inside)
+            except FileNotFoundError:  # replaced by a process at work
+                continue
+
+
+def _is_open(path: str) -> bool:
+    """Whether others may do anything at all with this file or folder of ours."""
+    if os.name == "nt":
+        return False
+    found = os.lstat(path)
+    return bool(found.st_mode & _OTHERS) and not stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _close_one(path: str) -> None:
+    # What the user may do stays: a folder that was made read-only is still so.
+    os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHERS)

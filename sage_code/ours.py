@@ -1,0 +1,117 @@
+"""Which compiled files this user's Sage has made: those of which it has left a note in its own home.
+
+A project's `.sage/codebase/` may come from anybody: committed to a repository, unpacked from an archive, put there by
+a pull. So each generation that is published here has a note in Sage's private home, under the generation's name, which
+no one can guess: which files it is made of, and their sizes and times. Compiled files without a note, or other ones
+than it says, count as not there; a manifest counts when the generation that it names has a note.
+
+The note is found by name and not by folder, so a project that is moved or renamed keeps its index; one that is copied
+without its time stamps, or to another user or machine, is not indexed yet, and `sage index` brings its index back from
+the store.
+
+This is on the path of `sage grep`: one small file is read and a handful are looked at (0.1 ms).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+
+from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
+from sage_code.files.private import make_private
+from sage_code.paths import compiled_dir, dot_sage_dir, generations_dir, sage_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Bytes of chance in a generation's name.
+NAME_BYTES = 12
+
+
+def published_folder(root: str) -> str | None:
+    """The folder of the published generation, or None when nothing was published that this user's Sage has made."""
+    folder = resolve(compiled_dir(root))
+    while folder is not None and not is_ours(root, folder):
+        # Replaced and deleted while we looked, perhaps: look again.
+        before, folder = folder, resolve(compiled_dir(root))
+        if folder == before:
+            return None
+    return folder
+
+
+def is_ours(root: str, folder: str) -> bool:
+    """Whether the files of this generation are the ones that this user's Sage has written."""
+    generations = generations_dir(root)
+    if os.path.dirname(folder) != generations or is_linked(root) or any(map(os.path.islink, (generations, folder))):
+        return False
+    try:
+        with open(_note(os.path.basename(folder)), "rb") as file:
+            files = json.loads(file.read())["files"]
+        return bool(files) and all(_stamp(os.path.join(folder, name)) == stamp for name, stamp in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def is_linked(root: str) -> bool:
+    """Whether the project's `.sage/` or what indexing keeps there is a link, through which Sage never writes."""
+    folder = dot_sage_dir(root)
+    return os.path.islink(folder) or os.path.islink(os.path.join(folder, "codebase"))
+
+
+def is_known(root: str) -> bool:
+    """Whether this user's Sage has published an index here, sound or damaged by now."""
+    if is_linked(root):
+        return False
+    try:
+        name = os.path.basename(os.readlink(compiled_dir(root)))
+    except OSError:  # no link, or a system that has none
+        name = os.path.basename(resolve(compiled_dir(root)) or "")
+    return is_noted(name)
+
+
+def is_noted(generation: str) -> bool:
+    """Whether this user's Sage has made a generation of this name."""
+    return os.path.basename(generation) == generation != "" and os.path.isfile(_note(generation))
+
+
+def note(root: str, generation: str, folder: str | None = None) -> None:
+    """Remember that this user's Sage has made a generation, of the files in `folder`."""
+    files = {name: _stamp(os.path.join(folder, name)) for name in os.listdir(folder)} if folder else {}
+    make_private(os.path.dirname(_note(generation)))
+    write_bytes(_note(generation), json.dumps({"root": root, "files": files}).encode(), mode=PRIVATE_FILE)
+
+
+def forget(root: str, generations: Iterable[str]) -> None:
+    """Drop the notes of generations of this project that are gone; one that a copy of the project has is the copy's."""
+    for name in generations:
+        if is_noted(name) and _root_of(name) == root and not os.path.lexists(os.path.join(generations_dir(root), name)):
+            remove(_note(name))
+
+
+def sweep() -> None:
+    """Drop every note whose generation is gone, with the project or by hand; nobody indexes meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(os.path.dirname(_note(""))):
+            root = _root_of(name)
+            if root is None or not os.path.lexists(generations_dir(root)):
+                remove(_note(name))
+
+
+def _root_of(generation: str) -> str | None:
+    try:
+        with open(_note(generation), "rb") as file:
+            root = json.loads(file.read())["root"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return root if isinstance(root, str) else None
+
+
+def _note(generation: str) -> str:
+    return os.path.join(sage_home(), "codebase", "made", generation)
+
+
+def _stamp(path: str) -> list[int]:
+    found = os.lstat(path)
+    return [found.st_size, found.st_mtime_ns]
