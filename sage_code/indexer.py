@@ -205,6 +205,7 @@ class _Run:
         from sage_code.compiled.generation import GenerationWriter
         from sage_code.embedding import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
+        from sage_code.tidying import tidy
 
         stay_lean()
         self.progress.stage("loading the model")
@@ -236,6 +237,8 @@ class _Run:
             )  # fmt: skip
             self._register(new)
             new.save(self.root)
+        if said := tidy(store):
+            self.progress.note(said)
         return self._stats(project, embedder.name, changes, counts, vectors)
 
     def _sound(self, base: Generation | None, store: Store, files: int) -> Generation | None:
