@@ -12,6 +12,7 @@ branch embeds nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # Files that no project uses and that stay all the same: for each that is in use, and at least.
 _SPARE_SHARE = 2
 _SPARE_FILES = 64
+# How long a run waits for others to be done, to take secrets out of the store.
+_SECRETS_PATIENCE_S = 10.0
 # A registered project that is not there (a disk that is not mounted) keeps all rows for so long.
 _ABSENT_DAYS = 30
 
@@ -46,6 +49,20 @@ def tidy(store: Store) -> str:
         return ""  # one of the next runs finds the store free
     except (SageError, OSError) as error:
         return f"the store was not compacted: {error}"
+    return ""
+
+
+def drop_secrets(store: Store, keys: Collection[str]) -> str:
+    """Take files that hold secrets out of the store, with all old versions; what is left to do, in words."""
+    if not keys:
+        return ""
+    try:
+        with locked(use_lock(store.uri), timeout_s=_SECRETS_PATIENCE_S):
+            store.delete(sorted(set(keys) - keys_in_use(store.table)[0]))
+            store.sweep()
+            store.compact(deleted=True)
+    except (SageError, OSError) as error:
+        return f"files with secrets are still in the store: {error}; `sage admin compact` removes them"
     return ""
 
 

@@ -396,13 +396,16 @@ class Store:
     def _tables(self) -> tuple[Any, Any]:
         return self._chunks, self._files
 
-    def compact(self) -> None:
-        """Merge small fragments and drop old versions; the caller holds `use_lock` alone. What another machine does
-        meanwhile with a remote store makes LanceDB give up, harmlessly."""
+    def compact(self, *, deleted: bool = False) -> None:
+        """Merge small fragments and drop old versions; the caller holds `use_lock` alone. With `deleted` no byte of
+        deleted rows stays. What another machine does meanwhile with a remote store makes LanceDB give up, harmlessly.
+        """
         grace = _REMOTE_GRACE if self.is_remote else timedelta(0)
         with _explained("compacting", self.uri), locked(self._write_lock), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it warns of other processes; `use_lock` keeps them out
             for table in self._tables():
+                if deleted:
+                    _set_one_apart(table)
                 table.optimize(cleanup_older_than=grace, delete_unverified=not self.is_remote)
         self._seen = None  # rows have new numbers
 
@@ -416,6 +419,14 @@ class Store:
         with _explained("dropping a table", self.uri), locked(self._write_lock):
             for table in {name, _files_table(name)}.intersection(self._db.list_tables().tables):
                 self._db.drop_table(table)
+
+
+def _set_one_apart(table: Any) -> None:
+    """Move a row to a fragment of its own: one that is alone is written again only when a tenth of it is deleted."""
+    row = table.search().with_row_id(True).limit(1).to_arrow()
+    if row.num_rows:
+        table.add(row.drop_columns(["_rowid"]))
+        table.delete(f"_rowid = {row['_rowid'][0].as_py()}")
 
 
 def damaged_tables(uri: str) -> list[str]:
