@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from sage_code import dot_sage, manifest, ours, registry
 from sage_code.changes import index_lock
 from sage_code.compiled.generation import check
-from sage_code.compiled.published import current, open_snapshot
+from sage_code.compiled.published import current
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
 from sage_code.files.locks import locked
@@ -26,6 +26,7 @@ from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings, load_settings
 from sage_code.status import folder_bytes
 from sage_code.store.lance import Store, damaged_tables, store_uri, table_name, use_lock
+from sage_code.tidying import keys_in_use, manifest_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,8 @@ def _delete_rows(root: str, meta: Manifest, store: Store, keys: list[str], texts
 
 def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, list[str], set[str]]:
     """How many chunks the project has in the store, the keys of its files that are wrong there, and bad texts."""
-    checked = Store(uri, meta.model, meta.dim).check()
+    with locked(use_lock(uri), shared=True):
+        checked = Store(uri, meta.model, meta.dim).check()
     bad = []
     rows = 0
     for path, state in meta.files.items():
@@ -128,13 +130,15 @@ def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, lis
 
 def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | None = None) -> IndexStats:
     """Embed every chunk of the project anew, whatever the store has."""
-    meta = _manifest_or_none(root)
+    meta = manifest_or_none(root)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     uri = store_uri(settings.store_uri)
     if meta is not None:
-        store = Store(uri, embedder.name, embedder.dim)
         keys = [state.key for state in meta.files.values()]
-        _delete_rows(root, meta, store, keys, store.texts_of(keys))
+        with locked(use_lock(uri), shared=True):
+            store = Store(uri, embedder.name, embedder.dim)
+            texts = store.texts_of(keys)
+        _delete_rows(root, meta, store, keys, texts)
     return index_project(root, settings, reembed=True, progress=progress)
 
 
@@ -143,13 +147,13 @@ def forget_project(which: str) -> ForgetReport:
     entry = _find(which)
     settings = load_settings(entry.root if os.path.isdir(entry.root) else None)
     uri = store_uri(settings.store_uri)
-    meta = _manifest_or_none(entry.root)
+    meta = manifest_or_none(entry.root)
     deleted, waits = 0, True
     with explained(uri), locked(index_lock(entry.root)) if meta else contextlib.nullcontext(), locked(use_lock(uri)):
         registry.forget(entry.root)
         if entry.store_uri == settings.store_uri:
             store = Store(uri, entry.model, entry.dim)
-            used = _keys_in_use(store.table)
+            used = keys_in_use(store.table)[0]
             store.delete(sorted({state.key for state in meta.files.values()} - used) if meta else [])
             deleted = store.sweep()
             store.compact()  # until then the old version of a table still holds what was deleted from it
@@ -187,31 +191,11 @@ def compact_store(settings: Settings) -> CompactReport:
         deleted = 0
         for entry in used.values():
             table = Store(uri, entry.model, entry.dim)
-            table.delete(sorted(table.keys() - _keys_in_use(table.table)))
+            table.delete(sorted(table.keys() - keys_in_use(table.table)[0]))
             deleted += table.sweep()
             table.compact()
         ours.sweep()
     return CompactReport(deleted, dropped, before, _store_bytes(uri))
-
-
-def _keys_in_use(table: str) -> set[str]:
-    """Keys that registered projects use: their manifests name them, and so do their compiled files, which speak for a
-    project whose manifest is damaged."""
-    keys: set[str] = set()
-    for entry in registry.projects():
-        meta = _manifest_or_none(entry.root)
-        if meta is not None and table_name(meta.model, meta.dim) == table:
-            keys.update(state.key for state in meta.files.values())
-        elif meta is None and (snapshot := open_snapshot(entry.root)) is not None:
-            keys.update(key for segment in snapshot[1] for key in segment.keys)
-    return keys
-
-
-def _manifest_or_none(root: str) -> Manifest | None:
-    try:
-        return manifest.load(root)
-    except IndexCorrupt:
-        return None
 
 
 def _store_bytes(uri: str) -> int:

@@ -17,7 +17,9 @@ from sage_code.values import SkippedFile, SourceFile
 
 def discover_rules(settings: Settings) -> DiscoverRules:
     """What the settings say about which files belong to a project."""
-    return DiscoverRules(settings.max_file_bytes, tuple(settings.exclude), settings.include_generated)
+    return DiscoverRules(
+        settings.max_file_bytes, tuple(settings.exclude), settings.include_generated, settings.include_secrets
+    )
 
 
 def index_lock(root: str) -> str:

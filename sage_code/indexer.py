@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.roots import why_unusual
 from sage_code.settings import Settings
-from sage_code.values import SkippedFile, SourceFile
+from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 if TYPE_CHECKING:
     from sage_code.chunk.files import ChunkedFile
@@ -211,6 +211,7 @@ class _Run:
         from sage_code.compiled.generation import GenerationWriter
         from sage_code.embedding import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
+        from sage_code.tidying import drop_secrets, tidy
 
         stay_lean()
         self.progress.stage("loading the model")
@@ -229,7 +230,8 @@ class _Run:
                     raise self._no_files()
                 vectors = VectorSource(store, embedder, trust_store=not self.reembed)
                 self._compile_fresh(store, writer, vectors, fresh)
-                self._consolidate(store, writer)
+                secrets = self._secrets(old, changes)
+                self._consolidate(store, writer, secrets)
                 self.progress.stage("publishing")
                 counts = writer.publish()
             # Still under the lock: until the manifest names the new rows, they look like nobody's.
@@ -243,7 +245,16 @@ class _Run:
             self._register(new)
             new.save(self.root)
             ours.forget(self.root, [*writer.removed, old.generation if old else ""])
+        for said in (drop_secrets(store, secrets.values()), tidy(store)):
+            if said:
+                self.progress.note(said)
         return self._stats(project, embedder.name, changes, counts, vectors)
+
+    def _secrets(self, old: Manifest | None, changes: Diff) -> dict[str, str]:
+        """Paths and keys of what was indexed before it was known to hold secrets."""
+        now = {skip.path for skip in changes.passed_over if skip.reason is SkipReason.SECRET}
+        now |= {path for path, skip in self.skipped.items() if skip.reason == SkipReason.SECRET}
+        return {path: state.key for path, state in old.files.items() if path in now} if old else {}
 
     def _sound(self, base: Generation | None, store: Store, files: int) -> Generation | None:
         """The base, unless its files are not what was written or the store has lost rows that it was made from."""
@@ -330,9 +341,9 @@ class _Run:
         if batch:
             yield batch
 
-    def _consolidate(self, store: Store, writer: GenerationWriter) -> None:
-        """Write crowded small segments anew as one, from the store."""
-        keys = writer.crowded()
+    def _consolidate(self, store: Store, writer: GenerationWriter, secrets: Collection[str]) -> None:
+        """Write crowded small segments anew as one, from the store, and those with secrets."""
+        keys = writer.crowded(secrets)
         if not keys:
             return
         if len(store.existing(keys)) < len(keys):

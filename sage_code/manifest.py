@@ -22,8 +22,10 @@ from sage_code.files.contained import read_regular
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
-# History of the format: 1: first version (and, of imported indexes, a word that says so).
-FORMAT = 1
+# History of the format: 1: first version (and, of imported indexes, a word that says so); 2: made by a Sage that leaves
+# out files which hold secrets: what was read before is read again, once.
+FORMAT = 2
+_BEFORE_SECRETS = 1
 # A file takes about 150 bytes: more than a million files. Beyond it the file was not written by us.
 _MAX_BYTES = 256 << 20
 # A file written this shortly before it was read may be written again without its time stamp moving.
@@ -133,6 +135,9 @@ def _from_json(path: str, data: Any) -> Manifest:
             "upgrade sage-code, or delete that file to start over; nothing was changed",
         )
     try:
+        files = _states(data["files"], FileState)
+        if data["format"] <= _BEFORE_SECRETS:
+            files = {path: state._replace(mtime_ns=0) for path, state in files.items()}
         return Manifest(
             project=str(data["project"]),
             model_setting=str(data["model_setting"]),
@@ -141,7 +146,7 @@ def _from_json(path: str, data: Any) -> Manifest:
             store_uri=str(data["store_uri"]),
             generation=str(data["generation"]),
             indexed_at=str(data["indexed_at"]),
-            files=_states(data["files"], FileState),
+            files=files,
             skipped=_states(data["skipped"], SkipState),
             imported=data.get("imported") is True,
         ).checked()

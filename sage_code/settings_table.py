@@ -155,6 +155,9 @@ class Settings:
     )
     exclude: tuple[str, ...] = _other((), "Patterns, as in .gitignore, of files to leave out of the index.")
     include_generated: bool = _other(False, "Index generated and minified files too.")
+    include_secrets: bool = _other(
+        False, "Index files that hold secrets too: .env, private keys, key stores, credentials.", user_only=True
+    )
     max_file_bytes: int = _number(1_000_000, 1_000, 100_000_000, "Leave out files larger than this.", costs=True)
     index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses by itself.", costs=True)
     parse_timeout_s: float = _number(10.0, 0.1, 600, "Give up on parsing one file after this many seconds.", costs=True)

@@ -20,6 +20,7 @@ class SkipReason(StrEnum):
     GENERATED = "generated"
     MINIFIED = "minified"
     LOCKFILE = "lockfile"
+    SECRET = "secret"  # noqa: S105 - keys, passwords, tokens; the user's `include_secrets` lets them in
     SYMLINK = "symlink"
     NOT_A_FILE = "not_a_file"
     UNREADABLE = "unreadable"

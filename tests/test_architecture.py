@@ -35,7 +35,7 @@ STAGES = (
     ("chunk", "embed", "manifest", "registry", "agents"),
     ("store",),
     ("embedding", "compiled"),
-    ("changes", "indexer", "xref"),
+    ("changes", "tidying", "indexer", "xref"),
     ("status", "analyze", "outline", "project_map", "similar", "search"),
     ("admin", "models", "coderefs", "portable"),
     ("memory",),

@@ -245,7 +245,7 @@ def _serve(read: IO[bytes], write: IO[bytes], work: Callable[[str, SourceFile, D
         return
     setup = orjson.loads(first)
     given = setup["rules"]
-    rules = DiscoverRules(given["max_file_bytes"], tuple(given["extra_excludes"]), given["include_generated"])
+    rules = DiscoverRules(**{**given, "extra_excludes": tuple(given["extra_excludes"])})
     while (request := _read_frame(read)) is not None:
         fields = orjson.loads(request)
         _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, setup["budget_s"])))

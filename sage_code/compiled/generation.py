@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any, Self
 
@@ -76,12 +77,16 @@ class GenerationWriter:
             self._texts.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def crowded(self) -> list[str]:
-        """Store keys of the files in segments that should be written anew, now that one more comes."""
+    def crowded(self, secret: Collection[str] = ()) -> list[str]:
+        """Store keys of the files in segments that should be written anew, now that one more comes, or since they hold
+        one of the files `secret`, of which no word may stay."""
         if self._base is None:
             return []
         alive = {ref.file: self._alive(ref) for ref in self._base.segments}
-        chosen = [name for name, (_, chunks, total) in alive.items() if chunks * 2 < total]
+        telling = {
+            ref.file for ref in self._base.segments if not set(self._base.open_segment(ref).paths).isdisjoint(secret)
+        }
+        chosen = [name for name, (_, chunks, total) in alive.items() if chunks * 2 < total or name in telling]
         small = [name for name, (_, chunks, _) in alive.items() if chunks < _SMALL_CHUNKS]
         if len(small) > _MAX_SMALL_SEGMENTS:
             chosen = list({*chosen, *small})

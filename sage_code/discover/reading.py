@@ -11,6 +11,7 @@ import xxhash
 from sage_code.discover.decoding import decode
 from sage_code.discover.looks import is_generated, is_minified
 from sage_code.discover.rules import DEFAULT_RULES, DiscoverRules
+from sage_code.discover.secret_files import is_secret_path, is_secret_text
 from sage_code.files.contained import NotRegularError, read_contained
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -29,6 +30,8 @@ class SourceText(NamedTuple):
 def read_source(root: str, file: SourceFile, rules: DiscoverRules = DEFAULT_RULES) -> SourceText | SkippedFile:
     """The text of a listed file. What changed since the listing (a link in its place, a file that grew) is
     met with a reason, like everything else that is not source text."""
+    if not rules.include_secrets and is_secret_path(file.path):
+        return SkippedFile(file.path, SkipReason.SECRET)
     try:
         data = read_contained(os.fsencode(root), file.path.encode(), rules.max_file_bytes + 1)
     except NotRegularError:
@@ -45,6 +48,8 @@ def read_source(root: str, file: SourceFile, rules: DiscoverRules = DEFAULT_RULE
         return SkippedFile(file.path, SkipReason.BINARY)
     if not decoded.text or decoded.text.isspace():
         return SkippedFile(file.path, SkipReason.EMPTY, "only white space")
+    if not rules.include_secrets and is_secret_text(file.path, decoded.text):
+        return SkippedFile(file.path, SkipReason.SECRET)
     if is_minified(file.path, decoded.text):
         return SkippedFile(file.path, SkipReason.MINIFIED)
     if not rules.include_generated and is_generated(decoded.text):

@@ -38,6 +38,7 @@ class DiscoverRules:
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
     extra_excludes: tuple[str, ...] = ()
     include_generated: bool = False
+    include_secrets: bool = False
 
 
 DEFAULT_RULES = DiscoverRules()

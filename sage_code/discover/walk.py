@@ -27,6 +27,7 @@ from sage_code.discover.rules import (
     VENV_MARKER,
     DiscoverRules,
 )
+from sage_code.discover.secret_files import is_secret_path
 from sage_code.files.contained import read_contained
 from sage_code.paths import sage_home
 from sage_code.values import SkippedFile, SkipReason, SourceFile
@@ -174,6 +175,8 @@ class Walk:
             return SkipReason.SYMLINK if _is_link(status) else SkipReason.NOT_A_FILE
         if status.st_size == 0:
             return SkipReason.EMPTY
+        if not self._rules.include_secrets and is_secret_path(path):
+            return SkipReason.SECRET
         by_name = reason_by_name(path.rpartition("/")[2])
         if by_name and not (by_name is SkipReason.GENERATED and self._rules.include_generated):
             return by_name

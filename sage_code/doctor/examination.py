@@ -18,6 +18,7 @@ from sage_code.doctor.agents import agent_findings
 from sage_code.doctor.findings import Finding, Level
 from sage_code.doctor.round_trip import ask_version
 from sage_code.errors import SageError
+from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 from sage_code.settings import Settings, load_settings
 
@@ -120,19 +121,20 @@ def _model(settings: Settings) -> Iterator[Finding]:
 
 def _store(settings: Settings) -> Iterator[Finding]:
     from sage_code.embed.registry import load_embedder  # lazy, as the next: LanceDB takes seconds
-    from sage_code.store.lance import Store, damaged_tables, store_uri
+    from sage_code.store.lance import Store, damaged_tables, store_uri, use_lock
 
     uri = store_uri(settings.store_uri)
     if "://" not in uri and not os.path.isdir(uri):
         yield Finding("store", "ok", f"{uri} will be made by the first index")
         return
-    if damaged := damaged_tables(uri):
-        fix = "`sage admin verify` sets damaged tables aside and makes them anew"
-        yield Finding("store", "error", f"{uri}: cannot read {', '.join(damaged)}", fix)
-        return
-    embedder = load_embedder(settings.code_embedding_model, "code", settings)
-    store = Store(uri, embedder.name, embedder.dim)
-    yield Finding("store", "ok", f"{uri}: {store.count():,} texts of {store.count_files():,} versions of files")
+    with locked(use_lock(uri), shared=True):
+        if damaged := damaged_tables(uri):
+            fix = "`sage admin verify` sets damaged tables aside and makes them anew"
+            yield Finding("store", "error", f"{uri}: cannot read {', '.join(damaged)}", fix)
+            return
+        embedder = load_embedder(settings.code_embedding_model, "code", settings)
+        store = Store(uri, embedder.name, embedder.dim)
+        yield Finding("store", "ok", f"{uri}: {store.count():,} texts of {store.count_files():,} versions of files")
 
 
 def _index(root: str, settings: Settings) -> Iterator[Finding]:

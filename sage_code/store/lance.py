@@ -41,6 +41,12 @@ _READ_FILES = 256
 # Rows asked for, or deleted, by their numbers in one call.
 _TAKE_ROWS = 8_192
 _HASH_BYTES = 16
+# Versions of a table from which it is crowded: each is a file that lists all pieces. Compacting writes the table again
+# (40 ms for a small one, 0.3 s for 100,000 texts), so a large table waits for more of them.
+_CROWDED_VERSIONS, _MOST_VERSIONS = 16, 256
+_ROWS_A_VERSION = 1_024
+# How long versions stay in a store that other machines may be reading.
+_REMOTE_GRACE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +188,11 @@ class Store:
         table.count_rows()  # reads the manifest of the table: damage shows now, not in mid-run
         return table
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether other machines may use the store, whose locks are not seen here."""
+        return "://" in self.uri
+
     def count(self) -> int:
         """Texts with their vectors."""
         with _explained("counting rows", self.uri):
@@ -204,9 +215,13 @@ class Store:
 
     def keys(self) -> set[str]:
         """Every file in the store: about 100 bytes each."""
+        return set(self.keys_by_age())
+
+    def keys_by_age(self) -> list[str]:
+        """The same in the order in which they were added."""
         with _explained("looking files up", self.uri):
             batches = self._files.search().select(["file_key"]).to_batches()
-            return {key for batch in batches for key in batch.column("file_key").to_pylist()}
+            return [key for batch in batches for key in batch.column("file_key").to_pylist()]
 
     def add(self, files: Sequence[FileRows]) -> int:
         """Add what is not there yet of `files`, texts before the files that are made of them; returns how many texts
@@ -368,12 +383,31 @@ class Store:
                 texts.update(zip(keys, present, strict=True))
         return StoreCheck(texts, bad, wrong)
 
-    def compact(self) -> None:
-        """Merge small fragments and drop old versions; a writer at work meanwhile makes LanceDB give up, harmlessly."""
+    def is_crowded(self) -> bool:
+        """Whether a table has so many versions or small pieces that compacting is worth its time."""
+        return self._pieces() > min(max(_CROWDED_VERSIONS, self.count() // _ROWS_A_VERSION), _MOST_VERSIONS)
+
+    def _pieces(self) -> int:
+        with _explained("looking at the tables", self.uri):
+            if self.is_remote:
+                return max(int(table.stats()["fragment_stats"]["num_fragments"]) for table in self._tables())
+            folders = (os.path.join(self.uri, f"{table.name}.lance", "_versions") for table in self._tables())
+            return max(len(os.listdir(folder)) for folder in folders)
+
+    def _tables(self) -> tuple[Any, Any]:
+        return self._chunks, self._files
+
+    def compact(self, *, deleted: bool = False) -> None:
+        """Merge small fragments and drop old versions; the caller holds `use_lock` alone. With `deleted` no byte of
+        deleted rows stays. What another machine does meanwhile with a remote store makes LanceDB give up, harmlessly.
+        """
+        grace = _REMOTE_GRACE if self.is_remote else timedelta(0)
         with _explained("compacting", self.uri), locked(self._write_lock), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # it warns of other processes; `use_lock` keeps them out
-            for table in (self._chunks, self._files):
-                table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+            for table in self._tables():
+                if deleted:
+                    _set_one_apart(table)
+                table.optimize(cleanup_older_than=grace, delete_unverified=not self.is_remote)
         self._seen = None  # rows have new numbers
 
     def tables(self) -> list[str]:
@@ -386,6 +420,14 @@ class Store:
         with _explained("dropping a table", self.uri), locked(self._write_lock):
             for table in {name, _files_table(name)}.intersection(self._db.list_tables().tables):
                 self._db.drop_table(table)
+
+
+def _set_one_apart(table: Any) -> None:
+    """Move a row to a fragment of its own: one that is alone is written again only when a tenth of it is deleted."""
+    row = table.search().with_row_id(True).limit(1).to_arrow()
+    if row.num_rows:
+        table.add(row.drop_columns(["_rowid"]))
+        table.delete(f"_rowid = {row['_rowid'][0].as_py()}")
 
 
 def damaged_tables(uri: str) -> list[str]:

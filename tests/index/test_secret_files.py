@@ -1,0 +1,97 @@
+"""Files that hold secrets are left out by default, said to be, and dropped from an index that already has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sage_code import Project, manifest
+from sage_code.coderefs.source import Sources
+from sage_code.errors import UsageError
+from sage_code.paths import codebase_dir, manifest_path
+from sage_code.settings import set_value
+from sage_code.store.lance import Store, store_uri
+from sage_code.values import SkipReason
+
+Answer = Callable[..., Any]
+_WORD = "zanzibarquagga"
+_SECRET = f"DB_{_WORD.upper()}=hunter-{_WORD}-22\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path, write: Callable[..., Path]) -> Path:
+    files: dict[str, str] = {f"m{n}.py": f"def part_{n}(values):\n    return sum(values) * {n}\n" for n in range(90)}
+    files |= {".env": _SECRET, "deploy/prod.env": _SECRET, "id_deploy": _SECRET, ".env.example": "DB_HOST=localhost\n"}
+    files[".npmrc"] = f"//registry.example.org/:_authToken={_WORD}8888\n"
+    files["key.json"] = '{"type": "service_account", "private_key": "abcdefgh' + _WORD + '"}\n'
+    return write(tmp_path / "project", files)
+
+
+SECRET = {".env", "deploy/prod.env", "id_deploy", ".npmrc", "key.json"}
+
+
+def test_files_with_secrets_are_skipped_and_listed_with_the_reason(root: Path, answer: Answer) -> None:
+    planned = answer("index", root, "--dry-run")
+    by_name = {".env", "deploy/prod.env", "id_deploy"}
+    assert {skip["path"] for skip in planned["skipped"] if skip["reason"] == "secret"} >= by_name
+    answer("index", root)
+    skipped = answer("status", root)["skipped"]
+    assert {skip["path"] for skip in skipped if skip["reason"] == "secret"} == SECRET
+    meta = manifest.load(str(root))
+    assert meta is not None
+    assert ".env.example" in meta.files
+    assert not SECRET & meta.files.keys()
+    assert _WORD.encode() not in _all_bytes(codebase_dir(str(root)))
+    assert not Project.open(root).search(f"hunter {_WORD}").good
+
+
+def test_a_project_cannot_let_secrets_in_and_the_user_can(root: Path, answer: Answer) -> None:
+    (root / ".sage").mkdir()
+    (root / ".sage" / "tuning.yaml").write_text("include_secrets: true\n")
+    assert not Project.open(root).settings.include_secrets
+    assert any("include_secrets" in warning for warning in Project.open(root).settings.warnings)
+    set_value("include_secrets", "true", "user")
+    answer("index", root)
+    assert manifest.load(str(root)).files.keys() >= SECRET  # type: ignore[union-attr]
+
+
+def test_an_index_that_holds_secrets_drops_them_at_the_next_run(root: Path, answer: Answer) -> None:
+    set_value("include_secrets", "true", "user")
+    answer("index", root)
+    meta = manifest.load(str(root))
+    assert meta is not None
+    keys = [meta.files[path].key for path in SECRET]
+    assert Store(store_uri(""), meta.model, meta.dim).existing(keys) == set(keys)
+    assert _WORD.encode() in _all_bytes(store_uri(""))
+    assert _WORD.encode() in _all_bytes(codebase_dir(str(root)))
+    set_value("include_secrets", "false", "user")
+    # As the version before this rule has left it: trusted by size and time.
+    path = Path(manifest_path(str(root)))
+    path.write_text(path.read_text().replace('"format":2', '"format":1'))
+    answer("index", root)
+    assert not SECRET & manifest.load(str(root)).files.keys()  # type: ignore[union-attr]
+    store = Store(store_uri(""), meta.model, meta.dim)
+    assert not store.existing(keys)
+    assert _WORD.encode() not in _all_bytes(store.uri)
+    assert store.check().bad_files == set()
+    published = os.path.realpath(os.path.join(codebase_dir(str(root)), "compiled"))
+    assert _WORD.encode() not in _all_bytes(published)
+    assert answer("admin", "verify", root, "--check")["clean"]
+
+
+def test_nothing_else_reads_a_file_with_secrets(root: Path) -> None:
+    project = Project.open(root)
+    assert not project.quick_look(f"hunter {_WORD}", 10, None, None).results
+    for path in sorted(SECRET):
+        with pytest.raises(UsageError, match=SkipReason.SECRET):
+            project.outline(path)
+        assert Sources(str(root)).get(path) is None
+    assert Sources(str(root)).get(".env.example") is not None
+
+
+def _all_bytes(folder: str) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()).lower()
