@@ -123,8 +123,8 @@ def _ratio(default: float, about: str) -> Any:
     return field(default=default, metadata={"help": about, "low": 0, "high": 1})
 
 
-def _number(default: float, low: float, high: float, about: str, *, costs: bool = False) -> Any:
-    return field(default=default, metadata={"help": about, "low": low, "high": high, "costs": costs})
+def _number(default: float, low: float, high: float, about: str, **more: object) -> Any:
+    return field(default=default, metadata={"help": about, "low": low, "high": high, **more})
 
 
 def _other(default: Value, about: str, **more: object) -> Any:
@@ -187,11 +187,19 @@ class Settings:
     depth_min_messages: int = _number(8, 0, 10_000, "Fewest messages before an automatic checkpoint.")
     depth_min_tokens: int = _number(2_000, 0, 10_000_000, "Fewest tokens before an automatic checkpoint.")
 
-    # Keeping the memory small
-    checkpoint_max_age_days: int = _number(90, 0, 36_500, "Remove checkpoints older than this; 0 keeps them.")
-    checkpoint_max_count: int = _number(200, 0, 1_000_000, "Keep this many checkpoints; 0 keeps all.")
-    knowledge_max_age_days: int = _number(0, 0, 36_500, "Remove knowledge older than this; 0 keeps it.")
-    maintenance_on_save: bool = _other(True, "Remove what is too old whenever something is saved.")
+    # Keeping the memory small: what takes a memory off the shelf is never for a project to decide.
+    checkpoint_max_age_days: int = _number(
+        90, 0, 36_500, "Archive automatic checkpoints after so many days of use; 0 keeps them.", user_only=True
+    )
+    checkpoint_max_count: int = _number(
+        200, 0, 1_000_000, "Archive automatic checkpoints beyond this many; 0 keeps all.", user_only=True
+    )
+    knowledge_max_age_days: int = _number(
+        0, 0, 36_500, "Archive knowledge after so many days of use; 0 keeps it.", user_only=True
+    )
+    maintenance_on_save: bool = _other(
+        True, "Move what is too old or too much into the archive whenever something is saved.", user_only=True
+    )
 
     # Sessions
     continuity_enabled: bool = _other(True, "Carry the last state over into a new session.")

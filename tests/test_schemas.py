@@ -71,11 +71,14 @@ COMMANDS = {
     "checkpoint show": "checkpoint.json",
     "checkpoint search": "checkpoint_search.json",
     "checkpoint rm": "memory_rm.json",
+    "checkpoint prune": "checkpoint_prune.json",
+    "checkpoint restore": "memory_restore.json",
     "knowledge add": "knowledge_save.json",
     "knowledge list": "knowledge_list.json",
     "knowledge match": "knowledge_match.json",
     "knowledge show": "knowledge_item.json",
     "knowledge rm": "memory_rm.json",
+    "knowledge restore": "memory_restore.json",
     "knowledge merge": "knowledge_item.json",
     "todo list": "knowledge_list.json",
     "todo pending": "knowledge_list.json",
@@ -303,6 +306,11 @@ def test_checkpoints(project: Path, printed: Run) -> None:
     assert shown["sources"][0]["relation"] == "supports"
     assert shown["code_refs"][0]["state"] in ("unchanged", "moved", "changed")
     assert printed("checkpoint search", "order of the queue")["results"][0]["id"] == saved["id"]
+    assert printed("checkpoint prune", "--keep", "1", code=1)["remaining"] == 2  # a person saved them
+    (moved,) = printed("checkpoint prune", "--keep", "1", "--all")["archived"]
+    assert [row["id"] for row in printed("checkpoint list", "--archived")["checkpoints"]] == [moved]
+    assert printed("checkpoint restore", moved)["restored"]
+    assert printed("checkpoint list", "--archived", code=1)["checkpoints"] == []
     assert printed("checkpoint rm", saved["id"])["removed"]
     assert printed("checkpoint show", saved["id"], code=2, schema="error.json")["error"]["code"] == "usage"
     assert printed("admin rebuild-embeddings")["memories"] == {"checkpoints": 1, "knowledge": 0}

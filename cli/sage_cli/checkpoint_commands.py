@@ -26,6 +26,7 @@ SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Keep what lo
 RefOption = Annotated[
     list[str] | None, typer.Option("--ref", metavar="FILE:LINE[-LINE]|SYMBOL", help="Code that it is about.")
 ]
+ArchivedOption = Annotated[bool, typer.Option("--archived", help="Those in the archive; `restore` takes one back.")]
 _MAX_INPUT = 2_000_000
 
 
@@ -38,6 +39,12 @@ def say_masked(masked: list[str]) -> None:
     """Tell that secrets were masked."""
     for kind in masked:
         print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
+
+
+def say(lines: list[str]) -> None:
+    """Tell what happened besides."""
+    for line in lines:
+        print(f"sage: {one_line(line)}", file=sys.stderr)
 
 
 @app.command("save")
@@ -72,7 +79,7 @@ def save(
 
     Example:  sage checkpoint save --from - < checkpoint.json
     """
-    from sage_code.memory.documents import saved_document
+    from sage_code.memory.documents import said_of_maintenance, saved_document
 
     given: dict[str, Any] = _read_json(source) if source else {}
     typed = {
@@ -101,6 +108,7 @@ def save(
     else:
         print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
     say_masked(list(saved.masked))
+    say(said_of_maintenance(saved.maintenance, "checkpoint"))
     if saved.checkpoint is None:
         raise typer.Exit(EXIT_NOTHING)
 
@@ -109,18 +117,23 @@ def save(
 def list_checkpoints(
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")] = 20,
     skill: Annotated[str, typer.Option("--skill", help="Only those of this skill.")] = "",
+    archived: ArchivedOption = False,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """List checkpoints, newest first.
 
     Example:  sage checkpoint list --limit 5
+
+    Example:  sage checkpoint list --archived
     """
     from sage_code.memory.documents import checkpoint_row
 
-    found = memory_of(project).checkpoints.newest(
-        wanted=(lambda one: one.skill == skill) if skill else None,
-        on_damaged=lambda why: print(f"sage: {one_line(why)}", file=sys.stderr),
+    store = memory_of(project).checkpoints
+    found = (
+        (pair for pair in store.archived() if not skill or pair[0].skill == skill)
+        if archived
+        else store.newest(wanted=(lambda one: one.skill == skill) if skill else None, on_damaged=lambda why: say([why]))
     )
     shown = islice(found, limit or None)
     if as_json:
@@ -131,7 +144,10 @@ def list_checkpoints(
         cells = ((one.id, f"{one.confidence:.0%}", one.trigger, shortened(one.thesis)) for one, _ in shown)
         count = show(("id", "sure", "trigger", "thesis"), cells)
     if not count:
-        print("no checkpoint; `sage checkpoint save` keeps one", file=sys.stderr)
+        print(
+            "no checkpoint is archived" if archived else "no checkpoint; `sage checkpoint save` keeps one",
+            file=sys.stderr,
+        )
         raise typer.Exit(EXIT_NOTHING)
 
 
@@ -194,6 +210,57 @@ def remove(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOp
         print_json({"id": removed, "removed": True})
     else:
         print(f"removed {one_line(removed)}")
+
+
+@app.command("prune")
+def prune(
+    older_than: Annotated[int, typer.Option("--older-than", min=0, metavar="DAYS", help="Older ones go.")] = 0,
+    keep: Annotated[int, typer.Option("--keep", min=0, metavar="N", help="All but the newest N go.")] = 0,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also those that a person saved or restored, or that git tracks.")
+    ] = False,
+    user: Annotated[bool, typer.Option("--user", help="In your own ~/.sage, not in the project.")] = False,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Move old checkpoints into the archive; nothing is deleted.
+
+    Without --all only those that were saved automatically and that git does not track. Exits with 1 when there are
+    none to move.
+
+    Example:  sage checkpoint prune --older-than 180 --keep 500
+    """
+    from sage_code.errors import UsageError
+    from sage_code.memory.documents import said_of_maintenance
+    from sage_code.memory.maintenance import Limits
+
+    if not older_than and not keep:
+        raise UsageError("no limit was given", "--older-than DAYS, --keep N, or both")
+    limits = Limits(older_than, keep, is_asked=True, everything=everything)
+    done = memory_of(project).tidy_checkpoints("user" if user else None, limits)
+    if as_json:
+        print_json({"archived": list(done.archived), "notice": done.notice, "remaining": done.total_remaining})
+    else:
+        print("\n".join(map(one_line, said_of_maintenance(done, "checkpoint"))) or "nothing to archive")
+    if not done.archived:
+        raise typer.Exit(EXIT_NOTHING)
+
+
+@app.command("restore")
+def restore(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Take a checkpoint back from the archive; it is not archived by itself again.
+
+    Example:  sage checkpoint restore which-queue
+    """
+    show_restored(*memory_of(project).checkpoints.restore(checkpoint), as_json)
+
+
+def show_restored(id_: str, scope: str, as_json: bool) -> None:
+    """Say that a memory is back."""
+    if as_json:
+        print_json({"id": id_, "restored": True, "scope": scope})
+    else:
+        print(f"restored {one_line(id_)}")
 
 
 @app.command("edit")

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from sage_cli.checkpoint_commands import ProjectOption, RefOption, SecretOption, UserOption, memory_of, say_masked
+from sage_cli.checkpoint_commands import (
+    ArchivedOption,
+    ProjectOption,
+    RefOption,
+    SecretOption,
+    UserOption,
+    memory_of,
+    say,
+    say_masked,
+    show_restored,
+)
 from sage_cli.index_commands import JsonOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import show
@@ -40,7 +50,7 @@ def add(
 
     Example:  echo "Port 5433" | sage knowledge add - --id staging-db --keywords staging,database
     """
-    from sage_code.memory.documents import saved_knowledge
+    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
     from sage_code.memory.knowledge import KnowledgeItem
 
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
@@ -56,12 +66,14 @@ def add(
             what = "says the same" if one.kind == "duplicate" else "may say otherwise"
             print(f"  {one_line(one.id)} {what} ({one.similarity:.0%}): sage knowledge merge {saved.item.id} {one.id}")
     say_masked(list(masked))
+    say(said_of_maintenance(saved.maintenance, "knowledge"))
 
 
 @app.command("list")
 def list_knowledge(
     skill: SkillOption = "",
     kind: Annotated[str, typer.Option("--type", help="Only this type.")] = "",
+    archived: ArchivedOption = False,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -71,7 +83,12 @@ def list_knowledge(
     """
     from sage_code.memory.documents import knowledge_row
 
-    found = memory_of(project).knowledge.items(skill=skill or None, kind=kind or None)
+    knowledge = memory_of(project).knowledge
+    found = (
+        (one for one in knowledge.archived() if kind in ("", one.item.type) and skill in ("", one.item.skill))
+        if archived
+        else knowledge.items(skill=skill or None, kind=kind or None)
+    )
     if as_json:
         rows = [knowledge_row(one.item, one.scope) for one in found]
         print_json({"items": rows})
@@ -134,6 +151,15 @@ def remove(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption =
         print_json({"id": removed, "removed": True})
     else:
         print(f"removed {one_line(removed)}")
+
+
+@app.command("restore")
+def restore(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Take an item back from the archive; it is not archived by itself again.
+
+    Example:  sage knowledge restore staging-db
+    """
+    show_restored(*memory_of(project).knowledge.restore(item), as_json)
 
 
 @app.command("merge")

@@ -212,7 +212,7 @@ def sage_save_knowledge(
 ) -> Answer:
     """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Says what
     is known already that says the same or the opposite: ask the user before merging. Secrets are masked."""
-    from sage_code.memory.documents import saved_knowledge
+    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
     from sage_code.memory.knowledge import KnowledgeItem
 
     found = projects.find(context, project)
@@ -222,7 +222,7 @@ def sage_save_knowledge(
     for one in saved.alike:
         what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"
         lines.append(f"{one_line(one.id)} {what}; `sage knowledge merge {saved.item.id} {one.id}` would merge them")
-    lines += _masked(masked)
+    lines += [*_masked(masked), *map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))]
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
 
@@ -309,7 +309,7 @@ def _save(
     auto_code_context: bool = True,
     allow_secret: bool = False,
 ) -> Answer:
-    from sage_code.memory.documents import saved_document
+    from sage_code.memory.documents import said_of_maintenance, saved_document
 
     found = projects.find(context, project)
     saved = found.memory.save_checkpoint(
@@ -321,7 +321,8 @@ def _save(
     else:
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
-    return Answer("\n".join([text, *_masked(saved.masked)]), document, found.root)
+    told = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
+    return Answer("\n".join([text, *_masked(saved.masked), *told]), document, found.root)
 
 
 def _masked(kinds: tuple[str, ...]) -> list[str]:

@@ -49,10 +49,19 @@ class Git:
         if not self._program or not self._calls_left:
             return None
         self._calls_left -= 1
+        return self._ls_files(folder, top, "--cached", "--others", "--exclude-standard")
+
+    def tracked(self, folder: bytes, top: bytes) -> list[bytes] | None:
+        """The same of what git tracks."""
+        return self._ls_files(folder, top, "--cached") if self._program else None
+
+    def _ls_files(self, folder: bytes, top: bytes, *options: str) -> list[bytes] | None:
+        if self._program is None:
+            return None
         command = [self._program, "--no-pager", "-C", os.fsdecode(folder)]
         for setting in _OVERRULED:
             command += ["-c", setting]
-        command += ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        command += ["ls-files", "-z", *options]
         try:
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS,
@@ -64,6 +73,18 @@ class Git:
         except (OSError, subprocess.CalledProcessError):
             return None
         return done.stdout.split(b"\0")[:-1]
+
+
+def tracked_files(folder: str) -> frozenset[str] | None:
+    """What git tracks below `folder`, relative to it: nothing outside of a checkout, None when git cannot tell."""
+    top = os.path.realpath(folder)
+    while not os.path.lexists(os.path.join(top, ".git")):
+        above = os.path.dirname(top)
+        if above == top:
+            return frozenset()
+        top = above
+    found = Git().tracked(os.fsencode(folder), os.fsencode(top))
+    return None if found is None else frozenset(os.fsdecode(path) for path in found)
 
 
 def _environment(top: bytes) -> dict[str, str]:

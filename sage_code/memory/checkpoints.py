@@ -10,20 +10,24 @@ import heapq
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
+from sage_code.memory.archive import FOLDER as ARCHIVE
+from sage_code.memory.archive import archived, find_archived, restore
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoint_text import from_markdown, from_yaml, to_markdown
+from sage_code.memory.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.shelf import Readable, Shelf
 from sage_code.settings_table import Settings
 
 if TYPE_CHECKING:
-    from sage_code.memory.passages import Floats, Record
+    from sage_code.memory.passages import Floats, Passages, Record
 
 FOLDER = "checkpoints"
 _SUFFIXES = (".md", ".yaml")
@@ -31,6 +35,9 @@ _SLUG_WORDS = 6
 _PATIENCE_S = 30.0
 # How many of the newest a new thesis is compared with: what was said long ago may be said again.
 RECENT = 20
+# The same words within this time are one save that was asked for twice.
+_SAME_MOMENT = timedelta(seconds=2)
+_SAME = ("thesis", "core_question", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,14 @@ class Similar:
 
     id: str
     similarity: float
+
+
+class Repeated(Exception):  # noqa: N818 - an outcome, not a fault
+    """Nothing was saved: `similar` says it already."""
+
+    def __init__(self, similar: Similar) -> None:
+        super().__init__(similar.id)
+        self.similar = similar
 
 
 def new_id(checkpoint: Checkpoint) -> str:
@@ -83,14 +98,22 @@ class Checkpoints:
         body: str | None = None,
         scope: Scope | None = None,
         vector: Floats | None = None,
+        unless_like: float | None = None,
     ) -> Checkpoint:
-        """Write a new checkpoint; as it was written, with its id."""
+        """Write a new checkpoint; as it was written, with its id.
+
+        Repeated is raised when the same was saved within the last moments, and with `unless_like` when a recent thesis
+        is at least so similar.
+        """
         place = place_to_write(self._root, scope)
         checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
         wanted = safe_id(checkpoint.id) if checkpoint.id else new_id(checkpoint)
         place.prepare(FOLDER)
         shelf = self._shelf(place)
         with locked(place.lock, timeout_s=_PATIENCE_S):
+            # Looked for here, where of two that save the same at once one comes second.
+            if (repeated := self._repeated(shelf, checkpoint, vector, unless_like)) is not None:
+                raise Repeated(repeated)
             id_, number = wanted, 1
             while any(os.path.lexists(place.path(FOLDER, id_ + suffix)) for suffix in _SUFFIXES):
                 number += 1
@@ -99,6 +122,22 @@ class Checkpoints:
             place.write(to_markdown(saved, body), FOLDER, f"{id_}.md")
             shelf.saved(f"{FOLDER}/{id_}.md", record_of_checkpoint(saved), saved.thesis, vector)
         return saved
+
+    def _repeated(
+        self, shelf: Shelf, checkpoint: Checkpoint, vector: Floats | None, unless_like: float | None
+    ) -> Similar | None:
+        """What was saved just now by the same words, or says nearly the same as this one wants to say first."""
+        passages = shelf.known()
+        for id_ in heapq.nlargest(RECENT, passages.row_of):
+            shown = passages.records[passages.row_of[id_]].shown
+            if all(shown.get(name) == getattr(checkpoint, name) for name in _SAME) and _is_just_before(
+                str(shown.get("ts")), checkpoint.ts
+            ):
+                return Similar(id_, 1.0)
+        if unless_like is None or vector is None:
+            return None
+        near = _nearest(passages, vector)
+        return near if near is not None and near.similarity >= unless_like else None
 
     def load(self, id_: str) -> Checkpoint:
         """The checkpoint with this id, or whose id alone contains it."""
@@ -155,26 +194,72 @@ class Checkpoints:
             Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.place.scope, hit.explain) for hit in hits
         ]
 
-    def nearest_thesis(self, thesis: str) -> tuple[Similar | None, Floats]:
-        """The most similar thesis among the newest checkpoints, and the vector of this one."""
-        import numpy as np  # lazy: loading and listing need no vectors
-
-        place = place_to_write(self._root)
-        shelf = self._shelf(place)
+    def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[Similar | None, Floats]:
+        """The most similar thesis among the newest checkpoints of the place it would go to, and the vector of this."""
+        shelf = self._shelf(place_to_write(self._root, scope))
         vector = shelf.embed([thesis])[0]
+        return _nearest(shelf.passages(), vector) if thesis.strip() else None, vector
+
+    def prune(self, limits: Limits, scope: Scope | None = None) -> MaintenanceResult:
+        """Move checkpoints of one place beyond the limits into its archive."""
+        place = place_to_write(self._root, scope)
+        shelf = self._shelf(place)
+        paths = shelf.paths()
+        if not paths or not (limits.max_age_days or 0 < limits.max_count < len(paths)):
+            return MaintenanceResult(total_remaining=len(paths))
         passages = shelf.passages()
-        recent = heapq.nlargest(RECENT, passages.row_of)
-        rows = [passages.row_of[id_] for id_ in recent]
-        if not rows or not thesis.strip():
-            return None, vector
-        similarities = passages.vectors[rows] @ vector
-        top = int(np.argmax(similarities))
-        return Similar(recent[top], float(min(similarities[top], 1.0))), vector
+        triggers = {id_: passages.records[row].shown.get("trigger") for id_, row in passages.row_of.items()}
+        spared = [id_ for id_ in paths if triggers.get(id_, "manual") == "manual"]
+        done = prune(place, paths, {id_: id_time(id_) or _written(place, paths[id_]) for id_ in paths}, limits, spared)
+        if done.archived:
+            shelf.passages()  # forgets what is gone
+        return done
+
+    def archived(self) -> Iterator[tuple[Checkpoint, Scope]]:
+        """The checkpoints in the archives, newest first; one that cannot be read is passed over."""
+        for place in places(self._root):
+            for path in archived(place, FOLDER):
+                with suppress(OSError, MemoryDamaged):
+                    names = (ARCHIVE, *path.split("/"))
+                    yield _parse(_id_of(path), place.read(*names), place.path(*names)), place.scope
+
+    def restore(self, id_: str) -> tuple[str, Scope]:
+        """Take a checkpoint back from the archive, for good; its id and where it is."""
+        place, path = find_archived(places(self._root), FOLDER, id_)
+        return restore(place, path), place.scope
 
     def _shelf(self, place: Place) -> Shelf:
         if place not in self._shelves:
             self._shelves[place] = Shelf(place, READABLE, self._settings)
         return self._shelves[place]
+
+
+def _nearest(passages: Passages, vector: Floats) -> Similar | None:
+    """The most similar thesis among the newest."""
+    import numpy as np  # lazy: loading and listing need no vectors
+
+    recent = heapq.nlargest(RECENT, passages.row_of)
+    rows = [passages.row_of[id_] for id_ in recent]
+    if not rows:
+        return None
+    similarities = passages.vectors[rows] @ vector
+    top = int(np.argmax(similarities))
+    return Similar(recent[top], float(min(similarities[top], 1.0)))
+
+
+def _is_just_before(earlier: str, later: str) -> bool:
+    try:
+        passed = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return earlier == later
+    return abs(passed) <= _SAME_MOMENT
+
+
+def _written(place: Place, path: str) -> str:
+    try:
+        return datetime.fromtimestamp(os.lstat(place.path(path)).st_mtime, UTC).isoformat()
+    except (OSError, OverflowError, ValueError):
+        return ""
 
 
 def record_of_checkpoint(checkpoint: Checkpoint) -> Record:

@@ -10,6 +10,7 @@ from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoints import Found
 from sage_code.memory.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.knowledge_store import Saved
+from sage_code.memory.maintenance import MaintenanceResult
 from sage_code.memory.memory import SavedCheckpoint
 from sage_code.memory.recalling import Recalled
 from sage_code.memory.templates import Template
@@ -49,7 +50,7 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
         "files_explored": len(kept.files_explored) if kept else 0,
         "files_changed": len(kept.files_changed) if kept else 0,
         "code_refs": len(kept.code_refs) if kept else 0,
-        "pruned": saved.maintenance.pruned_by_age + saved.maintenance.pruned_by_cap,
+        **_maintenance(saved.maintenance),
     }
 
 
@@ -79,7 +80,23 @@ def saved_knowledge(saved: Saved, masked: Sequence[str]) -> dict[str, Any]:
         "replaced": saved.replaced,
         "masked": list(masked),
         "alike": [asdict(one) for one in saved.alike],
+        **_maintenance(saved.maintenance),
     }
+
+
+def _maintenance(done: MaintenanceResult) -> dict[str, Any]:
+    return {"archived": list(done.archived), "notice": done.notice}
+
+
+def said_of_maintenance(done: MaintenanceResult, kind: str) -> list[str]:
+    """What keeping memory small has done, in lines; `kind` is the command that takes it back."""
+    lines = [done.notice] if done.notice else []
+    if done.archived:
+        some = ", ".join(done.archived[:3]) + (" ..." if len(done.archived) > 3 else "")
+        lines.append(
+            f"archived {len(done.archived)} beyond the limits ({some}): `sage {kind} restore ID` takes one back"
+        )
+    return lines
 
 
 def score_row(one: Recalled) -> dict[str, Any]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
+from sage_code.memory.archive import FOLDER as ARCHIVE
+from sage_code.memory.archive import archived, find_archived, restore
 from sage_code.memory.knowledge import (
     THRESHOLDS,
     KnowledgeItem,
@@ -26,7 +29,7 @@ from sage_code.memory.knowledge import (
     to_markdown,
     today,
 )
-from sage_code.memory.maintenance import MaintenanceResult, is_older
+from sage_code.memory.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.registry_file import FOLDER, RegistryFile
 from sage_code.memory.shelf import Readable, Shelf
@@ -57,6 +60,7 @@ class Saved:
     scope: Scope
     replaced: bool
     alike: tuple[Alike, ...]
+    maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Knowledge:
         vector = shelf.embed([item.content])[0]
         from sage_code.memory.merging import alike  # lazy: NumPy
 
-        similar = alike(self.shelves, item, vector, self.settings.dedup_threshold)
+        similar = alike([shelf], item, vector, self.settings.dedup_threshold)
         path = _path(item)
         place.prepare(os.path.dirname(path))
         with locked(place.lock, timeout_s=_PATIENCE_S):
@@ -193,19 +197,33 @@ class Knowledge:
         self.remove(other)
         return saved.item
 
-    def prune(self, max_age_days: int | None = None) -> MaintenanceResult:
-        """Delete items beyond an age, in the place that is written to; 0 keeps everything."""
-        age = self.settings.knowledge_max_age_days if max_age_days is None else max_age_days
-        place = place_to_write(self.root)
-        entries = self.registry(place).entries()
-        old = [id_ for id_, entry in entries.items() if age and is_older(str(entry.get("added", "")), age)]
-        for id_ in old:
-            path = self._path_in(place, id_)
+    def prune(self, max_age_days: int | None = None, *, scope: Scope | None = None) -> MaintenanceResult:
+        """Move items beyond an age into the archive of the place that is written to; 0 keeps everything."""
+        limits = Limits(self.settings.knowledge_max_age_days if max_age_days is None else max_age_days)
+        place = place_to_write(self.root, scope)
+        known = {one.item.id: one for one in self.items() if one.scope == place.scope} if limits.max_age_days else {}
+        dates = {id_: one.item.added for id_, one in known.items()}
+        done = prune(place, {id_: one.path for id_, one in known.items()}, dates, limits)
+        if done.archived:
             with locked(place.lock, timeout_s=_PATIENCE_S):
-                if path is not None:
-                    os.unlink(place.path(path))
-                self.registry(place).remove(id_)
-        return MaintenanceResult(pruned_by_age=len(old), total_remaining=len(entries) - len(old))
+                self.registry(place).remove(*done.archived)
+        return done
+
+    def archived(self) -> Iterator[Known]:
+        """The items in the archives; one that cannot be read is passed over."""
+        for place in places(self.root):
+            for path in archived(place, FOLDER):
+                with suppress(OSError, MemoryDamaged):
+                    text = place.read(ARCHIVE, *path.split("/"))
+                    item = from_markdown(text, place.path(ARCHIVE, path), os.path.splitext(os.path.basename(path))[0])
+                    yield Known(item, place.scope, path)
+
+    def restore(self, id_: str) -> tuple[str, Scope]:
+        """Take an item back from the archive, for good; its id and where it is."""
+        place, path = find_archived(places(self.root), FOLDER, id_)
+        restored = restore(place, path)
+        self.edited(restored)
+        return restored, place.scope
 
     def _path_in(self, place: Place, id_: str) -> str | None:
         for folder in _folders(place):

@@ -1,70 +1,123 @@
-"""Keeping memory small: what is too old goes first, then what is too much; nothing that was made from it stays."""
+"""Keeping memory small: what is too old or too much is moved into the archive, and said. Nothing is deleted.
+
+By itself Sage moves only what it saved by itself: not what a person asked for or took back from the archive, and not
+what git tracks, which belongs to a team.
+
+Clocks are wrong now and then, and projects rest. So age is counted in time of use: an interval between two memories
+that is longer than a quarter of the limit (and than a week) counts for nothing, whether the clock jumped or nobody was
+there. A memory from the future means that the clock was or is wrong: then nothing is moved. A person who asks for it
+gets the calendar's days, and may ask for everything.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sage_code.files import atomic
-from sage_code.files.locks import locked
+from sage_code.discover.gitfiles import tracked_files
+from sage_code.errors import Busy, UsageError
+from sage_code.memory.archive import archive, restored
 from sage_code.memory.places import Place
-from sage_code.memory.shelf import Shelf
 
-_PATIENCE_S = 30.0
+_SHORT_PAUSE = timedelta(days=7)
+_PAUSES_IN_LIMIT = 4
+_FUTURE = timedelta(days=1)
+_NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceResult:
-    """What was removed, and what is left."""
+    """What was moved into the archive, what is left, and what there is to say about it."""
 
-    pruned_by_age: int = 0
-    pruned_by_cap: int = 0
+    by_age: tuple[str, ...] = ()  # ids
+    by_count: tuple[str, ...] = ()
     total_remaining: int = 0
+    notice: str = ""
+
+    @property
+    def archived(self) -> tuple[str, ...]:
+        """All ids that were moved."""
+        return (*self.by_age, *self.by_count)
 
 
-def prune_checkpoints(shelf: Shelf, max_age_days: int, max_count: int) -> MaintenanceResult:
-    """Delete checkpoints beyond an age, then the oldest beyond a number; 0 means no limit. The caller has no lock."""
-    folder = shelf.place.path("checkpoints")
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may stay; 0 means no limit."""
+
+    max_age_days: int = 0
+    max_count: int = 0
+    is_asked: bool = False  # by a person, now: days are the calendar's
+    everything: bool = False  # what a person saved and what git tracks, too
+
+
+def prune(
+    place: Place, paths: Mapping[str, str], dates: Mapping[str, str], limits: Limits, spared: Collection[str] = ()
+) -> MaintenanceResult:
+    """Archive memories beyond an age, then the oldest beyond a number; the caller has no lock.
+
+    `paths` are all memories of one kind by id, `dates` says when each was made (ISO 8601; one without a date is never
+    too old), `spared` are not to be moved by themselves.
+    """
+    times = {id_: _time(dates.get(id_, "")) for id_ in paths}
+    now = datetime.now(UTC)
+    movable = set(paths) if limits.everything else set(paths).difference(spared, restored(place))
+    too_old, too_many = _beyond(movable, times, now, limits)
+    if not (too_old or too_many):
+        return MaintenanceResult(total_remaining=len(paths))
+    newest = max(times.values())
+    if newest > now + _FUTURE and not limits.is_asked:
+        why = f"a memory is dated {newest:%Y-%m-%d}, in the future: nothing was archived; is the clock right?"
+        return MaintenanceResult(total_remaining=len(paths), notice=why)
+    if not limits.everything:
+        tracked = tracked_files(place.path())
+        if tracked is None:
+            why = "git does not say which memories it tracks: nothing was archived"
+            return MaintenanceResult(total_remaining=len(paths), notice=why)
+        movable = {id_ for id_ in movable if paths[id_] not in tracked}
+        too_old, too_many = _beyond(movable, times, now, limits)
     try:
-        names = [name for name in os.listdir(folder) if name.endswith((".md", ".yaml"))]
-    except OSError:
-        return MaintenanceResult()
-    if not (max_age_days or max_count) or not (max_age_days or len(names) > max_count):
-        return MaintenanceResult(total_remaining=len(names))
-    ages = {name: _when(folder, name) for name in names}
-    cutoff = datetime.now(UTC) - timedelta(days=max_age_days)
-    too_old = [name for name in names if max_age_days and ages[name] < cutoff]
-    kept = sorted((name for name in names if name not in set(too_old)), key=lambda name: (ages[name], name))
-    too_many = kept[:-max_count] if max_count and len(kept) > max_count else []
-    if too_old or too_many:
-        _delete(shelf.place, [os.path.join(folder, name) for name in (*too_old, *too_many)])
-        shelf.passages()  # forgets what is gone
-    return MaintenanceResult(len(too_old), len(too_many), len(kept) - len(too_many))
+        moved = set(archive(place, [paths[id_] for id_ in (*too_old, *too_many)]))
+    except (OSError, Busy, UsageError) as error:
+        return MaintenanceResult(total_remaining=len(paths), notice=f"old memories could not be archived: {error}")
+    gone = [tuple(id_ for id_ in ids if paths[id_] in moved) for ids in (too_old, too_many)]
+    return MaintenanceResult(gone[0], gone[1], len(paths) - len(moved))
 
 
-def _when(folder: str, name: str) -> datetime:
-    """When a checkpoint was made: its id says so, or else its file."""
-    with contextlib.suppress(ValueError):
-        return datetime.strptime(name[:19], "%Y-%m-%dT%H-%M-%S").replace(tzinfo=UTC)
+def _beyond(
+    movable: Collection[str], times: Mapping[str, datetime], now: datetime, limits: Limits
+) -> tuple[list[str], list[str]]:
+    """Of what may be moved: what is too old, and of the rest the oldest that are too many."""
+    days = timedelta(days=limits.max_age_days)
+    ages = _ages(times, now, timedelta.max if limits.is_asked else max(_SHORT_PAUSE, days / _PAUSES_IN_LIMIT))
+    ordered = sorted(movable, key=lambda id_: (times[id_], id_))
+    too_old = [id_ for id_ in ordered if limits.max_age_days and times[id_] != _NO_DATE and ages[times[id_]] > days]
+    old = set(too_old)
+    kept = [id_ for id_ in ordered if id_ not in old]
+    return too_old, kept[: -limits.max_count] if limits.max_count and len(kept) > limits.max_count else []
+
+
+def _ages(times: Mapping[str, datetime], now: datetime, longest: timedelta) -> dict[datetime, timedelta]:
+    """How much time of use lies between each moment and now, without the pauses that are longer than `longest`."""
+    ages, later, age = {}, now, timedelta()
+    for time in sorted(set(times.values()), reverse=True):
+        pause = later - time
+        age += pause if timedelta() < pause <= longest else timedelta()
+        ages[time] = age
+        later = time
+    return ages
+
+
+def _time(text: str) -> datetime:
     try:
-        return datetime.fromtimestamp(os.lstat(os.path.join(folder, name)).st_mtime, UTC)
-    except OSError:
-        return datetime.now(UTC)
-
-
-def _delete(place: Place, paths: list[str]) -> None:
-    with locked(place.lock, timeout_s=_PATIENCE_S):
-        for path in paths:
-            atomic.remove(path)
-
-
-def is_older(added: str, max_age_days: int) -> bool:
-    """Whether something added on this day (ISO 8601) is older than an age; what has no date is never too old."""
-    try:
-        day = datetime.fromisoformat(added)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        return False
-    day = day if day.tzinfo else day.replace(tzinfo=UTC)
-    return day < datetime.now(UTC) - timedelta(days=max_age_days)
+        return _NO_DATE
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def id_time(id_: str) -> str:
+    """When a checkpoint was made, as its id says; empty when it does not."""
+    day, _, rest = id_[:19].partition("T")
+    text = f"{day}T{rest.replace('-', ':')}"
+    return text if _time(text) != _NO_DATE else ""

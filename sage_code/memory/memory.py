@@ -17,10 +17,10 @@ from sage_code.errors import UsageError
 from sage_code.memory import templates
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoint_text import bounded, contribution_of, source_of, tension_of
-from sage_code.memory.checkpoints import Checkpoints, Similar, now
+from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.knowledge_store import Knowledge, Saved
-from sage_code.memory.maintenance import MaintenanceResult, prune_checkpoints
+from sage_code.memory.maintenance import Limits, MaintenanceResult
 from sage_code.memory.places import Scope, place_to_write
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recalling import Recaller
@@ -80,15 +80,18 @@ class Memory:
         masked: list[str] = []
         if not allow_secret:
             checkpoint = _without_secrets(checkpoint, masked)
-        similar, vector = self.checkpoints.nearest_thesis(checkpoint.thesis)
-        if autosave and similar is not None and similar.similarity >= self.settings.dedup_threshold:
-            why = f"its thesis is that of {similar.id} ({similar.similarity:.0%})"
-            return SavedCheckpoint(None, Judgement("duplicate", why), tuple(masked), similar)
+        similar, vector = self.checkpoints.nearest_thesis(checkpoint.thesis, scope)
         body = None
         if checkpoint.template:
             body = templates.render(templates.load(checkpoint.template), checkpoint)
-        saved = self.checkpoints.save(checkpoint, body=body, scope=scope, vector=vector)
-        done = self.tidy_checkpoints() if self.settings.maintenance_on_save else MaintenanceResult()
+        unless_like = self.settings.dedup_threshold if autosave else None
+        try:
+            saved = self.checkpoints.save(checkpoint, body=body, scope=scope, vector=vector, unless_like=unless_like)
+        except Repeated as repeated:
+            similar = repeated.similar
+            why = f"its thesis is that of {similar.id} ({similar.similarity:.0%})"
+            return SavedCheckpoint(None, Judgement("duplicate", why), tuple(masked), similar)
+        done = self.tidy_checkpoints(scope) if self.settings.maintenance_on_save else MaintenanceResult()
         return SavedCheckpoint(saved, Judgement("save", "kept"), tuple(masked), similar, done)
 
     def _refs(self, wishes: Sequence[Any] | None) -> tuple[CodeRef, ...]:
@@ -117,15 +120,14 @@ class Memory:
             item = _without_secrets(item, masked)
         saved = self.knowledge.save(item, scope=scope)
         if self.settings.maintenance_on_save and self.settings.knowledge_max_age_days:
-            self.knowledge.prune()
+            saved = replace(saved, maintenance=self.knowledge.prune(scope=scope))
         return saved, tuple(masked)
 
-    def tidy_checkpoints(self, max_age_days: int | None = None, max_count: int | None = None) -> MaintenanceResult:
-        """Prune the checkpoints of the place that is written to, as the settings say or as given."""
-        place = place_to_write(self.root)
-        shelf = next(shelf for shelf in self.checkpoints.shelves if shelf.place == place)
-        age = self.settings.checkpoint_max_age_days if max_age_days is None else max_age_days
-        return prune_checkpoints(shelf, age, self.settings.checkpoint_max_count if max_count is None else max_count)
+    def tidy_checkpoints(self, scope: Scope | None = None, limits: Limits | None = None) -> MaintenanceResult:
+        """Archive checkpoints of the place that this scope is written to, as the user's settings say or as given."""
+        if limits is None:
+            limits = Limits(self.settings.checkpoint_max_age_days, self.settings.checkpoint_max_count)
+        return self.checkpoints.prune(limits, scope)
 
     def ref_states(self, refs: Sequence[CodeRef]) -> tuple[RefState, ...]:
         """What has become of the code of these references."""

@@ -60,6 +60,13 @@ class Shelf:
                 self._seen, self._looked = state, time.monotonic()
             return files.passages
 
+    def known(self) -> Passages:
+        """What the index holds, without a look at the files; for a writer who holds the place's lock."""
+        with self._guard:
+            files = self._opened()
+            files.refresh()
+            return files.passages
+
     def paths(self) -> dict[str, str]:
         """Every file by its id, in the order of ids: its path below the place."""
         found: dict[str, str] = {}

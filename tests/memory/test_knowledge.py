@@ -185,15 +185,6 @@ def test_todos(known: Knowledge) -> None:
         known.finish("gdpr-consent")
 
 
-def test_pruning_by_age(known: Knowledge) -> None:
-    known.save(KnowledgeItem("old", "ancient", added="2001-01-01"))
-    known.save(KnowledgeItem("new", "recent"))
-    assert known.prune().pruned_by_age == 0  # 0 days: for ever
-    result = known.prune(30)
-    assert (result.pruned_by_age, result.total_remaining) == (1, 1)
-    assert [one.item.id for one in known.items()] == ["new"]
-
-
 def test_what_cannot_be_kept(known: Knowledge, root: Path) -> None:
     for item, complaint in (
         (KnowledgeItem("x", "y", "nonsense"), "there is no type"),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from sage_code.errors import UsageError
-from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
@@ -115,20 +113,6 @@ def test_what_0_90_means_with_the_bundled_model(memory: Memory) -> None:
     assert same > 0.95
     assert turned > 0.9
     assert other < reworded < 0.9
-
-
-def test_maintenance_after_a_save(root: Path) -> None:
-    memory = Memory(str(root), load_settings(str(root), {"checkpoint_max_count": 3, "checkpoint_max_age_days": 30}))
-    day = datetime.now(UTC)
-    for age in (50, 40, 5, 4, 3, 2):
-        ts = (day - timedelta(days=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        memory.checkpoints.save(Checkpoint("", ts, f"question {age}", f"thesis {age}"))
-    done = memory.save_checkpoint(_given(thesis="thesis 0")).maintenance
-    assert (done.pruned_by_age, done.pruned_by_cap, done.total_remaining) == (2, 2, 3)
-    assert [found.thesis for found, _ in memory.checkpoints.newest()] == ["thesis 0", "thesis 2", "thesis 3"]
-    assert len(memory.checkpoints.shelves[0].passages()) == 3  # nothing of the others is left
-    kept = Memory(str(root), load_settings(str(root), {"checkpoint_max_count": 0, "checkpoint_max_age_days": 0}))
-    assert kept.tidy_checkpoints().total_remaining == 3
 
 
 def test_code_context_comes_from_the_transcript(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
