@@ -33,7 +33,7 @@ _RACY_NS = 2_000_000_000
 
 
 class FileState(NamedTuple):
-    """One indexed file; `mtime_ns` is 0 when the time stamp cannot be trusted yet."""
+    """One indexed file; `mtime_ns` is negative (or 0) when the time stamp cannot be trusted yet."""
 
     size: int
     mtime_ns: int
@@ -214,8 +214,15 @@ def stands_alone(old: Manifest | None, changes: Diff) -> bool:
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:
-    """The time stamp to remember: 0 when the file could still change without moving it."""
-    return file.mtime_ns if file.mtime_ns < read_at_ns - _RACY_NS else 0
+    """The time stamp to remember: negative when the file could still change without moving it."""
+    return file.mtime_ns if file.mtime_ns < read_at_ns - _RACY_NS else -file.mtime_ns
+
+
+def looks_untouched(file: SourceFile, old: Manifest) -> bool:
+    """Whether a suspect is one only because it was read right after it was written, as after a clone: its size and time
+    are still those that it was read with."""
+    state = old.files.get(file.path) or old.skipped.get(file.path)
+    return state is not None and (state.size, state.mtime_ns) == (file.size, -file.mtime_ns)
 
 
 def skip_states(states: dict[str, SkipState]) -> list[SkippedFile]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sage_code import manifest
 from sage_code.errors import FormatTooNew, IndexCorrupt
-from sage_code.manifest import FileState, Manifest, SkipState, diff, trusted_mtime
+from sage_code.manifest import FileState, Manifest, SkipState, diff, looks_untouched, trusted_mtime
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -79,7 +79,17 @@ def test_a_file_written_just_now_is_looked_at_again() -> None:
     for file, expected in ((settled, []), (fresh, [fresh])):
         state = FileState(file.size, trusted_mtime(file, read_at), "hash", "key", 1, "python")
         assert diff([file], _manifest({"a.py": state}, {})).suspects == expected
-    assert trusted_mtime(SourceFile("a.py", 1, read_at + 9 * SECOND), read_at) == 0  # a clock that runs ahead
+    assert trusted_mtime(SourceFile("a.py", 1, read_at + 9 * SECOND), read_at) < 0  # a clock that runs ahead
+
+
+def test_a_file_that_was_cloned_just_now_looks_untouched_until_its_size_or_time_moves() -> None:
+    read_at = 100 * SECOND
+    cloned = SourceFile("a.py", 1, read_at - 1 * SECOND)
+    old = _manifest({"a.py": FileState(1, trusted_mtime(cloned, read_at), "hash", "key", 1, "python")}, {})
+    assert looks_untouched(cloned, old)
+    assert not looks_untouched(SourceFile("a.py", 2, cloned.mtime_ns), old)
+    assert not looks_untouched(SourceFile("a.py", 1, cloned.mtime_ns + 1), old)
+    assert not looks_untouched(SourceFile("b.py", 1, cloned.mtime_ns), old)
 
 
 def test_a_skipped_file_that_becomes_indexable_is_a_suspect_and_nothing_was_removed() -> None:

@@ -13,14 +13,14 @@ from sage_code.paths import sage_home
 from sage_code.text.escaping import one_line
 from sage_mcp import projects
 from sage_mcp.answers import Answer, Row, listing
-from sage_mcp.tooling import READS, TOKENS, MaxTokens, Offset, ProjectPath, ToolSpec
+from sage_mcp.tooling import READS, TOKENS, AskedProject, MaxTokens, Offset, ToolSpec
 
 
 def sage_health(
-    context: Context, project: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+    context: Context, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
-    """Whether Sage is ready for the project you work in: what is indexed, how fresh it is and what to do about it, and
-    which other projects are indexed. A good first call of a session: it also tells what to know about the project."""
+    """Whether Sage is ready: what is indexed, how fresh, what to do about it, and which other projects there are. A
+    good first call of a session: it also tells what to know about the project."""
     from sage_code import registry
 
     found = projects.find(context, project)

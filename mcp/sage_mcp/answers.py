@@ -19,6 +19,7 @@ from sage_code.text.tokens import count_tokens
 DEFAULT_TOKENS = 4_000
 # Less has no room for one result with what is said around it.
 LEAST_TOKENS = 400
+MOST_TOKENS = 25_000
 FOOT_TOKENS = 48
 # What is cut when one result alone is too long; where it is and what it is called are not.
 _LONG = ("snippet", "source", "docstring", "signature", "also", "features", "explain")

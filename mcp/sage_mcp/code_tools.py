@@ -14,7 +14,7 @@ from sage_mcp import projects
 from sage_mcp.answers import Answer, Row, listing, quoted
 from sage_mcp.memory_tools import debug_memory
 from sage_mcp.progress import Reports
-from sage_mcp.tooling import READS, TOKENS, WRITES, MaxTokens, Offset, ToolSpec
+from sage_mcp.tooling import READS, TOKENS, WRITES, AskedProject, MaxTokens, Offset, ToolSpec, Under
 
 if TYPE_CHECKING:
     from sage_code.project import Project
@@ -27,28 +27,24 @@ Question = Annotated[
     str,
     Field(
         max_length=20_000,
-        description="A question in words, a name, a path, an error message or a bit of code. May hold filters: "
-        "lang:go path:src/ kind:class in:project.",
+        description="Words, a name, a path, an error message or code; filters: lang:go path:src/ kind:class in:name.",
     ),
-]
-OneProject = Annotated[
-    str | None, Field(description="The project, by its name or any folder in it; without, the one you work in.")
 ]
 
 
 def sage_index_code(
     context: Context,
-    path: Annotated[str, Field(description="The project, by any folder in it.")] = ".",
-    project: Annotated[str | None, Field(max_length=200, description="Call the project this.")] = None,
-    incremental: Annotated[bool, Field(description="Only what has changed, or every file again.")] = True,
+    path: Annotated[str, Field(max_length=4_096, description="The folder to index.")] = ".",
+    name: Annotated[str | None, Field(max_length=200, description="Call the project this.")] = None,
+    incremental: Annotated[bool, Field(description="false: every file again.")] = True,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
-    """Index a project, or bring its index up to date, and wait for it. Reports progress and can be cancelled; the last
-    good index stays. Searching does this by itself for the project you work in: call it for other projects, after
-    large changes (a branch switch, a pull), or when an answer says that the index is old."""
+    """Index a project, or bring its index up to date, and wait for it. Searching does this by itself for the project
+    you work in: call it for others, after large changes (a branch switch, a pull), or when an answer says that the
+    index is old. Can be cancelled."""
     found = projects.find(context, path, by_name=False)
     projects.check_indexable(found.root)
-    stats = found.index(full=not incremental, name=project, progress=Reports(context), apart=True)
+    stats = found.index(full=not incremental, name=name, progress=Reports(context), apart=True)
     text = (
         f"Indexed {one_line(stats.project)} ({one_line(stats.root)}) in {stats.duration_ms / 1000:.1f} s: "
         f"{stats.files_indexed:,} files new or changed, {stats.files_unchanged:,} unchanged, "
@@ -62,24 +58,23 @@ def sage_index_code(
 def sage_search_code(
     context: Context,
     query: Question,
-    project: OneProject = None,
-    limit: Annotated[int, Field(ge=1, le=_MOST_RESULTS, description="At most so many results.")] = 10,
-    language: Annotated[str | None, Field(description="Only this language.")] = None,
-    path: Annotated[str | None, Field(description="Only below this folder, or like this glob.")] = None,
-    kind: Annotated[str | None, Field(description="Only this kind: function, method, class, struct ...")] = None,
-    all_projects: Annotated[bool, Field(description="Search every project that was indexed.")] = False,
-    explain: Annotated[bool, Field(description="Say why each result was chosen, and count its callers.")] = False,
+    project: AskedProject = None,
+    limit: Annotated[int, Field(ge=1, le=_MOST_RESULTS)] = 10,
+    language: Annotated[str | None, Field(max_length=200)] = None,
+    under: Under = None,
+    kind: Annotated[str | None, Field(description="function, method, class, struct ...")] = None,
+    all_projects: Annotated[bool, Field(description="Every indexed project.")] = False,
+    explain: Annotated[bool, Field(description="Say why, and count callers.")] = False,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
     """Find the code that answers a question: where something is done, how something works, where an error comes from.
     Understands words and meaning, so you need not know what anything is called. Gives file, lines, what is defined
-    there and the lines that matched. `score` says how likely a result is an answer; unless `good`, none is, and these
-    are only the nearest. The index is brought up to date first. In a project that has no index yet, indexing begins and
-    this answers by words alone until it is there."""
+    there and the lines that matched. `score` is the probability of an answer; unless `good`, these are only the
+    nearest. The index is brought up to date first."""
     found = projects.find(context, project)
     wanted = min(limit, _MOST_RESULTS) + offset
-    more: dict[str, Any] = {"language": language, "paths": path, "kinds": kind, "explain": explain}
+    more: dict[str, Any] = {"language": language, "paths": under, "kinds": kind, "explain": explain}
     try:
         response = found.search(query, limit=wanted, everywhere=all_projects, **more)
     except (NotIndexed, IndexCorrupt):
@@ -111,7 +106,7 @@ def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int
     if response.note:
         head += f"\nNote: {one_line(response.note)}"
     del data["results"], data["truncated"]
-    narrow = ", or narrow by path, language or kind"
+    narrow = ", or narrow by under, language or kind"
     return listing(
         head, "results", rows, data, root=root, max_tokens=max_tokens, offset=offset, more=response.truncated,
         narrow=narrow,
@@ -140,13 +135,12 @@ def _result_text(row: dict[str, Any]) -> str:
 def sage_debug_query(
     context: Context,
     query: Question,
-    project: OneProject = None,
-    limit: Annotated[int, Field(ge=1, le=50, description="At most so many results.")] = 5,
+    project: AskedProject = None,
+    limit: Annotated[int, Field(ge=1, le=50)] = 5,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Show how a question is understood and scored: what kind of question it is taken for, its words, names, paths and
-    filters, and for each of the best results what every feature brought to its score; the arithmetic of what would be
-    recalled from memory, too. For finding out why something is found or not; to find code, call sage_search_code."""
+    """Why something is found or not: how a question is understood, what every feature brought to the score of the best
+    results, and the arithmetic of what would be recalled from memory. To find code, call sage_search_code."""
     from sage_code.search.query import parse_query
 
     found = projects.indexed(context, project)

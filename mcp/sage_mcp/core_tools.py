@@ -12,38 +12,34 @@ from sage_code.core_files import MAX_SUMMARY_CHARS
 from sage_code.text.escaping import one_line
 from sage_mcp import projects
 from sage_mcp.answers import Answer, Row, listing
-from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, MaxTokens, Offset, ProjectPath, ToolSpec
-
-CorePath = Annotated[str, Field(max_length=4_096, description="A file of the project.")]
+from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTokens, Offset, OneFile, ToolSpec
 
 
 def sage_mark_core(
     context: Context,
-    path: CorePath,
-    summary: Annotated[
-        str, Field(max_length=MAX_SUMMARY_CHARS, description="What it is about, in a line, for those who come after.")
-    ] = "",
-    project: ProjectPath = None,
+    file: OneFile,
+    summary: Annotated[str, Field(max_length=MAX_SUMMARY_CHARS, description="What it is about, in a line.")] = "",
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
-    """Mark a file as core: it is shown with its summary at the beginning of every session in this project, to everybody
-    who shares `.sage/core.md`. For the few files that one must know to work here."""
+    """Mark one of the few files that one must know to work here: shown with its summary at the beginning of every
+    session, to everybody who shares `.sage/core.md`."""
     found = projects.find(context, project)
-    marked = found.mark_core(path, summary)
+    marked = found.mark_core(file, summary)
     text = f"{one_line(marked.path)} is core; commit .sage/core.md to share it"
     return Answer(text, asdict(marked), found.root)
 
 
 def sage_list_core(
-    context: Context, project: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+    context: Context, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
-    """List the core files of a project with their summaries: what to know before working in it."""
+    """The core files of a project with their summaries."""
     found = projects.find(context, project)
     rows = []
-    for file in found.core_files():
-        gone = "" if file.exists else " (not there any more)"
-        summary = f": {one_line(file.summary)}" if file.summary else ""
-        rows.append(Row(f"- {one_line(file.path)}{gone}{summary}", asdict(file)))
+    for one in found.core_files():
+        gone = "" if one.exists else " (not there any more)"
+        summary = f": {one_line(one.summary)}" if one.summary else ""
+        rows.append(Row(f"- {one_line(one.path)}{gone}{summary}", asdict(one)))
     head = f"{len(rows)} core files" if rows else "No core files yet; sage_mark_core adds one"
     data = {"root": found.root}
     return listing(head, "files", rows, data, root=found.root, max_tokens=max_tokens, offset=offset)
@@ -51,15 +47,15 @@ def sage_list_core(
 
 def sage_unmark_core(
     context: Context,
-    path: CorePath,
-    project: ProjectPath = None,
+    file: OneFile,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
-    """Take the core mark from a file; the file itself stays as it is."""
+    """Take the core mark from a file."""
     found = projects.find(context, project)
-    removed = found.unmark_core(path)
-    text = f"{one_line(removed or path)} is {'no longer' if removed else 'not'} core"
-    return Answer(text, {"path": removed or path, "removed": removed is not None}, found.root)
+    removed = found.unmark_core(file)
+    text = f"{one_line(removed or file)} is {'no longer' if removed else 'not'} core"
+    return Answer(text, {"path": removed or file, "removed": removed is not None}, found.root)
 
 
 TOOLS = (

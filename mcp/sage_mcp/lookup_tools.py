@@ -16,7 +16,7 @@ from sage_code.text.escaping import one_line
 from sage_code.text.tokens import count_tokens
 from sage_mcp import projects
 from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, fit, listing, quoted
-from sage_mcp.tooling import READS, TOKENS, MaxTokens, Name, Offset, ProjectPath, ToolSpec
+from sage_mcp.tooling import READS, TOKENS, AskedProject, MaxTokens, Name, Offset, OneFile, ToolSpec
 
 if TYPE_CHECKING:
     from sage_code.project import Project
@@ -41,32 +41,31 @@ _HEADS = {
 
 
 def sage_grep_symbol(
-    context: Context, name: Name, project_path: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+    context: Context, name: Name, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
-    """Find where functions, methods, classes, constants and types are defined, by exact name: file, line, signature,
-    documentation. Faster and surer than grep, which also finds every use, comment and string. Without a match,
-    `nearest` names what looks alike."""
-    project = projects.indexed(context, project_path)
-    matches = project.grep(name)
+    """Where a function, method, class, constant or type is defined, by exact name, bare or qualified (`Server.run`):
+    file, line, signature, documentation. Surer than grep, which also finds every use, comment and string. Without a
+    match, `nearest` names what looks alike."""
+    opened = projects.indexed(context, project)
+    matches = opened.grep(name)
     data: dict[str, Any] = {"name": name}
-    head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(project, name, data)
+    head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(opened, name, data)
     rows = [Row(_symbol_text(match), match) for match in matches]
-    return listing(head, "matches", rows, data, root=project.root, max_tokens=max_tokens, offset=offset)
+    return listing(head, "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset)
 
 
 def sage_analyze_function(
-    context: Context, name: Name, project_path: ProjectPath = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
+    context: Context, name: Name, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
-    """The whole source of a function, method or class as it is on the disk now, with its signature, documentation and
-    place: reads one definition instead of a file. Several with the same name are all shown; qualify it (`Server.run`)
-    for one."""
-    project = projects.indexed(context, project_path)
-    matches = project.analyze(name)
+    """The whole source of a function, method or class as it is on the disk now, and its place: reads one definition
+    instead of a file. All of that name are shown; qualify it (`Server.run`) for one."""
+    opened = projects.indexed(context, project)
+    matches = opened.analyze(name)
     data: dict[str, Any] = {"name": name}
-    head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(project, name, data)
+    head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(opened, name, data)
     rows = [_source(match, max_tokens) for match in matches[: offset + _MOST_SOURCES]]
     answer = listing(
-        head, "matches", rows, data, root=project.root, max_tokens=max_tokens, offset=offset,
+        head, "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset,
         more=len(matches) > len(rows), narrow=" or a qualified name",
     )  # fmt: skip
     return _saying_where_the_rest_is(answer, matches[offset:])
@@ -75,53 +74,53 @@ def sage_analyze_function(
 def sage_find_references(
     context: Context,
     name: Name,
-    project_path: ProjectPath = None,
+    project: AskedProject = None,
     relation: Annotated[
         Relation,
-        Field(description="references: every use; callers; callees: what it calls; impact: what a change may break."),
+        Field(description="impact: what a change may break."),
     ] = "references",
-    depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls, for callers and callees.")] = 1,
+    depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls.")] = 1,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Who uses a function, class or constant, who calls it, what it calls, or what could break when it changes. Knows
-    imports, scopes and receivers, so unlike grep it tells apart things of the same name; each answer says how certain
-    it is and why. For `impact` the name may also be a file."""
-    project = projects.indexed(context, project_path)
+    """Who uses something (references), who calls it (callers), what it calls (callees), or what could break when it
+    changes (impact, also of a file). Knows imports, scopes and receivers, so unlike grep it tells apart things of the
+    same name; each answer says how certain it is and why."""
+    opened = projects.indexed(context, project)
     data: dict[str, Any] = {"name": name, "relation": relation}
-    targets = project.definitions(name)
+    targets = opened.definitions(name)
     found: list[Any]
     more = False
     if not targets and relation == "impact":
         try:
-            resolver = project.resolver(_PATIENCE_S)
-            found = list(project.impact(name, resolver=resolver))
+            resolver = opened.resolver(_PATIENCE_S)
+            found = list(opened.impact(name, resolver=resolver))
             more = resolver.ran_out
         except UsageError:
             found = []
-            _missing(project, name, data)
+            _missing(opened, name, data)
     else:
-        found, more = _all_related(project, targets, relation, depth)
+        found, more = _all_related(opened, targets, relation, depth)
     head = f"{_HEADS[relation]} {one_line(name)}: {len(found)}{' or more' if more else ''}"
     if not targets and not found:
-        head = _missing(project, name, data)
+        head = _missing(opened, name, data)
     return listing(
-        head, "uses", [_use(one) for one in found], data, root=project.root, max_tokens=max_tokens, offset=offset,
+        head, "uses", [_use(one) for one in found], data, root=opened.root, max_tokens=max_tokens, offset=offset,
         more=more, narrow=", or a qualified name" if len(targets) > 1 else "",
     )  # fmt: skip
 
 
 def sage_outline(
     context: Context,
-    path: Annotated[str, Field(description="A file of the project.")],
-    project_path: ProjectPath = None,
+    file: OneFile,
+    project: AskedProject = None,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """The skeleton of a file: every definition with its line, signature and the first line of its documentation, bodies
-    left out. A tenth of what reading the file costs; read the lines that you need after it."""
-    project = projects.indexed(context, project_path)
-    found = project.outline(path)
+    """The skeleton of a file: every definition with line, signature and first line of documentation. A tenth of what
+    reading the file costs; then read the lines that you need."""
+    opened = projects.indexed(context, project)
+    found = opened.outline(file)
     rows = []
     for item in found.items:
         lines = [one_line(line.strip()) for line in item.text().split("\n")]
@@ -131,19 +130,19 @@ def sage_outline(
         rows.append(Row(text, {**asdict(item.symbol), "docstring": first, "depth": item.depth}))
     head = f"{one_line(found.file)}: {found.language}, {found.lines} lines, {len(rows)} definitions"
     data = {"file": found.file, "language": found.language, "lines": found.lines}
-    return listing(head, "symbols", rows, data, root=project.root, max_tokens=max_tokens, offset=offset)
+    return listing(head, "symbols", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset)
 
 
 def sage_map(
     context: Context,
-    path: Annotated[str, Field(description="Only this folder of the project.")] = "",
-    project_path: ProjectPath = None,
+    under: Annotated[str, Field(max_length=4_096, description="Only this folder.")] = "",
+    project: AskedProject = None,
     max_tokens: MaxTokens = 2_000,
 ) -> Answer:
-    """The most important symbols of a project or a folder, by who refers to them, with file, line and signature. Read
-    this first in a project that you do not know."""
-    project = projects.indexed(context, project_path)
-    found = project.map(path, max_tokens)
+    """The most important symbols of a project or a folder, with file, line and signature. Read this first in a project
+    that you do not know."""
+    opened = projects.indexed(context, project)
+    found = opened.map(under, max_tokens)
     rows = [
         Row(f"  {entry.line}: {one_line(entry.signature or entry.qualname)}", asdict(entry)) for entry in found.entries
     ]
@@ -156,37 +155,37 @@ def sage_map(
         for file, members in by_file.items()
     )
     truncated = found.truncated or len(kept) < len(rows)
-    following = "the less important are left out: ask for a folder with path, or give a larger max_tokens"
+    following = "the less important are left out: ask for a folder with under, or give a larger max_tokens"
     data = {"entries": [row.data for row in kept], "tokens": found.tokens}
-    return Answer(text or "nothing here is referred to", data, project.root, truncated, following if truncated else "")
+    return Answer(text or "nothing here is referred to", data, opened.root, truncated, following if truncated else "")
 
 
 def sage_similar(
     context: Context,
     where: Annotated[str, Field(max_length=2_000, description="FILE:LINE, or the name of a definition.")],
-    project_path: ProjectPath = None,
-    limit: Annotated[int, Field(ge=1, le=_MOST_SIMILAR, description="At most so many.")] = 10,
+    project: AskedProject = None,
+    limit: Annotated[int, Field(ge=1, le=_MOST_SIMILAR)] = 10,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Code that does something like the code at a place: other implementations, copies, what else to change along with
-    it. Ask before writing something that may exist already."""
-    project = projects.indexed(context, project_path)
+    """Code like the code at a place: other implementations, copies, what else to change along with it. Ask before
+    writing something that may exist already."""
+    opened = projects.indexed(context, project)
     data: dict[str, Any] = {"query": where}
     file, _, line = where.rpartition(":")
     if not (file and line.isdecimal()):
-        definitions = project.definitions(where)
+        definitions = opened.definitions(where)
         if not definitions:
-            head = _missing(project, where, data)
+            head = _missing(opened, where, data)
             del data["nearest"]
-            return listing(head, "similar", [], data, root=project.root, max_tokens=max_tokens)
+            return listing(head, "similar", [], data, root=opened.root, max_tokens=max_tokens)
         file, line = definitions[0].file, str(definitions[0].symbol.line)
     rows = []
-    for one in project.similar(file, int(line), limit):
+    for one in opened.similar(file, int(line), limit):
         row = {**asdict(one.place), "similarity": round(one.similarity, 4)}
         place = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
         rows.append(Row(f"{row['similarity']:.2f}  {place}  {row['kind']} {one_line(row['qualname'])}", row))
     head = f"Most like {one_line(file)}:{line}"
-    return listing(head, "similar", rows, data, root=project.root, max_tokens=max_tokens)
+    return listing(head, "similar", rows, data, root=opened.root, max_tokens=max_tokens)
 
 
 def _missing(project: Project, name: str, data: dict[str, Any]) -> str:

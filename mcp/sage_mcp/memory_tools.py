@@ -16,7 +16,7 @@ from pydantic import Field
 from sage_code.text.escaping import one_line, visible
 from sage_mcp import projects
 from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing
-from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, MaxTokens, Offset, ProjectPath, ToolSpec
+from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTokens, Offset, ToolSpec
 
 if TYPE_CHECKING:
     from sage_code.coderefs.check import RefState
@@ -24,32 +24,25 @@ if TYPE_CHECKING:
 _MOST_LISTED = 1_000
 
 Text = Annotated[str, Field(max_length=100_000)]
-Question = Annotated[str, Field(max_length=100_000, description="The decision or question that this drives toward.")]
-Thesis = Annotated[str, Field(max_length=100_000, description="What you hold to be true now, in a few sentences.")]
-Confidence = Annotated[float, Field(ge=0, le=1, description="How sure you are of the thesis.")]
+Question = Annotated[str, Field(max_length=100_000, description="The question or decision behind it.")]
+Thesis = Annotated[str, Field(max_length=100_000, description="What you hold to be true, in a few sentences.")]
+Confidence = Annotated[float, Field(ge=0, le=1, description="0 to 1.")]
 Texts = list[str] | None
+Records = list[dict[str, Any] | str] | None
 OpenQuestions = Annotated[Texts, Field(description="What is still unknown.")]
-Evidence = Annotated[Texts, Field(description="Concrete facts and figures that speak for the thesis.")]
-Trace = Annotated[str, Field(max_length=100_000, description="How you came to it: what you tried and ruled out.")]
-Sources = Annotated[
-    list[dict[str, Any] | str] | None,
-    Field(description="Each {id, type, take, relation}; relation is supports, contradicts or nuances."),
-]
-Tensions = Annotated[
-    list[dict[str, Any] | str] | None, Field(description="Each {between: [a, b], nature, resolution}.")
-]
-Contributions = Annotated[
-    list[dict[str, Any] | str] | None, Field(description="What you found out yourself; each {type, content}.")
-]
-Skill = Annotated[str, Field(max_length=200, description="The active skill.")]
-Limit = Annotated[int, Field(ge=1, le=_MOST_LISTED, description="At most so many.")]
-Messages = Annotated[int, Field(ge=0, description="Messages of the conversation so far; 0: not counted.")]
-TokenCount = Annotated[int, Field(ge=0, description="Tokens of the conversation so far; 0: not counted.")]
+Evidence = Annotated[Texts, Field(description="Facts and figures for the thesis.")]
+Trace = Annotated[str, Field(max_length=100_000, description="What you tried and ruled out.")]
+Sources = Annotated[Records, Field(description="{id, type, take, relation: supports, contradicts or nuances}.")]
+Tensions = Annotated[Records, Field(description="{between: [a, b], nature, resolution}.")]
+Contributions = Annotated[Records, Field(description="What you found out yourself: {type, content}.")]
+Skill = Annotated[str, Field(max_length=200)]
+Limit = Annotated[int, Field(ge=1, le=_MOST_LISTED)]
+Messages = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
+TokenCount = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
 CodeRefs = Annotated[
-    list[dict[str, Any] | str] | None,
-    Field(description="Code it is about: FILE:LINE, FILE:LINE-LINE, a symbol, or {file, lines: [a, b], relevance}."),
+    Records, Field(description="Code it is about: FILE:LINE[-LINE], a symbol, or {file, lines: [a, b], relevance}.")
 ]
-AllowSecret = Annotated[bool, Field(description="Keep what looks like a secret as it is, instead of masking it.")]
+AllowSecret = Annotated[bool, Field(description="Do not mask what looks like a secret.")]
 ItemType = Literal["knowledge", "preference", "todo", "reference"]
 
 
@@ -62,29 +55,27 @@ def sage_save_checkpoint(
     sources: Sources = None,
     tensions: Tensions = None,
     unique_contributions: Contributions = None,
-    action_goal: Annotated[str, Field(max_length=10_000, description="What it is for.")] = "",
+    action_goal: Annotated[str, Field(max_length=10_000)] = "",
     action_type: Annotated[
         str, Field(max_length=100, description="decision, implementation, learning or exploration.")
     ] = "",
     key_evidence: Evidence = None,
     reasoning_trace: Trace = "",
     template: Annotated[
-        str, Field(max_length=200, description="default, research, decision, code-review, or one of the user's.")
+        str, Field(max_length=200, description="default, research, decision, code-review or the user's.")
     ] = "",
-    auto_code_context: Annotated[
-        bool, Field(description="Add the files that this session has read and changed, and the code in them.")
-    ] = True,
+    auto_code_context: Annotated[bool, Field(description="Add the files that this session read and changed.")] = True,
     code_refs: CodeRefs = None,
     fields: Annotated[dict[str, str] | None, Field(description="What the template asks for besides.")] = None,
     skill: Skill = "",
-    parent: Annotated[str, Field(max_length=300, description="The id of the checkpoint that this goes on from.")] = "",
+    parent: Annotated[str, Field(max_length=300, description="Id of the checkpoint that this goes on from.")] = "",
     allow_secret: AllowSecret = False,
-    project: ProjectPath = None,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
-    """Save what you have understood, so that a later session goes on from it: the thesis with its evidence, the way to
-    it and what is open, tied to the code that it is about. Call it when the user asks for a checkpoint, when you have
-    reached a conclusion, or before the context is compacted. Secrets are masked."""
+    """Save what you have understood, so that a later session goes on from it, tied to its code. Call it when the user
+    asks for a checkpoint, when you have reached a conclusion, or before the context is compacted. Secrets are
+    masked."""
     given = {
         "core_question": core_question, "thesis": thesis, "confidence": confidence, "open_questions": open_questions,
         "sources": sources, "tensions": tensions, "unique_contributions": unique_contributions,
@@ -102,25 +93,25 @@ def sage_autosave_check(
         Field(
             max_length=100,
             description="synthesis, web_search_complete, topic_shift, branch_point, constraint_discovered, "
-            "context_threshold, precompact, research_start or manual.",
+            "context_threshold, precompact, research_start, manual.",
         ),
     ],
-    core_question: Question,
-    current_thesis: Thesis,
+    core_question: Text,
+    current_thesis: Text,
     confidence: Confidence,
-    open_questions: OpenQuestions = None,
-    sources: Sources = None,
-    tensions: Tensions = None,
-    unique_contributions: Contributions = None,
-    key_evidence: Evidence = None,
-    reasoning_trace: Trace = "",
+    open_questions: Texts = None,
+    sources: Records = None,
+    tensions: Records = None,
+    unique_contributions: Records = None,
+    key_evidence: Texts = None,
+    reasoning_trace: Text = "",
     message_count: Messages = 0,
     token_estimate: TokenCount = 0,
-    project: ProjectPath = None,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
-    """Save a checkpoint if the moment is worth one: sure enough for what set it off, deep enough into the conversation,
-    and not what a recent checkpoint says already. Says which of them it was when nothing was saved."""
+    """Save a checkpoint, with the arguments of sage_save_checkpoint, if the moment is worth one: sure enough for what
+    set it off, deep enough into the conversation, and not what a recent one says already. Says why it did not."""
     given = {
         "trigger": trigger_event, "core_question": core_question, "thesis": current_thesis, "confidence": confidence,
         "open_questions": open_questions, "sources": sources, "tensions": tensions,
@@ -133,11 +124,11 @@ def sage_autosave_check(
 def sage_load_checkpoint(
     context: Context,
     checkpoint_id: Annotated[str, Field(max_length=300, description="Its id, or a part of it that no other has.")],
-    project: ProjectPath = None,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Take up a checkpoint again: all that it says, and whether the code that it is about still says the same. What is
-    marked changed or gone needs another look before you rely on it."""
+    """All that a checkpoint says, and whether the code that it is about still says the same. What is marked changed or
+    gone needs another look before you rely on it."""
     from sage_code.memory.checkpoint_text import default_body
     from sage_code.memory.documents import checkpoint_document
 
@@ -152,8 +143,8 @@ def sage_load_checkpoint(
 def sage_list_checkpoints(
     context: Context,
     limit: Limit = 10,
-    skill: Annotated[str, Field(max_length=200, description="Only those of this skill.")] = "",
-    project: ProjectPath = None,
+    skill: Annotated[str, Field(max_length=200)] = "",
+    project: AskedProject = None,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
@@ -173,13 +164,13 @@ def sage_list_checkpoints(
 
 def sage_search_checkpoints(
     context: Context,
-    query: Annotated[str, Field(max_length=10_000, description="What it was about, in words.")],
-    limit: Annotated[int, Field(ge=1, le=100, description="At most so many.")] = 5,
-    project: ProjectPath = None,
+    query: Annotated[str, Field(max_length=10_000)],
+    limit: Annotated[int, Field(ge=1, le=100)] = 5,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Find earlier conclusions before you begin a task: the checkpoints that are about a question, each with the
-    probability that it is. sage_load_checkpoint takes one up again."""
+    """Earlier conclusions about a question, each with the probability that it is; ask before you begin a task.
+    sage_load_checkpoint takes one up again."""
     from sage_code.memory.documents import found_row
 
     found = projects.find(context, project)
@@ -196,22 +187,22 @@ def sage_search_checkpoints(
 
 def sage_save_knowledge(
     context: Context,
-    knowledge_id: Annotated[str, Field(max_length=300, description="What to call it: letters, digits, - and _.")],
-    content: Annotated[str, Field(max_length=200_000, description="The text to keep.")],
+    knowledge_id: Annotated[str, Field(max_length=300, description="Letters, digits, - and _.")],
+    content: Annotated[str, Field(max_length=200_000)],
     keywords: Annotated[list[str] | None, Field(description="Words in a question that call it up.")] = None,
-    skill: Annotated[str, Field(max_length=200, description="Only for this skill; empty: for everybody.")] = "",
-    source: Annotated[str, Field(max_length=1_000, description="Where it comes from.")] = "",
+    skill: Annotated[str, Field(max_length=200, description="Only for this skill.")] = "",
+    source: Annotated[str, Field(max_length=1_000)] = "",
     item_type: Annotated[
-        ItemType, Field(description="A fact, the user's preference, something to be done, or material to look up.")
+        ItemType, Field(description="knowledge: a fact; reference: material to look up.")
     ] = "knowledge",
     code_refs: CodeRefs = None,
-    due: Annotated[str, Field(max_length=40, description="Of a todo: the day by which, as 2026-11-30.")] = "",
+    due: Annotated[str, Field(max_length=40, description="Of a todo: 2026-11-30.")] = "",
     allow_secret: AllowSecret = False,
-    project: ProjectPath = None,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
-    """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Says what
-    is known already that says the same or the opposite: ask the user before merging. Secrets are masked."""
+    """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Names what
+    says the same or the opposite already: ask the user before merging. Secrets are masked."""
     from sage_code.memory.documents import said_of_maintenance, saved_knowledge
     from sage_code.memory.knowledge import KnowledgeItem
 
@@ -228,13 +219,13 @@ def sage_save_knowledge(
 
 def sage_recall_knowledge(
     context: Context,
-    query: Annotated[str, Field(max_length=10_000, description="The question at hand, in words.")],
+    query: Annotated[str, Field(max_length=10_000)],
     skill: Skill = "",
-    project: ProjectPath = None,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """What is known that belongs to a question: facts, preferences, todos and references whose score reaches what their
-    type asks for. Call it when a topic comes up that may have been settled before."""
+    """Facts, preferences, todos and references that belong to a question. Call it when a topic comes up that may have
+    been settled before."""
     from sage_code.memory.documents import knowledge_document
 
     found = projects.find(context, project)
@@ -256,7 +247,7 @@ def sage_recall_knowledge(
 def sage_list_knowledge(
     context: Context,
     skill: Annotated[str, Field(max_length=200, description="What this skill sees; empty: all.")] = "",
-    project: ProjectPath = None,
+    project: AskedProject = None,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
@@ -276,8 +267,8 @@ def sage_list_knowledge(
 
 def sage_remove_knowledge(
     context: Context,
-    knowledge_id: Annotated[str, Field(max_length=300, description="Its id.")],
-    project: ProjectPath = None,
+    knowledge_id: Annotated[str, Field(max_length=300)],
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
     """Delete an item of knowledge that is wrong or no longer wanted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -17,14 +17,14 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from sage_code.errors import SageError, UsageError, explain
 from sage_code.text.escaping import one_line
 from sage_mcp import opening
-from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, Answer
+from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
 from sage_mcp.projects import session_of
-from sage_mcp.schemas import output_schema
+from sage_mcp.schemas import sent_answer_schema, sent_call_schema
 
 # Nothing leaves this machine, so the world is closed. A search may bring Sage's own index up to date, which changes
 # nothing that anybody else reads: it still counts as reading.
@@ -32,19 +32,20 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
-MaxTokens = Annotated[
-    int, Field(ge=LEAST_TOKENS, le=25_000, description="What the answer may cost you; it is cut to fit and says so.")
-]
-Offset = Annotated[int, Field(ge=0, le=100_000, description="Leave out so many: an answer that was cut says how many.")]
-Name = Annotated[str, Field(max_length=1_000, description="A name, bare or qualified: `run`, `Server.run`.")]
-ProjectPath = Annotated[
-    str | None, Field(description="The project, by any folder in it or its name; without, the one you work in.")
-]
+# In every tool that has them the same: the server's instructions say what they are.
+MaxTokens = Annotated[int, Field(ge=LEAST_TOKENS, le=MOST_TOKENS)]
+Offset = Annotated[int, Field(ge=0, le=100_000)]
+AskedProject = Annotated[str | None, Field(max_length=4_096)]
+Name = Annotated[str, Field(max_length=1_000)]
+OneFile = Annotated[str, Field(max_length=4_096, description="A file of the project.")]
+Under = Annotated[str | None, Field(max_length=4_096, description="Only below this folder, or like this glob.")]
 TOKENS = DEFAULT_TOKENS
 
 _BUG = "this is a bug of Sage; `sage admin verify` checks the index, other tools may still answer"
 # What a hint tells people to run, where an agent has a tool.
 _RUN_INDEX = re.compile(r"run `sage index[^`]*`(?: first)?")
+# What parameters were called before each had one meaning in all tools: still understood, and listed nowhere.
+_FORMER_NAMES = {"project_path": ("project",), "path": ("under", "file")}
 _log = logging.getLogger(__name__)
 _openings = opening.Openings()
 
@@ -59,18 +60,60 @@ class ToolSpec:
     leave_out: tuple[str, ...] = ()  # keys of the schema that only the command line prints
 
 
+class _StrictTool(Tool):
+    """Refuses arguments that it does not know, by name, and says plainly what is wrong with those that it knows."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        """Answer one call."""
+        known = self.parameters["properties"]
+        given = {_present_name(name, known): value for name, value in arguments.items()}
+        if unknown := [name for name in given if name not in known]:
+            raise ToolError(_unknown(self.name, unknown, list(known)))
+        try:
+            return await super().run(given, context, convert_result)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(_invalid(self.name, error.__cause__)) from error
+            raise
+
+
 def as_tool(spec: ToolSpec) -> Tool:
     """The tool that a client calls."""
-    tool = Tool.from_function(
+    tool = _StrictTool.from_function(
         _answering(spec.function),
         description=" ".join((spec.function.__doc__ or "").split()),
         title=spec.function.__name__.removeprefix("sage_").replace("_", " ").capitalize(),
         annotations=spec.annotations,
         structured_output=False,
     )
+    tool.parameters = sent_call_schema(tool.parameters)
     # Read live by the SDK: the schema is a file, not something to be derived from types at every start.
-    tool.fn_metadata.output_schema = output_schema(spec.schema, spec.leave_out)
+    tool.fn_metadata.output_schema = sent_answer_schema(spec.schema, spec.leave_out)
     return tool
+
+
+def _present_name(name: str, known: Container[str]) -> str:
+    return next((new for new in _FORMER_NAMES.get(name, ()) if name not in known and new in known), name)
+
+
+def _unknown(tool: str, names: list[str], known: list[str]) -> str:
+    """What to say about arguments that a tool does not have."""
+    from difflib import get_close_matches  # lazy: only mistakes need it
+
+    said = []
+    for name in names:
+        near = get_close_matches(name, known, 1)
+        said.append(f"{one_line(name[:100])!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+    return f"{tool} has no argument {', '.join(said)}; it takes {', '.join(known)}"
+
+
+def _invalid(tool: str, error: ValidationError) -> str:
+    """What is wrong with arguments, each by its name, without what they held."""
+    wrong = (
+        f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+        for one in error.errors(include_url=False, include_context=False, include_input=False)
+    )
+    return one_line(f"{tool} cannot be called like this: {'; '.join(wrong)}")
 
 
 def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]:

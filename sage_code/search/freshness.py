@@ -53,7 +53,8 @@ class Freshness:
         if not moved or manifest.stands_alone(old, changes):
             return ""
         if moved > _FEW_SUSPECTS:
-            return f"{moved:,} files may have changed since the index was made: run `sage index`"
+            moved -= sum(manifest.looks_untouched(file, old) for file in changes.suspects)
+            return f"{moved:,} files may have changed since the index was made: run `sage index`" if moved else ""
         if moved > _FEW_CHANGES:
             listing = list_files(self._root, rules)
             changes = look_for_changes(self._root, rules, listing, old, time.time_ns())

@@ -155,6 +155,22 @@ def test_a_new_and_a_changed_file_are_in_the_answer(project: Project) -> None:
     assert project.search("exponential_wait").results[0].file == "retry.py"
 
 
+def test_right_after_the_first_index_of_many_files_nothing_is_said_to_have_changed(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "_FRESH_FOR_S", 0.0)
+    monkeypatch.setattr(freshness, "_FEW_SUSPECTS", 1)
+    for path in sample.rglob("*.*"):
+        os.utime(path)  # as after a clone: written in the moment in which they are read
+    project = Project.open(sample)
+    project.index()
+    assert project.status().fresh
+    assert project.search("connect").note == ""
+    for number in range(2):
+        (sample / f"new{number}.py").write_text("def connect(): pass\n")
+    assert project.search("connect").note.startswith("2 files may have changed")
+
+
 def test_many_changed_files_are_said_and_not_waited_for(project: Project) -> None:
     for number in range(30):
         Path(project.root, f"m{number}.py").write_text(f"def connect_{number}():\n    pass\n")

@@ -38,7 +38,7 @@ def test_a_session_from_the_first_question_to_the_last(sample: Path, tmp_path: P
     async def conversation(client: Client) -> None:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
 
-        async def ask(name: str, **arguments: Any) -> dict[str, Any]:
+        async def ask(name: str, /, **arguments: Any) -> dict[str, Any]:
             data = content(await client.call_tool(name, arguments, progress_callback=heard))
             Draft202012Validator(schemas[name] or {}).validate(data)
             return data
@@ -50,7 +50,7 @@ def test_a_session_from_the_first_question_to_the_last(sample: Path, tmp_path: P
         order: list[str] = []
 
         async def index() -> None:
-            stats = await ask("sage_index_code", path=str(sample), project="demo", incremental=False)
+            stats = await ask("sage_index_code", path=str(sample), name="demo", incremental=False)
             assert (stats["project"], stats["files_indexed"]) == ("demo", 2)
             order.append("index")
 

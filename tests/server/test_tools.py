@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,23 @@ from talking import complaint, content, in_process, text
 
 from sage_code import Project, __version__
 from sage_code.text.tokens import count_tokens
-from sage_mcp.server import INSTRUCTIONS
+from sage_mcp.schemas import answer_schema
+from sage_mcp.server import INSTRUCTIONS, TOOL_MODULES
 
 # The names and parameters that agents were promised; each also takes `max_tokens`, and where it lists, `offset`.
 PARAMETERS = {
-    "sage_index_code": {"path", "project", "incremental"},
-    "sage_search_code": {"query", "project", "limit", "language", "path", "kind", "all_projects", "explain", "offset"},
-    "sage_grep_symbol": {"name", "project_path", "offset"},
-    "sage_analyze_function": {"name", "project_path", "offset"},
-    "sage_find_references": {"name", "project_path", "relation", "depth", "offset"},
-    "sage_outline": {"path", "project_path", "offset"},
-    "sage_map": {"path", "project_path"},
-    "sage_similar": {"where", "project_path", "limit"},
+    "sage_index_code": {"path", "name", "incremental"},
+    "sage_search_code": {"query", "project", "limit", "language", "under", "kind", "all_projects", "explain", "offset"},
+    "sage_grep_symbol": {"name", "project", "offset"},
+    "sage_analyze_function": {"name", "project", "offset"},
+    "sage_find_references": {"name", "project", "relation", "depth", "offset"},
+    "sage_outline": {"file", "project", "offset"},
+    "sage_map": {"under", "project"},
+    "sage_similar": {"where", "project", "limit"},
     "sage_debug_query": {"query", "project", "limit"},
-    "sage_mark_core": {"path", "summary", "project"},
+    "sage_mark_core": {"file", "summary", "project"},
     "sage_list_core": {"project", "offset"},
-    "sage_unmark_core": {"path", "project"},
+    "sage_unmark_core": {"file", "project"},
     "sage_save_checkpoint": {
         "core_question",
         "thesis",
@@ -90,14 +92,19 @@ PARAMETERS = {
 }
 REQUIRED = {
     "sage_search_code": {"query"}, "sage_grep_symbol": {"name"}, "sage_analyze_function": {"name"},
-    "sage_find_references": {"name"}, "sage_outline": {"path"}, "sage_similar": {"where"},
-    "sage_debug_query": {"query"}, "sage_mark_core": {"path"}, "sage_unmark_core": {"path"},
+    "sage_find_references": {"name"}, "sage_outline": {"file"}, "sage_similar": {"where"},
+    "sage_debug_query": {"query"}, "sage_mark_core": {"file"}, "sage_unmark_core": {"file"},
     "sage_save_checkpoint": {"core_question", "thesis", "confidence"},
     "sage_autosave_check": {"trigger_event", "core_question", "current_thesis", "confidence"},
     "sage_load_checkpoint": {"checkpoint_id"}, "sage_search_checkpoints": {"query"},
     "sage_save_knowledge": {"knowledge_id", "content"}, "sage_recall_knowledge": {"query"},
     "sage_remove_knowledge": {"knowledge_id"},
 }  # fmt: skip
+SAID_BY_THEIR_NAMES = {"project", "offset", "max_tokens", "limit", "name", "query", "skill", "language"}
+SAID_BY_THEIR_NAMES |= {"checkpoint_id", "knowledge_id", "content", "source", "action_goal"}
+# The listing cost 12,024 tokens and 28,235 characters in 23 tools; half of that a tool.
+MOST_TOKENS_A_TOOL, MOST_CHARACTERS_A_TOOL = 12_024 / 2 / 23, 28_235 / 2 / 23
+MOST_OUTPUT_CHARACTERS_A_TOOL = 55_436 / 2 / 23
 WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core": True}  # and which of them destroy
 WRITERS |= {"sage_save_checkpoint": False, "sage_autosave_check": False, "sage_save_knowledge": False}
 WRITERS |= {"sage_remove_knowledge": True}
@@ -114,16 +121,16 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_find_references", {"name": "start", "relation": "impact"}),
     ("sage_find_references", {"name": "server.py", "relation": "impact"}),
     ("sage_find_references", {"name": "strat"}),
-    ("sage_outline", {"path": "server.py"}),
+    ("sage_outline", {"file": "server.py"}),
     ("sage_map", {}),
     ("sage_similar", {"where": "connect"}),
     ("sage_similar", {"where": "server.py:9"}),
     ("sage_similar", {"where": "conect"}),
     ("sage_debug_query", {"query": "open the `port` lang:python path:server", "limit": 2}),
-    ("sage_mark_core", {"path": "server.py", "summary": "Listens."}),
+    ("sage_mark_core", {"file": "server.py", "summary": "Listens."}),
     ("sage_list_core", {}),
-    ("sage_unmark_core", {"path": "server.py"}),
-    ("sage_unmark_core", {"path": "server.py"}),
+    ("sage_unmark_core", {"file": "server.py"}),
+    ("sage_unmark_core", {"file": "server.py"}),
     ("sage_save_checkpoint", {"core_question": "Which port?", "thesis": "Port 80, for now.", "confidence": 0.8}),
     (
         "sage_autosave_check",
@@ -160,8 +167,9 @@ def test_the_tools_are_the_promised_ones_and_well_described() -> None:
             assert 0 < len(tool.description or "") < 1_000
             assert set(tool.input_schema["properties"]) == PARAMETERS[name] | {"max_tokens"}
             assert set(tool.input_schema.get("required", ())) == REQUIRED.get(name, set())
-            assert all(value.get("description") for value in tool.input_schema["properties"].values()), name
-            assert tool.input_schema["properties"]["max_tokens"]["default"] <= 5_000
+            unsaid = {key for key, value in tool.input_schema["properties"].items() if "description" not in value}
+            assert unsaid <= SAID_BY_THEIR_NAMES or name == "sage_autosave_check", name  # which names the other tool
+            assert not tool.input_schema["additionalProperties"]
             for schema in (tool.input_schema, tool.output_schema):
                 assert schema is not None
                 Draft202012Validator.check_schema(schema)
@@ -177,13 +185,66 @@ def test_the_tools_are_the_promised_ones_and_well_described() -> None:
     assert "grep" in INSTRUCTIONS
 
 
+def test_the_listing_costs_half_of_what_it_did() -> None:
+    async def conversation(client: Client) -> None:
+        tools = (await client.list_tools()).tools
+        sent = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
+        read = [json.dumps({key: tool[key] for key in ("name", "description", "inputSchema")}) for tool in sent]
+        read = [line.replace(", ", ",").replace(": ", ":") for line in read]
+        assert sum(map(count_tokens, read)) / len(read) <= MOST_TOKENS_A_TOOL
+        assert sum(map(len, read)) / len(read) <= MOST_CHARACTERS_A_TOOL
+        output = [json.dumps(tool["outputSchema"]) for tool in sent]
+        assert sum(map(len, output)) / len(output) <= MOST_OUTPUT_CHARACTERS_A_TOOL
+
+    in_process(conversation)
+
+
+def _whole_schemas() -> dict[str, dict[str, Any]]:
+    modules = [import_module(f"sage_mcp.{name}") for name in TOOL_MODULES]
+    specs = [spec for module in modules for spec in module.TOOLS]
+    return {spec.function.__name__: answer_schema(spec.schema, spec.leave_out) for spec in specs}
+
+
+def test_unknown_arguments_are_refused_by_name(project: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for name, arguments, words in (
+            ("sage_search_code", {"query": "x", "langauge": "go"}, "no argument 'langauge' (did you mean 'language'?)"),
+            ("sage_search_code", {"query": "x", "zzz": 1}, "no argument 'zzz'; it takes query, project, limit"),
+            ("sage_version", {"a\x1b": 1, "b": 2}, "no argument 'a\\\\u001b', 'b'; it takes max_tokens"),
+            ("sage_index_code", {"project": "demo"}, "no argument 'project'"),
+        ):
+            assert words in complaint(await client.call_tool(name, arguments)), name
+        wrong = complaint(await client.call_tool("sage_search_code", {"query": "x", "limit": "many"}))
+        assert "limit: Input should be a valid integer" in wrong
+        assert "pydantic" not in wrong
+
+    in_process(conversation)
+
+
+def test_project_under_and_file_mean_one_thing_each_and_former_names_are_understood(project: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for arguments in ({"name": "connect", "project": "demo"}, {"name": "connect", "project_path": str(project)}):
+            assert len(content(await client.call_tool("sage_grep_symbol", arguments))["matches"]) == 2
+        for arguments in ({"query": "connect", "under": "web"}, {"query": "connect", "path": "web"}):
+            results = content(await client.call_tool("sage_search_code", arguments))["results"]
+            assert {hit["file"] for hit in results} == {"web/client.ts"}
+        for arguments in ({"file": "server.py"}, {"path": "server.py"}):
+            assert content(await client.call_tool("sage_outline", arguments))["file"] == "server.py"
+        assert not content(await client.call_tool("sage_map", {"under": "web/nowhere"}))["entries"]
+
+    in_process(conversation)
+
+
 def test_every_tool_answers_in_text_and_as_its_schema_says(project: Path) -> None:
     async def conversation(client: Client) -> None:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        whole = _whole_schemas()
         answers: dict[str, list[CallToolResult]] = {}
         for name, arguments in CALLS:
             result = await client.call_tool(name, arguments)
-            Draft202012Validator(schemas[name] or {}).validate(content(result))
+            for schema in (schemas[name], whole[name]):
+                assert schema
+                Draft202012Validator(schema).validate(content(result))
             assert text(result)
             assert content(result)["truncated"] == bool(content(result)["next"])
             answers.setdefault(name, []).append(result)
@@ -242,7 +303,7 @@ def test_answers_keep_to_their_budget_and_say_how_to_go_on(project: Path) -> Non
             ("sage_grep_symbol", {"name": "handle"}, "matches"),
             ("sage_search_code", {"query": "handle the port", "limit": 40}, "results"),
             ("sage_find_references", {"name": "connect"}, ""),
-            ("sage_outline", {"path": "part00.py"}, ""),
+            ("sage_outline", {"file": "part00.py"}, ""),
             ("sage_analyze_function", {"name": "handle"}, "matches"),
             ("sage_map", {}, ""),
         ):
@@ -274,9 +335,9 @@ def test_failures_are_tool_errors_that_say_what_to_do(project: Path) -> None:
             ("sage_search_code", {"query": "?!"}, "ask in words, or by a name"),
             ("sage_search_code", {"query": "x", "project": "nosuch"}, "there are: demo"),
             ("sage_index_code", {"path": "nowhere"}, "give the path of a project's folder"),
-            ("sage_outline", {"path": "nowhere.py"}, "give a path inside the project"),
+            ("sage_outline", {"file": "nowhere.py"}, "give a path inside the project"),
             ("sage_similar", {"where": "server.py:9000"}, "give FILE:LINE of an indexed file"),
-            ("sage_mark_core", {"path": "../x"}, "give a path inside the project"),
+            ("sage_mark_core", {"file": "../x"}, "give a path inside the project"),
             ("sage_search_code", {"query": "x", "limit": 0}, "greater than or equal to 1"),
             ("sage_grep_symbol", {}, "required"),
             ("sage_grep_symbol", {"name": "x", "max_tokens": 1}, "max_tokens"),
