@@ -162,6 +162,9 @@ class Store:
         with _explained("opening the store", uri):
             if "://" not in uri:
                 os.makedirs(uri, exist_ok=True)
+                for name in (self.table, files_table(self.table)):
+                    if odd := _odd_entry(os.path.join(uri, f"{name}.lance")):
+                        raise OSError(f"{odd} is no ordinary file")
             # Other processes write too: every read looks at the newest version.
             self._db = lancedb.connect(uri, read_consistency_interval=timedelta(0))
             self._chunks = self._open(self.table, _chunk_schema(dim))
@@ -371,6 +374,18 @@ class Store:
                 self._db.drop_table(table)
 
 
+def _odd_entry(folder: str) -> str:
+    """A pipe, a device or a dangling link below a table's folder, for which LanceDB would wait without end."""
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = os.path.join(parent, name)
+            if name in folders and not os.path.islink(path):
+                continue
+            if not os.path.isfile(path):
+                return path
+    return ""
+
+
 def _has_our_columns(schema: pa.Schema) -> bool:
     if schema.names == _FILE_SCHEMA.names:
         return list(schema.types) == list(_FILE_SCHEMA.types)
@@ -393,6 +408,9 @@ def damaged_tables(uri: str) -> list[str]:
     for entry in sorted(os.listdir(uri)):
         name, extension = os.path.splitext(entry)
         if extension != ".lance" or not name.startswith((_CHUNKS, _FILES)):
+            continue
+        if _odd_entry(os.path.join(uri, entry)):
+            damaged.append(name)
             continue
         try:
             table = database.open_table(name)
