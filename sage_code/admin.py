@@ -10,23 +10,32 @@ import contextlib
 import os
 import secrets
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sage_code import dot_sage, manifest, ours, registry
 from sage_code.changes import index_lock
 from sage_code.compiled.generation import check
 from sage_code.compiled.published import current
 from sage_code.embed.registry import load_embedder
-from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
+from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files.locks import locked
 from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.manifest import Manifest
 from sage_code.paths import generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings, load_settings
+from sage_code.settings_table import BUILT_IN_MODELS
 from sage_code.status import folder_bytes
-from sage_code.store.lance import Store, damaged_tables, store_uri, table_name, use_lock
+from sage_code.store.checking import WrongVectors
+from sage_code.store.lance import Store, damaged_tables, files_table, store_uri, table_name, use_lock
 from sage_code.tidying import keys_in_use, manifest_or_none
+
+# How far a number of a vector may be from what the model makes of the same text; machines differ in the last digits.
+_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,42 +86,94 @@ def verify_project(
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
     progress.stage("checking the store")
     with explained(uri):
-        damaged = _set_damaged_aside(uri, mend=mend)
-    rows, bad, texts = _check_rows(uri, meta, findings) if meta and (mend or not damaged) else (0, [], set())
+        damaged = _set_aside(uri, damaged_tables, mend=mend)
+    rows = 0
+    if meta is not None and (mend or not damaged):
+        try:
+            rows = _verify_rows(root, uri, meta, settings, findings, mend=mend)
+        except StoreError as error:  # tables that open and cannot be worked with
+            names = table_name(meta.model, meta.dim)
+            findings.append(error.message)
+            damaged += _set_aside(uri, lambda _: [names, files_table(names)], mend=mend)
     findings += damaged + check(current(root))
     if findings and mend:
-        if bad and meta is not None:
-            _delete_rows(root, meta, Store(uri, meta.model, meta.dim), bad, texts)
         index_project(root, settings, recompile=True, progress=progress)
     files = len(meta.files) if meta else 0
     return VerifyReport(root, files, rows, findings, clean=not findings, mended=bool(findings) and mend)
 
 
-def _set_damaged_aside(uri: str, *, mend: bool) -> list[str]:
+def _verify_rows(root: str, uri: str, meta: Manifest, settings: Settings, findings: list[str], *, mend: bool) -> int:
+    """Look at the rows and delete those that are wrong; how many chunks the project has."""
+    store = Store(uri, meta.model, meta.dim)
+    wrong_vectors = _wrong_vectors(store, meta, settings)
+    before = len(findings)
+    rows, bad, texts = _check_rows(store, meta, wrong_vectors, findings)
+    if mend and len(findings) > before:
+        _delete_rows(root, meta, store, bad, texts, lambda: store.delete_damaged(wrong_vectors))
+    return rows
+
+
+def _set_aside(uri: str, damaged: Callable[[str], list[str]], *, mend: bool) -> list[str]:
     """Tables that cannot be read are moved away (never deleted): the next index makes them anew."""
     findings = []
     with locked(use_lock(uri)):  # alone: a table that is just being made looks damaged
-        for name in damaged_tables(uri):
+        for name in damaged(uri):
             findings.append(f"table {name} in {uri} is damaged")
-            if mend:
+            path = os.path.join(uri, f"{name}.lance")
+            if mend and os.path.lexists(path):
                 aside = os.path.join(uri, f"{name}.damaged-{time.time_ns()}")
-                os.rename(os.path.join(uri, f"{name}.lance"), aside)
+                os.rename(path, aside)
                 findings[-1] += f"; moved to {aside}"
     return findings
 
 
-def _delete_rows(root: str, meta: Manifest, store: Store, keys: list[str], texts: set[str]) -> None:
+def _delete_rows(
+    root: str,
+    meta: Manifest,
+    store: Store,
+    keys: list[str],
+    texts: set[str],
+    also: Callable[[], None] | None = None,
+) -> None:
     """Delete files of a project and texts that are to be made anew. The manifest lets go of its compiled files first:
     killed from here on, the next run looks at the store and brings back what it lacks."""
     with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
         replace(meta, generation=f"unpublished-{secrets.token_hex(ours.NAME_BYTES)}").save(root)
         store.delete(keys, texts)
+        if also is not None:
+            also()
 
 
-def _check_rows(uri: str, meta: Manifest, findings: list[str]) -> tuple[int, list[str], set[str]]:
+def _wrong_vectors(store: Store, meta: Manifest, settings: Settings) -> WrongVectors:
+    """Says which vectors are not what the model makes of their text. A model that ships with Sage is asked again about
+    the texts of this project; of every other one, only the length of a vector is known."""
+    own: set[str] = set()
+    embedder = None
+    if settings.code_embedding_model in BUILT_IN_MODELS:
+        embedder = load_embedder(settings.code_embedding_model, "code", settings)
+        if (embedder.name, embedder.dim) == (meta.model, meta.dim):
+            own = store.texts_of([state.key for state in meta.files.values()])
+
+    def are_wrong(hashes: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+        lengths = np.linalg.norm(vectors, axis=1)
+        wrong: NDArray[np.bool_] = (np.abs(lengths - 1) > _TOLERANCE) & (lengths > _TOLERANCE)
+        places = [place for place, digest in enumerate(hashes) if digest in own]
+        if embedder is not None and places:
+            again = embedder.embed_code([texts[place] for place in places])
+            wrong[places] |= np.abs(again - vectors[places]).max(axis=1) > _TOLERANCE
+        return wrong
+
+    return are_wrong
+
+
+def _check_rows(
+    store: Store, meta: Manifest, wrong_vectors: WrongVectors, findings: list[str]
+) -> tuple[int, list[str], set[str]]:
     """How many chunks the project has in the store, the keys of its files that are wrong there, and bad texts."""
-    with locked(use_lock(uri), shared=True):
-        checked = Store(uri, meta.model, meta.dim).check()
+    with locked(use_lock(store.uri), shared=True):  # nothing is compacted under the scan
+        checked = store.check(wrong_vectors)
+    if checked.damaged:
+        findings.append(f"{checked.damaged:,} rows of {store.uri} are not what was written")
     bad = []
     rows = 0
     for path, state in meta.files.items():

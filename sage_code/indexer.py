@@ -231,7 +231,7 @@ class _Run:
                 vectors = VectorSource(store, embedder, trust_store=not self.reembed)
                 self._compile_fresh(store, writer, vectors, fresh)
                 secrets = self._secrets(old, changes)
-                self._consolidate(store, writer, secrets)
+                self._consolidate(store, writer, vectors, secrets)
                 self.progress.stage("publishing")
                 counts = writer.publish()
             # Still under the lock: until the manifest names the new rows, they look like nobody's.
@@ -296,6 +296,11 @@ class _Run:
             self.reused += len(rows.chunks) if file.path not in self.states else 0
             self._keep(file, content_hash, rows.key, len(rows.chunks), rows.language)
             self.progress.advance()
+        if store.damaged:
+            self.progress.note(
+                f"{len(store.damaged):,} files are damaged in {store.uri}: read again from the project; "
+                "`sage admin verify` mends the store"
+            )
         return [file for file, _ in wanted.values()]
 
     def _keys(self, files: Sequence[SourceFile]) -> dict[str, tuple[SourceFile, str]]:
@@ -341,16 +346,25 @@ class _Run:
         if batch:
             yield batch
 
-    def _consolidate(self, store: Store, writer: GenerationWriter, secrets: Collection[str]) -> None:
-        """Write crowded small segments anew as one, from the store, and those with secrets."""
+    def _consolidate(
+        self, store: Store, writer: GenerationWriter, vectors: VectorSource, secrets: Collection[str]
+    ) -> None:
+        """Write crowded small segments again as one, and those with secrets, from the store; what is damaged there
+        comes from the files."""
         keys = writer.crowded(secrets)
         if not keys:
             return
-        if len(store.existing(keys)) < len(keys):
+        if len(store.existing(keys)) < len(keys) or self.alone:
             writer.keep_crowded()
             return
+        missing = set(keys)
         for rows in store.read(keys):
             writer.add(rows, symbols=False)
+            missing.discard(rows.key)
+        states = [(path, state) for path, state in self.states.items() if state.key in missing]
+        for batch in self._batches([SourceFile(path, state.size, state.mtime_ns) for path, state in states]):
+            for rows in vectors.rows(batch):
+                writer.add(rows, symbols=False)
 
     # -- what is remembered -----------------------------------------------------------------------------------------
 

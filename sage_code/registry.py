@@ -85,7 +85,7 @@ def load() -> list[ProjectEntry]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise IndexCorrupt(
             f"the list of projects, {_path()}, cannot be read: {error}",
-            "delete it and run `sage index` in each project: nothing is embedded again",
+            "run `sage index` in each project: the list is made again, and nothing is embedded again",
         ) from error
 
 

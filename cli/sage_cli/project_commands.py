@@ -19,9 +19,9 @@ def list_projects(as_json: JsonOption = False) -> None:
 
     Example:  sage projects list
     """
-    from sage_code.registry import projects
+    from sage_code.registry import load
 
-    known = projects()
+    known = load()
     if as_json:
         print_json({"projects": [asdict(entry) for entry in known]})
     for entry in [] if as_json else known:

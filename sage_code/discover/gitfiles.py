@@ -7,15 +7,33 @@ missing, refuses or takes too long, the answer is None and the caller reads the 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import stat
 import subprocess
+import sys
+import time
 
 # A cold listing of 400,000 files takes git some 10 s; whoever needs six times that is stuck.
 TIMEOUT_SECONDS = 60.0
 # Each nested repository costs a process of about 5 ms. A thousand of them is not a project but an attack, or
 # a home folder.
 MAX_CALLS = 1000
+
+# A process that uses no processor and reads nothing for so long waits for something that never comes.
+_STUCK_SECONDS = 5.0
+_LOOK_SECONDS = 0.5
+# The index of a million files takes 200 MB.
+MAX_BYTES = 4 << 30
+_READ_FIRST = (
+    b".git/config",
+    b".git/config.worktree",
+    b".git/HEAD",
+    b".git/index",
+    b".git/info/exclude",
+    b".gitignore",
+)
 
 _OVERRULED = (
     "core.fsmonitor=false",
@@ -62,17 +80,71 @@ class Git:
         for setting in _OVERRULED:
             command += ["-c", setting]
         command += ["ls-files", "-z", *options]
+        if not _is_plain(top) or not _is_plain(folder):
+            return None
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_SECONDS,
-                check=True, env=_environment(top),
-            )  # fmt: skip
+            done = _bounded(command, _environment(top))
         except subprocess.TimeoutExpired:
             self._calls_left = 0
             return None
-        except (OSError, subprocess.CalledProcessError):
+        except OSError:
             return None
-        return done.stdout.split(b"\0")[:-1]
+        return done.split(b"\0")[:-1] if done is not None else None
+
+
+def _is_plain(folder: bytes) -> bool:
+    """Whether what git reads first are ordinary files: it would wait for a pipe and never end with a device."""
+    for name in _READ_FIRST:
+        try:
+            mode = os.stat(folder + name).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            return False
+    return True
+
+
+def _bounded(command: list[str], environment: dict[str, str]) -> bytes | None:
+    """What the command prints, None when it fails; TimeoutExpired when it is stuck or takes too long."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as process:
+        try:
+            _limit_memory(process.pid)
+            started = moved = time.monotonic()
+            used = 0
+            while True:
+                try:
+                    printed, _ = process.communicate(timeout=_LOOK_SECONDS)
+                    return printed if not process.returncode else None
+                except subprocess.TimeoutExpired:
+                    now, before = time.monotonic(), used
+                    used = _ticks(process.pid)
+                    moved = now if used != before else moved
+                    if now - started > TIMEOUT_SECONDS or now - moved > _STUCK_SECONDS:
+                        raise
+        finally:
+            process.kill()
+
+
+def _limit_memory(pid: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+
+
+def _ticks(pid: int) -> int:
+    """What the process has done so far, as a number that grows as long as it does anything; the clock elsewhere."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat_file, open(f"/proc/{pid}/io", "rb") as io_file:
+            fields = stat_file.read(4096).rpartition(b")")[2].split()
+            is_waiting_for_disk = fields[0] == b"D"
+            read = int(io_file.read(4096).split()[1])
+        return time.monotonic_ns() if is_waiting_for_disk else int(fields[11]) + int(fields[12]) + read
+    except (OSError, ValueError, IndexError):
+        return time.monotonic_ns()
 
 
 def tracked_files(folder: str) -> frozenset[str] | None:

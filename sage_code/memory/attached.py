@@ -19,7 +19,6 @@ import orjson
 
 from sage_code.errors import UsageError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
-from sage_code.files.contained import open_regular, read_regular
 from sage_code.memory.places import Place, places
 from sage_code.memory.referring import files_of, folders_of, read
 
@@ -33,8 +32,6 @@ _FORMAT = 1
 _MAP, _ROWS = "attached.jsonl", "attached_rows.json"
 _SEARCH_SECONDS = 0.15
 _MAX_NOTES = 5
-# A reference takes about 200 bytes: a hundred thousand of them.
-_MAX_BYTES = 32 << 20
 
 # file, first and last line (0: the whole file), symbol, id, title
 Row = tuple[str, int, int, str, str, str]
@@ -99,7 +96,7 @@ class _Map:
         self._data: mmap.mmap | None = None
         self._start = 0
         with suppress(OSError, ValueError, KeyError, TypeError):
-            with open_regular(os.path.join(_folder(place), _MAP)) as file:
+            with open(os.path.join(_folder(place), _MAP), "rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._start = self._data.find(b"\n") + 1
             head = orjson.loads(self._data[: self._start])
@@ -171,8 +168,8 @@ def _folders(place: Place) -> dict[str, int]:
 
 def _rows(place: Place) -> dict[str, list[str]]:
     """What was read from each file of memories."""
-    with suppress(OSError, ValueError):
-        rows = orjson.loads(read_regular(os.path.join(_folder(place), _ROWS), _MAX_BYTES))
+    with suppress(OSError, ValueError), open(os.path.join(_folder(place), _ROWS), "rb") as file:
+        rows = orjson.loads(file.read())
         if isinstance(rows, dict) and all(_is_sound(row) for row in rows.values()):
             return rows
     return {}

@@ -18,15 +18,14 @@ import numpy as np
 import orjson
 
 from sage_code.files.atomic import PRIVATE_FILE
-from sage_code.files.contained import open_regular, read_regular
 from sage_code.memory.passages import Floats, Passages, Postings, Record
 from sage_code.memory.places import Place
 
 # History of the format: 1: first version.
 FORMAT = 1
 _LOG_BEFORE_PACKING = 256
-# A memory takes about 5 KB: fifty thousand of them. Beyond this something is wrong with the file.
-_MAX_BYTES = 256 << 20
+# Memories come from their authors, these files from us: beyond this something is wrong with them.
+_MAX_BYTES = 2_000_000_000
 _APPEND = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -119,10 +118,9 @@ class IndexFiles:
 
     def _load_packed(self) -> None:
         try:
-            packed = io.BytesIO(read_regular(self._packed, _MAX_BYTES))
-            if _is_compressed(packed):
+            if _size(self._packed) > _MAX_BYTES or _is_compressed(self._packed):
                 return  # not ours: we write it as it is
-            with np.load(packed, allow_pickle=False) as file:
+            with np.load(self._packed, allow_pickle=False) as file:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
                     self.foreign_model = str(head["model"])
@@ -133,15 +131,12 @@ class IndexFiles:
                 postings = Postings(places, file["starts"], file["rows"], file["counts"])
                 _check(postings, len(records))
                 self.passages.load(records, file["lengths"], file["vectors"].astype(np.float32), postings)
-        except (
-            OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError, MemoryError,
-            NotImplementedError, zipfile.BadZipFile,
-        ):  # fmt: skip
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
             self.passages = Passages(self._dim)  # it is made again from the Markdown files
 
     def _load_log(self) -> None:
         try:
-            with open_regular(self._log) as file:
+            with open(self._log, "rb") as file:
                 file.seek(self._read)
                 data = file.read(_MAX_BYTES)
         except OSError:
@@ -159,7 +154,7 @@ class IndexFiles:
                 else:
                     vector = np.frombuffer(base64.b64decode(row["vector"]), np.float16).astype(np.float32)
                     self.passages.add(_record(row), vector)
-            except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            except (ValueError, KeyError, TypeError, AttributeError):
                 continue  # a damaged line is a memory that will be embedded again
 
     def _append(self, lines: list[bytes]) -> None:
@@ -193,9 +188,9 @@ def _plain(record: Record) -> dict[str, Any]:
     }
 
 
-def _is_compressed(data: io.BytesIO) -> bool:
+def _is_compressed(path: str) -> bool:
     """Whether unpacking could give more than the file's size."""
-    with zipfile.ZipFile(data) as file:
+    with zipfile.ZipFile(path) as file:
         return any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist())
 
 

@@ -17,6 +17,10 @@ from sage_code.search.query import Filters
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.values import Symbol
 
+# Each is held against the path of every file. A glob never backtracks (`fnmatch` makes atomic groups of it), so these
+# bound what a question costs.
+_MAX_PATHS = 100
+_MAX_PATH_CHARS = 1_000
 # Which chunks define something of a kind, once asked for; gone with the snapshot.
 _DEFINING: WeakKeyDictionary[SearchSnapshot, dict[frozenset[str], NDArray[np.bool_]]] = WeakKeyDictionary()
 
@@ -46,6 +50,10 @@ def allowed_files(snapshot: SearchSnapshot, filters: Filters) -> NDArray[np.bool
         wanted = {_language(name.lower(), snapshot) for name in filters.languages}
         allowed &= np.array([language in wanted for language in snapshot.languages()], dtype=bool)
     if filters.paths:
+        if len(filters.paths) > _MAX_PATHS or any(len(pattern) > _MAX_PATH_CHARS for pattern in filters.paths):
+            raise UsageError(
+                f"more than {_MAX_PATHS} paths, or one of more than {_MAX_PATH_CHARS} characters", "ask for fewer"
+            )
         for file in np.flatnonzero(allowed).tolist():
             allowed[file] = any(_matches(snapshot.path(file), pattern) for pattern in filters.paths)
     return allowed

@@ -28,8 +28,10 @@ from sage_code.chunk.leads import embedded_text
 from sage_code.errors import SageError, StoreError
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home
-from sage_code.store.layout import pack, unpack
-from sage_code.store.rows import FileRows
+from sage_code.store.checking import StoreCheck, WrongVectors, check, damaged_rows
+from sage_code.store.columns import broken, matrix, prefixes, prefixes_of, split_hashes
+from sage_code.store.layout import pack, unpack_row
+from sage_code.store.rows import FileRows, hash_of
 
 # History of the columns, part of the table's name: 1: first version; 2: references; 3: each text once, files apart.
 FORMAT = 3
@@ -40,7 +42,6 @@ _MAX_IN_LIST = 512
 _READ_FILES = 256
 # Rows asked for, or deleted, by their numbers in one call.
 _TAKE_ROWS = 8_192
-_HASH_BYTES = 16
 # Versions of a table from which it is crowded: each is a file that lists all pieces. Compacting writes the table again
 # (40 ms for a small one, 0.3 s for 100,000 texts), so a large table waits for more of them.
 _CROWDED_VERSIONS, _MOST_VERSIONS = 16, 256
@@ -49,13 +50,8 @@ _ROWS_A_VERSION = 1_024
 _REMOTE_GRACE = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreCheck:
-    """What is in the store and what of it is wrong."""
-
-    texts: dict[str, int]  # of every file, how many of its texts are there
-    bad_files: set[str]  # there twice, or made of a bad text
-    bad_texts: set[str]  # there twice, or with a broken vector
+# What damaged data makes of Rust: no `Exception`, so that nothing catches it by chance.
+_PANIC = "PanicException"
 
 
 @dataclass(slots=True)
@@ -93,7 +89,8 @@ def table_name(model: str, dim: int) -> str:
     return f"{_CHUNKS}{FORMAT}_{slug}_{dim}"
 
 
-def _files_table(chunks: str) -> str:
+def files_table(chunks: str) -> str:
+    """The table of files that belongs to a table of chunks."""
     return _FILES + chunks.removeprefix(_CHUNKS)
 
 
@@ -117,7 +114,9 @@ def _explained(doing: str, uri: str) -> Iterator[None]:
         yield
     except SageError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            raise
         text = str(error).strip() or type(error).__name__
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in text or "os error 28" in text:
             hint = "free some space and run `sage index` again; the last good index is untouched"
@@ -167,14 +166,17 @@ class Store:
         self.table = table_name(model, dim)
         self._write_lock = _lock_path(uri, "write")
         self._seen: _Seen | None = None
+        self.damaged: set[str] = set()  # keys of files that were read and are not what was written
         with _explained("opening the store", uri):
             if "://" not in uri:
-                # Private when it is made here; a folder that the user has chosen may be meant for others too.
-                os.makedirs(uri, 0o700, exist_ok=True)
+                os.makedirs(uri, exist_ok=True)
+                for name in (self.table, files_table(self.table)):
+                    if odd := _odd_entry(os.path.join(uri, f"{name}.lance")):
+                        raise OSError(f"{odd} is no ordinary file")
             # Other processes write too: every read looks at the newest version.
             self._db = lancedb.connect(uri, read_consistency_interval=timedelta(0))
             self._chunks = self._open(self.table, _chunk_schema(dim))
-            self._files = self._open(_files_table(self.table), _FILE_SCHEMA)
+            self._files = self._open(files_table(self.table), _FILE_SCHEMA)
             found = self._chunks.schema.field("vector").type.list_size
         if found != dim:
             raise StoreError(f"table {self.table} in {uri} holds {found}-d vectors, the model gives {dim}-d")
@@ -277,12 +279,13 @@ class Store:
         return pa.table(columns, schema=_chunk_schema(self.dim))
 
     def read(self, keys: Sequence[str]) -> Iterator[FileRows]:
-        """The files `keys`, one at a time; those that are not there, or of which a text is missing, are left out."""
+        """The files `keys`, one at a time; those that are not there or damaged, or of which a text is missing, are left
+        out."""
         for start in range(0, len(keys), _READ_FILES):
             part = keys[start : start + _READ_FILES]
             with _explained("reading rows", self.uri):
                 rows = self._files.search().where(_in_list("file_key", part)).to_arrow().to_pylist()
-                hashes = [_split(row["texts"]) for row in rows]
+                hashes = [split_hashes(row["texts"]) for row in rows]
                 texts = self._texts({digest for part in hashes for digest in part}, ["text", "vector"])
             done: set[str] = set()  # a key that is there twice is given once
             for row, digests in zip(rows, hashes, strict=True):
@@ -290,8 +293,17 @@ class Store:
                     continue
                 done.add(row["file_key"])
                 parts = [texts[digest]["text"] for digest in digests]
-                chunks, references = unpack(row["layout"], parts)
                 vectors = np.stack([texts[digest]["vector"] for digest in digests])
+                try:
+                    if any(hash_of(text) != digest for text, digest in zip(parts, digests, strict=True)):
+                        raise ValueError("a text of the store is damaged")
+                    chunks, references = unpack_row(row, parts)
+                except ValueError:
+                    self.damaged.add(row["file_key"])
+                    continue
+                if broken(vectors).any():
+                    self.damaged.add(row["file_key"])
+                    continue
                 yield FileRows(row["file_key"], row["path"], row["language"], chunks, digests, vectors, references)
 
     def _texts(self, hashes: Iterable[str], columns: list[str]) -> dict[str, dict[str, Any]]:
@@ -303,7 +315,7 @@ class Store:
             taken = self._chunks.take_row_ids(rows[start : start + _TAKE_ROWS].tolist())
             table = taken.select(["text_hash", *columns]).to_arrow()
             values = {name: table[name].to_pylist() for name in columns if name != "vector"}
-            values["vector"] = list(_matrix(table["vector"], self.dim))
+            values["vector"] = list(matrix(table["vector"], self.dim))
             for place, digest in enumerate(table["text_hash"].to_pylist()):
                 found[digest] = {name: values[name][place] for name in columns}
         return found
@@ -315,7 +327,7 @@ class Store:
         """
         with _explained("looking vectors up", self.uri):
             found = {digest: row["vector"] for digest, row in self._texts(hashes, ["vector"]).items()}
-        good = ~_broken(np.stack(list(found.values()))) if found else ()
+        good = ~broken(np.stack(list(found.values()))) if found else ()
         return {digest: vector for (digest, vector), is_good in zip(found.items(), good, strict=True) if is_good}
 
     def delete(self, keys: Sequence[str], hashes: Collection[str] = ()) -> None:
@@ -324,7 +336,7 @@ class Store:
             for start in range(0, len(keys), _MAX_IN_LIST):
                 self._files.delete(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
             found, rows = self._hashes()
-            self._delete_rows(rows[np.isin(found, prefixes(list(hashes)))])
+            _delete_by_number(self._chunks, rows[np.isin(found, prefixes(list(hashes)))].tolist())
 
     def sweep(self) -> int:
         """Remove the texts of which no file is made any more; the caller holds `use_lock` alone. Returns how many."""
@@ -332,14 +344,8 @@ class Store:
             found, rows = self._hashes()
             used = [prefixes_of(batch.column("texts")) for batch in self._files.search().select(["texts"]).to_batches()]
             orphans = rows[~np.isin(found, np.concatenate([np.empty(0, np.uint64), *used]))]
-            self._delete_rows(orphans)
+            _delete_by_number(self._chunks, orphans.tolist())
             return len(orphans)
-
-    def _delete_rows(self, rows: NDArray[np.uint64]) -> None:
-        # By row, which is a hundred times faster than by hash; `use_lock` keeps the numbers valid.
-        for start in range(0, len(rows), _TAKE_ROWS):
-            numbers = ",".join(map(str, rows[start : start + _TAKE_ROWS].tolist()))
-            self._chunks.delete(f"_rowid IN ({numbers})")
 
     def texts_of(self, keys: Sequence[str]) -> set[str]:
         """The hashes of the texts that the files `keys` are made of."""
@@ -348,40 +354,22 @@ class Store:
             for start in range(0, len(keys), _MAX_IN_LIST):
                 query = self._files.search().where(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
                 for texts in query.select(["texts"]).to_arrow()["texts"].to_pylist():
-                    found.update(_split(texts))
+                    found.update(split_hashes(texts))
         return found
 
-    def check(self) -> StoreCheck:
-        """Every file with how many of its texts are there, and what is broken or there twice."""
-        found: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
-        wrong: set[str] = set()
+    def check(self, is_wrong: WrongVectors | None = None) -> StoreCheck:
+        """Every file with how many of its texts are there, and what is broken or there twice. `is_wrong` says more
+        about vectors than that they are numbers."""
         with _explained("checking rows", self.uri):
-            for batch in self._chunks.search().select(["text_hash", "vector"]).to_batches():
-                digests = batch.column("text_hash")
-                found.append(prefixes(digests))
-                broken = np.flatnonzero(_broken(_matrix(batch.column("vector"), self.dim)))
-                wrong.update(digests[int(place)].as_py() for place in broken)
-            there, times = np.unique(np.concatenate(found), return_counts=True)
-            twice = there[times > 1]
-            if len(twice):
-                for batch in self._chunks.search().select(["text_hash"]).to_batches():
-                    digests = batch.column("text_hash")
-                    wrong.update(
-                        digests[int(place)].as_py() for place in np.flatnonzero(np.isin(prefixes(digests), twice))
-                    )
-            bad_texts = prefixes(sorted(wrong))
-            texts: dict[str, int] = {}
-            bad: set[str] = set()
-            for batch in self._files.search().select(["file_key", "texts"]).to_batches():
-                keys, hashes = batch.column("file_key").to_pylist(), prefixes_of(batch.column("texts"))
-                owner = np.repeat(
-                    np.arange(len(keys)), [len(part) // _HASH_BYTES for part in batch.column("texts").to_pylist()]
-                )
-                present = np.bincount(owner[np.isin(hashes, there)], minlength=len(keys)).tolist()
-                bad.update(key for key in keys if key in texts)
-                bad.update(keys[place] for place in set(owner[np.isin(hashes, bad_texts)].tolist()))
-                texts.update(zip(keys, present, strict=True))
-        return StoreCheck(texts, bad, wrong)
+            return check(self._chunks, self._files, self.dim, is_wrong)
+
+    def delete_damaged(self, is_wrong: WrongVectors | None = None) -> None:
+        """Remove the rows that are not what was written; the caller holds `use_lock` alone."""
+        with _explained("deleting rows", self.uri), locked(self._write_lock):
+            chunks, files = damaged_rows(self._chunks, self._files, self.dim, is_wrong)
+            _delete_by_number(self._chunks, chunks)
+            _delete_by_number(self._files, files)
+        self._seen = None
 
     def is_crowded(self) -> bool:
         """Whether a table has so many versions or small pieces that compacting is worth its time."""
@@ -418,7 +406,7 @@ class Store:
     def drop_table(self, name: str) -> None:
         """Remove another model's tables."""
         with _explained("dropping a table", self.uri), locked(self._write_lock):
-            for table in {name, _files_table(name)}.intersection(self._db.list_tables().tables):
+            for table in {name, files_table(name)}.intersection(self._db.list_tables().tables):
                 self._db.drop_table(table)
 
 
@@ -428,6 +416,31 @@ def _set_one_apart(table: Any) -> None:
     if row.num_rows:
         table.add(row.drop_columns(["_rowid"]))
         table.delete(f"_rowid = {row['_rowid'][0].as_py()}")
+
+
+def _odd_entry(folder: str) -> str:
+    """A pipe, a device or a dangling link below a table's folder, for which LanceDB would wait without end."""
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = os.path.join(parent, name)
+            if name in folders and not os.path.islink(path):
+                continue
+            if not os.path.isfile(path):
+                return path
+    return ""
+
+
+def _has_our_columns(schema: pa.Schema) -> bool:
+    if schema.names == _FILE_SCHEMA.names:
+        return list(schema.types) == list(_FILE_SCHEMA.types)
+    vector = schema.field("vector").type if "vector" in schema.names else None
+    return isinstance(vector, pa.FixedSizeListType) and list(schema) == list(_chunk_schema(vector.list_size))
+
+
+def _delete_by_number(table: Any, rows: Sequence[int]) -> None:
+    # By row, which is a hundred times faster than by hash; `use_lock` keeps the numbers valid.
+    for start in range(0, len(rows), _TAKE_ROWS):
+        table.delete(f"_rowid IN ({','.join(map(str, rows[start : start + _TAKE_ROWS]))})")
 
 
 def damaged_tables(uri: str) -> list[str]:
@@ -440,33 +453,21 @@ def damaged_tables(uri: str) -> list[str]:
         name, extension = os.path.splitext(entry)
         if extension != ".lance" or not name.startswith((_CHUNKS, _FILES)):
             continue
+        if _odd_entry(os.path.join(uri, entry)):
+            damaged.append(name)
+            continue
         try:
             table = database.open_table(name)
+            if name.startswith((f"{_CHUNKS}{FORMAT}_", f"{_FILES}{FORMAT}_")) and not _has_our_columns(table.schema):
+                damaged.append(name)
+                continue
             for _ in table.search().to_batches():
                 pass
-        except Exception:  # whatever LanceDB makes of damage, its panics included
+        except BaseException as error:  # whatever LanceDB makes of damage, its panics included
+            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+                raise
             damaged.append(name)
     return damaged
-
-
-def prefixes(hashes: Sequence[str] | pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
-    """The first 64 bits of hexadecimal hashes: by them texts are told apart. Among ten million texts two agree by
-    chance with a probability of about one in half a million, and then one of them is embedded anew by each run."""
-    values = hashes.to_pylist() if isinstance(hashes, pa.Array | pa.ChunkedArray) else hashes
-    return _first_halves(bytes.fromhex("".join(values)))
-
-
-def prefixes_of(texts: pa.Array) -> NDArray[np.uint64]:
-    """The same of packed hashes, one file after the other."""
-    return _first_halves(b"".join(texts.to_pylist()))
-
-
-def _first_halves(data: bytes) -> NDArray[np.uint64]:
-    return np.frombuffer(data, dtype=">u8")[::2].astype(np.uint64)
-
-
-def _split(texts: bytes) -> tuple[str, ...]:
-    return tuple(texts[at : at + _HASH_BYTES].hex() for at in range(0, len(texts), _HASH_BYTES))
 
 
 def _file_table(files: Sequence[FileRows]) -> pa.Table:
@@ -478,16 +479,3 @@ def _file_table(files: Sequence[FileRows]) -> pa.Table:
         "layout": [pack(file) for file in files],
     }
     return pa.table(columns, schema=_FILE_SCHEMA)
-
-
-def _matrix(column: Any, dim: int) -> NDArray[np.float32]:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    flat: NDArray[np.float32] = array.flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(-1, dim)
-
-
-def _broken(matrix: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """The rows that hold a NaN or an infinity: a sum is finite exactly when all its terms are."""
-    with np.errstate(all="ignore"):
-        finite: NDArray[np.bool_] = np.isfinite(matrix.sum(axis=1))
-    return ~finite

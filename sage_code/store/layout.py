@@ -6,36 +6,60 @@ compresses to a fifth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import xxhash
 
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
 
 _CODEC = "zstd"
-_SIZE_BYTES = 4
+_SIZE_BYTES, _SUM_BYTES = 4, 8
+# Set in the size of a layout that carries a sum; older ones have none, and are believed when they can be unpacked.
+_WITH_SUM = 1 << 31
 # A layout that claims to be larger was not written by us: it takes a few times its file's size at most.
 _MAX_BYTES = 256 << 20
 _SYMBOL_FIELDS = tuple(Symbol.__dataclass_fields__)
 
 
 def pack(file: FileRows) -> bytes:
-    """The layout of a file."""
+    """The layout of a file, with a sum over all that its row says."""
     data = orjson.dumps([[chunk_row(chunk) for chunk in file.chunks], file.references])
     packed: bytes = pa.compress(data, codec=_CODEC, asbytes=True)
-    return len(data).to_bytes(_SIZE_BYTES, "little") + packed
+    texts = bytes.fromhex("".join(file.text_hashes))
+    sum_ = _sum(file.key, file.path, file.language, texts, data)
+    return (len(data) | _WITH_SUM).to_bytes(_SIZE_BYTES, "little") + sum_ + packed
 
 
-def unpack(layout: bytes, texts: Sequence[str]) -> tuple[tuple[Chunk, ...], str]:
-    """The chunks of a file and its references, from its layout and the texts that were embedded for its chunks."""
-    size = int.from_bytes(layout[:_SIZE_BYTES], "little")
+def unpack_row(row: Mapping[str, Any], texts: Sequence[str]) -> tuple[tuple[Chunk, ...], str]:
+    """The chunks of a file and its references, from its row and the texts that were embedded for its chunks; a
+    ValueError when the row is not what was written."""
+    layout = row["layout"]
+    head = int.from_bytes(layout[:_SIZE_BYTES], "little")
+    size, start = head & ~_WITH_SUM, _SIZE_BYTES + (_SUM_BYTES if head & _WITH_SUM else 0)
     if size > _MAX_BYTES:
         raise ValueError("a layout of the store is damaged")
-    rows, references = orjson.loads(pa.decompress(layout[_SIZE_BYTES:], size, codec=_CODEC, asbytes=True))
-    return tuple(chunk_of(row, text) for row, text in zip(rows, texts, strict=True)), references
+    try:
+        data = pa.decompress(layout[start:], size, codec=_CODEC, asbytes=True)
+        if head & _WITH_SUM and layout[_SIZE_BYTES:start] != _sum(
+            row["file_key"], row["path"], row["language"], row["texts"], data
+        ):
+            raise ValueError("a layout of the store is damaged")
+        rows, references = orjson.loads(data)
+        chunks = tuple(chunk_of(part, text) for part, text in zip(rows, texts, strict=True))
+    except (OSError, TypeError, AttributeError, pa.ArrowException) as error:
+        raise ValueError("a layout of the store is damaged") from error
+    return chunks, references
+
+
+def _sum(key: str, path: str, language: str, texts: bytes, data: bytes) -> bytes:
+    digest = xxhash.xxh3_64(f"{key}\0{path}\0{language}\0".encode("utf-8", "surrogatepass"))
+    digest.update(texts)
+    digest.update(data)
+    return digest.digest()
 
 
 def chunk_row(chunk: Chunk) -> list[object]:

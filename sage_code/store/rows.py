@@ -32,4 +32,9 @@ class FileRows:
 
 def text_hash(chunk: Chunk) -> str:
     """The key of a chunk's vector."""
-    return xxhash.xxh3_128_hexdigest(embedded_text(chunk).encode())
+    return hash_of(embedded_text(chunk))
+
+
+def hash_of(text: str) -> str:
+    """The key of an embedded text."""
+    return xxhash.xxh3_128_hexdigest(text.encode())

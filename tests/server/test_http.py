@@ -205,7 +205,8 @@ def test_an_odd_token_file_is_a_clear_error(tmp_path: Path, spoil: Callable[[Pat
     command = [*COMMAND, "--http", "--port", "0", "--token-file", str(path)]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("sage-mcp: the token") and str(path) in ended.stderr
+    assert ended.stderr.startswith("sage-mcp: the token")
+    assert str(path) in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -214,7 +215,8 @@ def test_an_odd_port_is_a_clear_error(port: str) -> None:
     command = [*COMMAND, "--http", "--port", port]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
     assert ended.returncode == 2
-    assert "Traceback" not in ended.stderr and port in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert port in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,489 @@
+"""Spoil what Sage reads, one file at a time, and ask it everything.
+
+    python benchmarks/damage.py --flips 1000 --replaced 200
+
+Each round takes a fresh copy of a small project with its index, memories, home and transcripts, flips a bit of one
+file, cuts it or puts a link, a pipe, a folder or an endless device in its place, and runs every command. Each must give
+the right answer (that of the undamaged copy) or a clear error with exit code 2, within 10 s and 1 GB. Then `sage index`
+and `sage admin verify` run, and every answer must be right again; a file that only its author can mend (a memory, a
+setting) is put back first. Ends with 1 when a promise was broken, and prints how to repeat each failure.
+
+A round is a fork of a process that has imported everything; every few rounds a real MCP server is asked too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import io
+import json
+import os
+import re
+import resource
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import damage_material as material
+import typer.main
+from measure import table
+
+_SECONDS = 10
+_BYTES = 1 << 30
+_ROUND_SECONDS = 600
+_VOLATILE = {
+    "took_ms", "duration_ms", "indexed_at", "age_days", "compiled_bytes", "note", "took", "memory", "damaged",
+    "warnings", "where", "source", "explain",
+}  # fmt: skip
+_CAPABILITY_VERSION, _DROP, _OVERRULING = 0x20080522, 24, (1, 2)
+_CRASH = re.compile(r"unexpected [A-Z]\w*:|this is a bug|Traceback|PanicException|panicked at")
+_MCP_CALLS = (
+    ("sage_search_code", {"query": "take an order"}),
+    ("sage_grep_symbol", {"name": "take_order"}),
+    ("sage_map", {}),
+    ("sage_list_checkpoints", {}),
+    ("sage_recall_knowledge", {"query": "orders"}),
+)
+
+
+class _OutOfTime(BaseException):
+    """A command took too long."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a command gave."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+    document: Any = None
+
+    def crash(self) -> str:
+        """Why this is no answer at all; empty for an answer or a clear error."""
+        said = self.out + self.err
+        if found := _CRASH.search(said):
+            return said[max(0, found.start() - 40) : found.end() + 200]
+        if self.code not in (0, 1, 2):
+            return f"exit code {self.code}"
+        if self.code == 2 and self.out and not isinstance(self.document, dict):
+            return "no document of the error"
+        return ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a round showed."""
+
+    result: str  # right, after index, after verify, put back, FAILED
+    failures: list[str] = field(default_factory=list)
+    errors: int = 0  # clear ones
+
+
+def main() -> int:
+    """Run the rounds and print the table."""
+    given = _arguments()
+    if given.base:
+        return _rounds(given.base, given)
+    base = Path(tempfile.mkdtemp(prefix="sage-damage-"))
+    try:
+        return _rounds(base, given)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--flips", type=int, default=1000)
+    parser.add_argument("--replaced", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=13)
+    parser.add_argument("--base", type=Path, help="keep the material in this folder, and take what is there")
+    parser.add_argument("--only", help="only files of this kind")
+    parser.add_argument("--case", type=int, action="append", help="only this round, by its number")
+    parser.add_argument(
+        "--mcp-every", type=int, default=40, help="ask the MCP server in every so many rounds; 0: never"
+    )
+    parser.add_argument("--times", action="store_true", help="print what each command takes, and end")
+    parser.add_argument("--doctor-every", type=int, default=40)
+    return parser.parse_args()
+
+
+def _rounds(base: Path, given: argparse.Namespace) -> int:
+    pristine, work = base / "pristine", base / "work"
+    _environment(work)
+    if not pristine.exists():
+        _make(work)
+        shutil.move(work, pristine)
+    _import_everything()
+    _renew(pristine, work)
+    asked = material.questions(str(work / "project"))
+    if given.times:
+        print(_in_a_child(lambda: {name: round(_sage(words).seconds, 3) for name, words in asked.items()}))
+        return 0
+    right = _in_a_child(lambda: {name: _comparable(_sage(words)) for name, words in asked.items()})
+    names = _files(pristine)
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        if (found := material.kind_of(name)) and (not given.only or found[0] == given.only):
+            by_kind[found[0]].append(name)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    failed: list[str] = []
+    started = time.monotonic()
+    for number in range(given.flips + given.replaced):
+        if given.case and number not in given.case:
+            continue
+        chance = Random(f"{given.seed} {number}")
+        kinds = sorted(by_kind)
+        is_flip = number < given.flips
+        usable = [kind for kind in kinds if not is_flip or any(_has_bytes(pristine / name) for name in by_kind[kind])]
+        kind = usable[number % len(usable)]
+        choices = [name for name in by_kind[kind] if not is_flip or _has_bytes(pristine / name)]
+        name = chance.choice(choices)
+        _renew(pristine, work)
+        if is_flip:
+            done = material.flip(work / name, chance)
+        else:
+            done = sorted(material.REPLACEMENTS)[(number - given.flips) % len(material.REPLACEMENTS)]
+            material.replace(work / name, done)
+        truth = next(is_truth for pattern, its_kind, is_truth in material.KINDS if its_kind == kind)
+        extras = {
+            "doctor": bool(given.doctor_every) and number % given.doctor_every == 0,
+            "mcp": bool(given.mcp_every) and number % given.mcp_every == 1,
+        }
+        outcome = _one(work, pristine / name, name, truth, right, extras)
+        counts[kind][outcome.result] += 1
+        counts[kind]["clear errors"] += outcome.errors
+        for failure in outcome.failures:
+            failed.append(f"--seed {given.seed} --case {number}: {kind}: {name}: {done}: {failure}")
+            print(failed[-1], flush=True)
+        if number % 50 == 49:
+            print(f"# {number + 1} rounds, {len(failed)} failures, {time.monotonic() - started:.0f} s", flush=True)
+    _print(counts, time.monotonic() - started)
+    return 1 if failed else 0
+
+
+def _make(work: Path) -> None:
+    work.mkdir(parents=True)
+    work.parent.chmod(0o755)
+
+    def sage(*words: str) -> None:
+        _demand_good(_in_a_child(lambda: asdict(_sage(list(words)))))
+
+    material.make(work, sage)
+
+
+def _one(work: Path, original: Path, name: str, truth: bool, right: dict[str, Any], extras: dict[str, bool]) -> Outcome:
+    """One round, its commands in a child."""
+    project = str(work / "project")
+
+    def ask() -> dict[str, Any]:
+        outcome = Outcome("right")
+        wrong = _ask_all(project, right, outcome, judged=not truth)
+        for words in (["status", project, "--json"], ["admin", "verify", project, "--check", "--json"]):
+            _no_crash(words, outcome)
+        if extras["doctor"]:
+            _no_crash(["doctor", project, "--json"], outcome)
+        if extras["mcp"]:
+            outcome.failures += _ask_server(project)
+        _no_crash(["index", project, "--json"], outcome)
+        if wrong or truth:
+            if truth:
+                outcome.result = "put back"
+                _put_back(original, work / name)
+                _no_crash(["index", project, "--json"], outcome)
+            again = Outcome("")
+            left = _ask_all(project, right, again, judged=True)
+            if left and not truth:
+                _no_crash(["admin", "verify", project, "--json"], outcome)
+                again = Outcome("")
+                left = _ask_all(project, right, again, judged=True)
+                outcome.result = "after verify"
+            elif not truth:
+                outcome.result = "after index"
+            outcome.failures += [f"after mending: {failure}" for failure in again.failures]
+            outcome.failures += [f"not mended: {what}" for what in left]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        if peak > _BYTES:
+            outcome.failures.append(f"took {peak >> 20} MB")
+        return asdict(outcome)
+
+    found = Outcome(
+        **_in_a_child(ask, failure={"result": "FAILED", "failures": ["the process died or hung"], "errors": 0})
+    )
+    if found.failures:
+        found.result = "FAILED"
+    return found
+
+
+def _ask_all(project: str, right: dict[str, Any], outcome: Outcome, *, judged: bool) -> list[str]:
+    """Ask everything; the names of the questions whose answer is not the right one."""
+    wrong = []
+    for name, words in material.questions(project).items():
+        answer = _sage(words)
+        if crash := answer.crash():
+            outcome.failures.append(f"{name}: {crash}")
+            wrong.append(f"{name}: {crash[:80]}")
+        elif answer.code == 2:
+            outcome.errors += 1
+            wrong.append(f"{name}: {answer.err[:160].strip()}")
+        elif judged and (given := _comparable(answer)) != right[name]:
+            wrong.append(f"{name}: another answer")
+            # An answer that is wrong and does not say so is worse than none.
+            if not answer.err and "note" not in answer.out:
+                outcome.failures.append(f"{name}: a wrong answer, {_difference(given, right[name])}")
+    return wrong
+
+
+def _no_crash(words: list[str], outcome: Outcome) -> None:
+    answer = _sage(words)
+    if crash := answer.crash():
+        outcome.failures.append(f"{' '.join(words[:2])}: {crash}")
+
+
+def _sage(words: list[str]) -> Answer:
+    """Run a command in this process, with the time that it may take."""
+    from sage_cli.entry import main as entry
+
+    sys.argv = ["sage", *words]
+    out, err = io.StringIO(), io.StringIO()
+    started = time.monotonic()
+    code: Any = None
+    signal.signal(signal.SIGALRM, _ring)
+    patience = _patience()
+    signal.setitimer(signal.ITIMER_REAL, patience)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            entry()
+    except SystemExit as ended:
+        code = ended.code or 0
+    except _OutOfTime:
+        code = f"out of time after {patience:.0f} s"
+    except BaseException as error:
+        code = f"{type(error).__name__}: {error}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    answer = Answer(code, out.getvalue(), err.getvalue(), time.monotonic() - started)
+    with contextlib.suppress(ValueError):
+        answer.document = json.loads(answer.out)
+    return answer
+
+
+def _patience() -> float:
+    """The seconds that a command has, more of them when others use the machine too."""
+    return _SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def _ring(*_: object) -> None:
+    raise _OutOfTime
+
+
+def _comparable(answer: Answer | dict[str, Any]) -> Any:
+    document = answer.document if isinstance(answer, Answer) else answer["document"]
+    code = answer.code if isinstance(answer, Answer) else answer["code"]
+    return json.loads(json.dumps([code, _steady(document)]))
+
+
+def _steady(value: Any) -> Any:
+    """Without what is another each time."""
+    if isinstance(value, dict):
+        return {key: _steady(part) for key, part in value.items() if key not in _VOLATILE}
+    return [_steady(part) for part in value] if isinstance(value, list) else value
+
+
+def _difference(given: Any, wanted: Any) -> str:
+    one, other = json.dumps(given), json.dumps(wanted)
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return f"{one[max(0, at - 40) : at + 60]!r} for {other[max(0, at - 40) : at + 60]!r}"
+
+
+def _ask_server(project: str) -> list[str]:
+    """Ask a real server over stdio; what went wrong."""
+    command = [sys.executable, "-P", "-m", "sage_mcp.server"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=project, env=environment
+    )
+    failures = []
+    try:
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "damage", "version": "1"}}
+        _tell(server, {"id": 0, "method": "initialize", "params": hello})
+        _hear(server, 0, 3 * _patience())
+        _tell(server, {"method": "notifications/initialized"})
+        for number, (tool, arguments) in enumerate(_MCP_CALLS, 1):
+            _tell(server, {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+            answer = _hear(server, number, 2 * _patience())  # the first one loads what the commands have loaded already
+            if answer is None:
+                failures.append(f"MCP {tool}: no answer in time")
+                break
+            if _CRASH.search(answer):
+                failures.append(f"MCP {tool}: {answer[:200]}")
+        with open(f"/proc/{server.pid}/status") as file:
+            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024
+        if peak > _BYTES:
+            failures.append(f"MCP: the server took {peak >> 20} MB")
+    except (OSError, StopIteration) as error:
+        failures.append(f"MCP: the server is gone: {error}")
+    finally:
+        server.kill()
+        server.wait()
+    return failures
+
+
+def _tell(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+    assert server.stdin
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    server.stdin.flush()
+
+
+def _hear(server: subprocess.Popen[bytes], number: int, seconds: float) -> str | None:
+    assert server.stdout
+    until = time.monotonic() + seconds
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(server.stdout, selectors.EVENT_READ)
+        while (left := until - time.monotonic()) > 0 and waiting.select(left):
+            line = server.stdout.readline()
+            if not line:
+                raise OSError("it closed its output")
+            if json.loads(line).get("id") == number:
+                return line.decode()
+    return None
+
+
+def _in_a_child(task: Any, failure: Any = None) -> Any:
+    """What `task` returns, in a child that obeys permissions; `failure` when the child dies."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            os.setsid()
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 2)
+            _obey_permissions()
+            with os.fdopen(writing, "w") as pipe:
+                json.dump(task(), pipe)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    data = b""
+    until = time.monotonic() + _ROUND_SECONDS
+    with selectors.DefaultSelector() as waiting, os.fdopen(reading, "rb") as pipe:
+        waiting.register(pipe, selectors.EVENT_READ)
+        while (left := until - time.monotonic()) > 0 and waiting.select(left):
+            part = os.read(pipe.fileno(), 1 << 16)
+            if not part:
+                break
+            data += part
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    try:
+        return json.loads(data)
+    except ValueError:
+        if failure is None:
+            raise
+        return failure
+
+
+def _obey_permissions() -> None:
+    """Be bound by the permissions of files, as everybody but root is: without the capabilities that overrule them."""
+    if os.geteuid() != 0 or sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice 32 of them
+    libc.capget(head, sets)
+    for place in range(3):
+        sets[place] &= ~sum(1 << capability for capability in _OVERRULING)
+    for capability in _OVERRULING:
+        libc.prctl(_DROP, capability, 0, 0, 0)  # nor do the processes that we start have them
+    libc.capset(head, sets)
+
+
+def _demand_good(answer: dict[str, Any]) -> None:
+    if answer["code"] not in (0, 1):
+        raise SystemExit(f"the material cannot be made: {answer}")
+
+
+def _environment(work: Path) -> None:
+    for variable in [name for name in os.environ if name.startswith(("SAGE_", "CLAUDE_"))]:
+        del os.environ[variable]
+    os.environ.update(HOME=str(work), SAGE_HOME=str(work / "home"), OPENBLAS_NUM_THREADS="1")
+    os.environ["GIT_CONFIG_COUNT"], os.environ["GIT_CONFIG_KEY_0"] = "1", "safe.directory"
+    os.environ["GIT_CONFIG_VALUE_0"] = "*"
+
+
+def _import_everything() -> None:
+    warnings.filterwarnings("ignore", "lancedb fork support")  # nothing is connected when we fork
+    import lancedb  # noqa: F401
+
+    import sage_cli.app  # noqa: F401
+    import sage_code.admin
+    import sage_code.compiled.generation
+    import sage_code.memory.memory
+    import sage_code.search.engine
+    import sage_code.search.hits  # noqa: F401
+    from sage_code.embed import default_embedder
+
+    default_embedder().embed_code(["warm"])
+    typer.main.get_command = cache(typer.main.get_command)  # built once and not for every command
+    for words in (["--help"], ["status", "--help"], ["no-such-command"]):
+        _sage(words)
+    gc.freeze()
+
+
+def _files(base: Path) -> list[str]:
+    """Everything below `base` that is no folder."""
+    found = [path for path in base.rglob("*") if path.is_symlink() or path.is_file()]
+    return sorted(str(path.relative_to(base)) for path in found)
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.stat().st_size > 0
+
+
+def _renew(pristine: Path, work: Path) -> None:
+    if work.exists():
+        subprocess.run(["chmod", "-R", "u+rwX", str(work)], check=False, capture_output=True)
+        shutil.rmtree(work)
+    subprocess.run(["cp", "-a", str(pristine), str(work)], check=True)
+
+
+def _put_back(original: Path, path: Path) -> None:
+    """What a person does who has a copy of the file."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.is_symlink() or path.exists():
+        path.unlink()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(original, path, follow_symlinks=False)
+
+
+def _print(counts: dict[str, Counter[str]], seconds: float) -> None:
+    columns = ("right", "after index", "after verify", "put back", "FAILED", "clear errors")
+    rows = [
+        [kind, sum(counts[kind][c] for c in columns[:-1]), *(counts[kind][c] for c in columns)]
+        for kind in sorted(counts)
+    ]
+    total = ["all", *(sum(int(row[place]) for row in rows) for place in range(1, len(columns) + 2))]
+    print(table(["damaged", "rounds", *columns], [*rows, total]))
+    print(f"{seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
