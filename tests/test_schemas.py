@@ -185,8 +185,9 @@ def test_doctor(project: Path, printed: Run) -> None:
 
 def test_agents(project: Path, printed: Run) -> None:
     assert printed("mcp install", "--agent", "zed", "--print")["previews"]
-    words = ["--agent", "claude", "--scope", "project", "--snippet", "--subagent"]
-    assert [change["action"] for change in printed("mcp install", *words)["changes"]] == ["added"] * 3
+    words = ["--agent", "claude", "--scope", "project"]
+    added = printed("mcp install", *words, "--snippet", "--subagent")["changes"]
+    assert [change["action"] for change in added] == ["added"] * 3
     assert [change["action"] for change in printed("mcp uninstall", *words)["changes"]] == ["removed"] * 3
     printed("mcp uninstall", *words, code=1)
 
