@@ -2,7 +2,7 @@
 and the documentation read.
 
 To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help
-line and whether a project may decide it. Nothing here reads a file or the environment.
+line, whether a project may decide it and whether nothing reads it yet. Nothing here reads a file or the environment.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Setting:
     pattern_help: str = ""
     user_only: bool = False
     costs: bool = False  # the more, the more of the user's machine: a project may only ask for less
+    reserved: bool = False  # nothing reads it yet: known in files, so that nothing is said there, and not listed
 
     @property
     def allowed(self) -> str:
@@ -119,8 +120,8 @@ class Setting:
 
 
 # Each of these returns a dataclass field; the annotation beside the call gives it its type.
-def _ratio(default: float, about: str) -> Any:
-    return field(default=default, metadata={"help": about, "low": 0, "high": 1})
+def _ratio(default: float, about: str, **more: object) -> Any:
+    return field(default=default, metadata={"help": about, "low": 0, "high": 1, **more})
 
 
 def _number(default: float, low: float, high: float, about: str, **more: object) -> Any:
@@ -179,10 +180,10 @@ class Settings:
     )
 
     # When to save a checkpoint
-    trigger_threshold: float = _ratio(0.60, "Suggest a checkpoint when the combined signals reach this.")
-    topic_drift_threshold: float = _ratio(0.50, "Take the topic as changed below this similarity.")
+    trigger_threshold: float = _ratio(0.60, "Suggest a checkpoint when the combined signals reach this.", reserved=True)
+    topic_drift_threshold: float = _ratio(0.50, "Take the topic as changed below this similarity.", reserved=True)
     convergence_question_drop: float = _ratio(
-        0.20, "Take a discussion as concluding once its share of questions drops below this."
+        0.20, "Take a discussion as concluding once its share of questions drops below this.", reserved=True
     )
     depth_min_messages: int = _number(8, 0, 10_000, "Fewest messages before an automatic checkpoint.")
     depth_min_tokens: int = _number(2_000, 0, 10_000_000, "Fewest tokens before an automatic checkpoint.")
@@ -202,8 +203,8 @@ class Settings:
     )
 
     # Sessions
-    continuity_enabled: bool = _other(True, "Carry the last state over into a new session.")
-    watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True)
+    continuity_enabled: bool = _other(True, "Carry the last state over into a new session.", reserved=True)
+    watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True, reserved=True)
 
     sources: Mapping[str, Source] = field(default_factory=dict, compare=False, repr=False)
     # What was read and not obeyed; faces print it to stderr.
@@ -224,6 +225,8 @@ TABLE: dict[str, Setting] = {
     for each in fields(Settings)
     if each.metadata
 }
+# What `sage config list` shows.
+LISTED = {key: known for key, known in TABLE.items() if not known.reserved}
 
 
 def setting(key: str) -> Setting:

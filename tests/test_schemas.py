@@ -20,6 +20,7 @@ from sage_code.errors import SageError
 from sage_code.kinds import CHUNK_KIND, TABLES
 from sage_code.paths import assets_dir, compiled_dir, manifest_path
 from sage_code.settings import TABLE
+from sage_code.settings_table import LISTED
 from sage_code.values import SkipReason
 
 Run = Callable[..., Any]
@@ -188,8 +189,9 @@ def test_doctor(project: Path, printed: Run) -> None:
 
 def test_agents(project: Path, printed: Run) -> None:
     assert printed("mcp install", "--agent", "zed", "--print")["previews"]
-    words = ["--agent", "claude", "--scope", "project", "--snippet", "--subagent"]
-    assert [change["action"] for change in printed("mcp install", *words)["changes"]] == ["added"] * 3
+    words = ["--agent", "claude", "--scope", "project"]
+    added = printed("mcp install", *words, "--snippet", "--subagent")["changes"]
+    assert [change["action"] for change in added] == ["added"] * 3
     assert [change["action"] for change in printed("mcp uninstall", *words)["changes"]] == ["removed"] * 3
     printed("mcp uninstall", *words, code=1)
 
@@ -376,7 +378,7 @@ def test_core(project: Path, printed: Run) -> None:
 
 def test_config(project: Path, printed: Run) -> None:
     listing = printed("config list")
-    assert [record["key"] for record in listing["settings"]] == list(TABLE)
+    assert [record["key"] for record in listing["settings"]] == list(LISTED)
     for key in TABLE:
         assert printed("config get", key)["key"] == key
     (project / ".sage" / "tuning.yaml").write_text("store_uri: s3://elsewhere\nexclude: [a, b]\n")

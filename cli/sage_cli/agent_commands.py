@@ -91,26 +91,27 @@ def install(
 def uninstall(
     agent: AgentOption = [],  # noqa: B006
     scope: ScopeOption = ScopeChoice.USER,
-    snippet: SnippetOption = False,
-    subagent: SubagentOption = False,
     force: ForceOption = False,
     path: PathOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Take Sage out of the configuration of coding agents.
+    """Take Sage out of the configuration of coding agents, with its lines in AGENTS.md and its helper.
 
     What was inserted is taken out, and nothing else. Exits with 1 when there was nothing to take out.
 
-    Example:  sage mcp uninstall --agent all --snippet --subagent
+    Example:  sage mcp uninstall --agent claude --scope project
     """
     from sage_code.agents import install as agents
     from sage_code.paths import find_root
 
-    steps: list[Step] = [("server", partial(agents.uninstall, force=force))]
-    steps += [("snippet", agents.uninstall_notes)] if snippet else []
-    steps += [("subagent", agents.uninstall_subagent)] if subagent else []
+    steps: list[Step] = [
+        ("server", partial(agents.uninstall, force=force)),
+        ("snippet", agents.uninstall_notes),
+        ("subagent", agents.uninstall_subagent),
+    ]
     changes = agents.apply_to(agents.chosen_agents(agent), steps, scope.value, find_root(path))
-    _show(changes, as_json)
+    # Most agents never had lines or a helper.
+    _show([one for one in changes if one.kind == "server" or one.action not in ("absent", "skipped")], as_json)
     if all(change.action in ("absent", "skipped") for change in changes):
         raise typer.Exit(EXIT_NOTHING)
 

@@ -32,20 +32,20 @@ KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A setting; `sag
 
 @app.command("list")
 def list_settings(as_json: JsonOption = False, path: PathOption = ".") -> None:
-    """Show every setting, its value and where that came from.
+    """Show every setting that is in use, its value and where that came from.
 
     Example:  sage config list --json
     """
-    from sage_code.settings import TABLE
+    from sage_code.settings_table import LISTED
 
     settings = _load(path)
     if as_json:
-        rows = [_record(settings, key) for key in TABLE]
+        rows = [_record(settings, key) for key in LISTED]
         print_json({"settings": rows, "warnings": list(settings.warnings)})
     elif sys.stdout.isatty():
         _print_table(settings)
     else:
-        for key in TABLE:
+        for key in LISTED:
             source = settings.source(key)
             print(one_line(f"{key}\t{_text(getattr(settings, key))}\t{source.kind}\t{source.where}"))
 
@@ -79,11 +79,13 @@ def set_setting(
 
     Example:  sage config set exclude 'vendor/,*.min.js' --project
     """
-    from sage_code.settings import set_value, tuning_path
+    from sage_code.settings import TABLE, set_value, tuning_path
 
     scope, root = _scope(project), _root(path)
     written = set_value(key, value, scope, root)
     print(one_line(f"{key} = {_text(written)}  ({tuning_path(scope, root)})"))
+    if TABLE[key].reserved:
+        print(f"note: nothing reads {key} yet", file=sys.stderr)
     winner = _load(path).source(key)
     if winner.kind != scope:
         print(f"note: {one_line(winner.where)} sets {key} too, and wins here", file=sys.stderr)
@@ -166,12 +168,12 @@ def _print_table(settings: Settings) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from sage_code.settings import TABLE
+    from sage_code.settings_table import LISTED
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("setting", "value", "from", "what it does"):
         table.add_column(heading, overflow="fold")
-    for key, known in TABLE.items():
+    for key, known in LISTED.items():
         source = settings.source(key)
         changed = source.kind != "default"
         # As Text, because a value may look like Rich's markup.

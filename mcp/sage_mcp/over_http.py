@@ -35,6 +35,12 @@ _PATIENCE_S = 10.0
 # A shorter one could be guessed by whoever may ask often enough.
 _LEAST_TOKEN_CHARS = 16
 _MAX_TOKEN_CHARS = 1_024
+# A session of which nothing was heard for so long ends, and its client begins another; one with an open stream stays.
+SESSION_IDLE_S = 1_800.0
+# Far more than one user's agents have, and what they take is still small.
+MAX_SESSIONS = 1_000
+# The longest text that a tool takes is far shorter.
+MAX_BODY_BYTES = 4 << 20
 
 
 def default_token_file() -> str:
@@ -153,12 +159,22 @@ def serve(server: MCPServer[Any], port: int | None, token_file: str | None) -> N
         number = listener.getsockname()[1]
         sys.stderr.write(f"sage-mcp: http://{_LOOPBACK}:{number}/mcp, the token is in {source}\n")
         sys.stderr.flush()
-        anyio.run(_run, server, listener, Guard(server.streamable_http_app(), token, number))
+        anyio.run(_run, server, listener, Guard(_bounded(server), token, number))
+
+
+def _bounded(server: MCPServer[Any]) -> ASGIApp:
+    return server.streamable_http_app(
+        session_idle_timeout=SESSION_IDLE_S, max_sessions=MAX_SESSIONS, max_request_body_size=MAX_BODY_BYTES
+    )
 
 
 async def _run(server: MCPServer[Any], listener: socket.socket, app: Guard) -> None:
     import uvicorn  # lazy: only this transport needs it
 
+    from sage_mcp.connections import BoundedConnection
+
     level = server.settings.log_level.lower()
-    config = uvicorn.Config(app, log_level=level, server_header=False, timeout_graceful_shutdown=2)
+    config = uvicorn.Config(
+        app, http=BoundedConnection, ws="none", log_level=level, server_header=False, timeout_graceful_shutdown=2
+    )
     await uvicorn.Server(config).serve(sockets=[listener])

@@ -7,6 +7,7 @@ for byte; where somebody has reformatted it meanwhile, the entry is cut out by i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -18,7 +19,17 @@ from sage_code.agents import files, notes, record
 from sage_code.agents.entries import below, document_of, insertion, keys_in, verify, with_entry, without_entry
 from sage_code.agents.files import TextFile
 from sage_code.agents.record import Written
-from sage_code.agents.table import AGENTS, SERVER_NAME, Agent, Scope, config_file, find_agent, is_here, notes_file
+from sage_code.agents.table import (
+    AGENTS,
+    SERVER_NAME,
+    Agent,
+    Scope,
+    config_file,
+    find_agent,
+    has_notes,
+    is_here,
+    notes_file,
+)
 from sage_code.errors import ConfigError, SageError, UsageError
 
 Action = Literal["added", "updated", "unchanged", "removed", "absent", "kept", "skipped", "failed"]
@@ -27,6 +38,7 @@ Step = tuple[Kind, Callable[[Agent, Scope, str], "Change"]]
 _PROGRAM = "sage-mcp"
 _MODULE = "sage_mcp.server"
 _PACKAGE = "sage-code"
+_WITH_SUBAGENT = "claude"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force:
             f"{file.path} has a server called {SERVER_NAME} that is not Sage's",
             "rename it, or replace it with --force; nothing was changed",
         )
-    known = record.load().get(file.path)
+    known = record.find(file.path)
     base = file.text if old is None else without_entry(agent, file, keys, known)
     place, inserted = insertion(agent, base, keys, entry)
     text = base[:place] + inserted + base[place:]
@@ -147,7 +159,7 @@ def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> 
         return Change(agent.name, scope, "server", file.path, "absent")
     if not is_ours(old) and not force:
         return Change(agent.name, scope, "server", file.path, "kept", note="it is not Sage's; --force removes it")
-    known = record.load().get(file.path)
+    known = record.find(file.path)
     text = without_entry(agent, file, keys, known)
     return _put_back(agent, scope, "server", file, text, known)
 
@@ -159,11 +171,9 @@ def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
     block = notes.block(end_of_line)
     if block in file.text:
         return Change(agent.name, scope, "snippet", file.path, "unchanged")
-    known = record.load().get(file.path)
-    base = notes.without_block(file.text)
+    known = record.find(file.path)
+    base = notes.without_block(file.text, known.inserted if known else "")
     old, base = base is not None, base if base is not None else file.text
-    if old and known and known.inserted in file.text:
-        base = file.text.replace(known.inserted, "", 1)
     gap = "" if not base else end_of_line if base.endswith("\n") else 2 * end_of_line
     backup = files.keep_backup(file)
     made = files.write(file, base + gap + block, private=False)
@@ -174,15 +184,31 @@ def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
 
 
 def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
-    """Take our lines out of the agent's instructions."""
+    """Take our lines out of the agent's instructions, unless another agent with Sage reads the same file."""
+    if not has_notes(agent, scope):
+        return Change(agent.name, scope, "snippet", "", "absent")
     file = _file(notes_file(agent, scope, root), scope, root)
-    known = record.load().get(file.path)
-    text = file.text.replace(known.inserted, "", 1) if known and known.inserted in file.text else None
-    if text is None:
-        text = notes.without_block(file.text)
+    known = record.find(file.path)
+    text = notes.without_block(file.text, known.inserted if known else "")
     if text is None:
         return Change(agent.name, scope, "snippet", file.path, "absent")
+    if readers := _other_readers(agent, scope, root):
+        note = f"{', '.join(readers)} reads it too; it goes with the last of them"
+        return Change(agent.name, scope, "snippet", file.path, "kept", note=note)
     return _put_back(agent, scope, "snippet", file, text, known)
+
+
+def _other_readers(agent: Agent, scope: Scope, root: str) -> list[str]:
+    """The other agents that have our server and read the same instructions."""
+    path = os.path.realpath(notes_file(agent, scope, root))
+    found = []
+    for other in AGENTS.values():
+        if other is agent or not has_notes(other, scope) or os.path.realpath(notes_file(other, scope, root)) != path:
+            continue
+        with contextlib.suppress(SageError):  # its configuration cannot be read, or it has none here
+            if is_ours(read_entry(other, scope, root)):
+                found.append(other.title)
+    return found
 
 
 def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
@@ -190,7 +216,7 @@ def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     file = _file(_subagent_file(agent, scope, root), scope, root)
     if file.text == notes.SUBAGENT:
         return Change(agent.name, scope, "subagent", file.path, "unchanged")
-    known = record.load().get(file.path)
+    known = record.find(file.path)
     if file.exists and (known is None or known.inserted != file.text):
         raise ConfigError(f"{file.path} is there already, and not Sage's", "rename it; nothing was changed")
     made = files.write(file, notes.SUBAGENT, private=False)
@@ -200,8 +226,10 @@ def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
 
 def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     """Delete the helper, unless somebody has made it his own."""
+    if agent.name != _WITH_SUBAGENT:
+        return Change(agent.name, scope, "subagent", "", "absent")
     file = _file(_subagent_file(agent, scope, root), scope, root)
-    known = record.load().get(file.path)
+    known = record.find(file.path)
     if not file.exists:
         return Change(agent.name, scope, "subagent", file.path, "absent")
     if file.text not in (notes.SUBAGENT, known.inserted if known else notes.SUBAGENT):
@@ -214,8 +242,8 @@ def _file(path: str, scope: Scope, root: str) -> TextFile:
 
 
 def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:
-    if agent.name != "claude":
-        raise UsageError(f"{agent.title} gets no helper from Sage", "--subagent is for --agent claude")
+    if agent.name != _WITH_SUBAGENT:
+        raise UsageError(f"{agent.title} gets no helper from Sage", f"--subagent is for --agent {_WITH_SUBAGENT}")
     home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
     base = home if scope == "user" else os.path.join(root, ".claude")
     return os.path.join(base, "agents", f"{notes.SUBAGENT_NAME}.md")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 BEGIN, END = "<!-- sage:begin -->", "<!-- sage:end -->"
+# Marks count at the beginning of a line: somebody may write about them.
+_BLOCK = re.compile(rf"^{BEGIN}[ \t]*\r?\n(?:.*\n)*?{END}[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 _LINES = """\
 ## Finding code in this project
@@ -47,14 +51,16 @@ def block(end_of_line: str = "\n") -> str:
     return f"{BEGIN}\n{_LINES}{END}\n".replace("\n", end_of_line)
 
 
-def without_block(text: str) -> str | None:
-    """The text without our lines, marks included; None when there are none."""
-    start, end = text.find(BEGIN), text.find(END)
-    if start < 0 or end < start:
+def without_block(text: str, inserted: str = "") -> str | None:
+    """The text without our lines, marks included; None when there are none.
+
+    `inserted` is what was written once. Where somebody has changed a line between the marks, the marks are found, and
+    the blank line that was put before them goes too.
+    """
+    if inserted and text.count(inserted) == 1:
+        return text.replace(inserted, "")
+    found = _BLOCK.search(text)
+    if found is None:
         return None
-    after = end + len(END)
-    for line_end in ("\r\n", "\n"):
-        if text.startswith(line_end, after):
-            after += len(line_end)
-            break
-    return text[:start] + text[after:]
+    gap = inserted[: max(inserted.find(BEGIN), 0)]
+    return text[: found.start()].removesuffix(gap) + text[found.end() :]

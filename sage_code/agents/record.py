@@ -44,14 +44,20 @@ def load() -> dict[str, Written]:
         return {}
 
 
+def find(path: str) -> Written | None:
+    """The insertion into the file at `path`; one file may have several names, such as a link from CLAUDE.md."""
+    known = load()
+    return known.get(os.path.realpath(path)) or known.get(path)
+
+
 def put(path: str, written: Written | None) -> None:
     """Remember an insertion, or forget it."""
     with locked(f"{_path()}.lock"):
         known = load()
-        if written is None:
-            if known.pop(path, None) is None:
-                return
-        else:
-            known[path] = written
+        before = [known.pop(name, None) for name in {path, os.path.realpath(path)}]
+        if written is not None:
+            known[os.path.realpath(path)] = written
+        elif not any(before):
+            return
         rows = {name: asdict(row) for name, row in known.items()}
         write_bytes(_path(), orjson.dumps({"format": FORMAT, "files": rows}), mode=PRIVATE_FILE)

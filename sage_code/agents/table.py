@@ -108,9 +108,14 @@ def notes_file(agent: Agent, scope: Scope, root: str) -> str:
     """The file with the instructions that the agent reads."""
     if scope == "project":
         return os.path.join(root, agent.project_notes)
-    if not agent.user_notes:
+    if not has_notes(agent, scope):
         raise UsageError(f"{agent.title} has no instructions file for a user", "use --scope project for the snippet")
     return _expand(agent, agent.user_notes)
+
+
+def has_notes(agent: Agent, scope: Scope) -> bool:
+    """Whether the agent reads a file with instructions."""
+    return scope == "project" or bool(agent.user_notes)
 
 
 def is_here(agent: Agent) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sage_code.coderefs.ref import CodeRef, relative_file
 from sage_code.coderefs.source import Source, Sources, span
@@ -72,7 +72,7 @@ def captured(project_root: str, context: SessionCodeContext) -> Captured:
         for ref in _refs(source, interaction):
             key = (ref.file, ref.symbol, None if ref.symbol else ref.lines)
             if key not in found and counts.get(ref.file, 0) < _MAX_REFS_A_FILE and len(found) < MAX_REFS:
-                found[key] = _linked(source, ref)
+                found[key] = ref
                 counts[ref.file] = counts.get(ref.file, 0) + 1
     return Captured(tuple(found.values()), len(outside), len(unreadable))
 
@@ -118,14 +118,3 @@ def _trimmed(source: Source, first: int, last: int) -> tuple[int, int] | None:
     while last >= first and not source.lines[last - 1].strip():
         last -= 1
     return (first, last) if first <= last else None
-
-
-def _linked(source: Source, ref: CodeRef) -> CodeRef:
-    """The reference with the key of its chunk in the store, where the search finds it."""
-    if ref.lines is None or not source.chunks:
-        return ref
-    from sage_code.store.rows import text_hash  # lazy: NumPy, which only saving needs
-
-    middle = (ref.lines[0] + ref.lines[1]) // 2
-    chunk = next((chunk for chunk in source.chunks if chunk.start_line <= middle <= chunk.end_line), None)
-    return replace(ref, chunk_id=text_hash(chunk)) if chunk else ref

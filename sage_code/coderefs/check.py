@@ -236,4 +236,4 @@ def _moved(ref: CodeRef, place: CodeRef) -> RefState:
 
 
 def _like(ref: CodeRef, place: CodeRef) -> CodeRef:
-    return replace(place, relevance=ref.relevance, chunk_id=ref.chunk_id)
+    return replace(place, relevance=ref.relevance)

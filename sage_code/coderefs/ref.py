@@ -29,7 +29,6 @@ class CodeRef:
 
     file: str  # relative to the project's root
     lines: tuple[int, int] | None = None
-    chunk_id: str | None = None
     snippet: str | None = None
     relevance: str = "context"
     symbol: str = ""  # the qualified name of the definition, or none
@@ -40,7 +39,7 @@ class CodeRef:
         record: dict[str, Any] = {"file": self.file}
         if self.lines is not None:
             record["lines"] = list(self.lines)
-        for key in ("symbol", "chunk_id", "content_hash", "snippet"):
+        for key in ("symbol", "content_hash", "snippet"):
             if value := getattr(self, key):
                 record[key] = value
         record["relevance"] = self.relevance
@@ -58,7 +57,6 @@ class CodeRef:
         return cls(
             file=relative_file(record.get("file")),
             lines=_lines(record.get("lines")),
-            chunk_id=_text(record, "chunk_id", _MAX_NAME_CHARS) or None,
             snippet=bounded_snippet(snippet) if snippet else None,
             relevance=relevance,
             symbol=_text(record, "symbol", _MAX_NAME_CHARS),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from sage_code.chunk.chunker import chunk_text
 from sage_code.coderefs.ref import CodeRef
 from sage_code.coderefs.text import content_hash, quotation
 from sage_code.discover import DiscoverRules, SourceText, read_source
@@ -13,7 +12,7 @@ from sage_code.kinds import CHUNK_KIND, TEXT_KINDS
 from sage_code.languages import HEAD_BYTES, detect
 from sage_code.parse.definitions import parse
 from sage_code.parse.parsed import ParsedFile
-from sage_code.values import Chunk, SkipReason, SourceFile, Symbol
+from sage_code.values import SkipReason, SourceFile, Symbol
 
 # A memory may be about a file that is too large or too generated to be searched.
 _RULES = DiscoverRules(max_file_bytes=4_000_000, include_generated=True)
@@ -61,11 +60,6 @@ class Source:
         ]
         return sorted([*outer, *types], key=lambda one: one.start_line)
 
-    @cached_property
-    def chunks(self) -> Sequence[Chunk]:
-        """The pieces that the file is searched in."""
-        return chunk_text(self.text, self.parsed.symbols, self.parsed.borders) if self.parsed else ()
-
     def piece(self, lines: tuple[int, int]) -> list[str]:
         """The lines of a range, as far as they are there."""
         return self.lines[lines[0] - 1 : lines[1]]
@@ -80,7 +74,7 @@ class Source:
         """A reference to a range, or to the whole file, as it is now."""
         piece = self.lines if lines is None else self.piece(lines)
         digest = content_hash(piece) if lines is None else self.hash(lines)
-        return CodeRef(self.path, lines, None, quotation(piece) or None, relevance, symbol, digest)
+        return CodeRef(self.path, lines, quotation(piece) or None, relevance, symbol, digest)
 
 
 class Sources:

@@ -156,7 +156,7 @@ class IgnoreFile:
     def __init__(self, content: bytes, base: bytes, label: str, above: IgnoreFile | None = None) -> None:
         numbered: list[tuple[int, Pattern]] = []
         self.left_out = 0  # patterns that are not obeyed, since they are too many or too long
-        self._size = above._size if above else 0
+        self._size: int = above._size if above else 0
         for pattern in parse(content):
             states = 0 if pattern.literal is not None else len(pattern.tokens) + 1
             too_many = len(numbered) >= MAX_PATTERNS or self._size + states > MAX_GLOB_TOKENS

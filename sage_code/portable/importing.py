@@ -61,7 +61,6 @@ class ImportReport:
     files: int
     chunks: int
     chunks_added: int  # texts that the store did not have yet
-    chunks_embedded: int  # always 0: the vectors are in the archive
     vectors_checked: int  # compared with what the model gives
     bytes_per_chunk: int
     model: str
@@ -110,7 +109,7 @@ def import_index(
     checkout = any(os.path.lexists(os.path.join(root, path)) for path in states)
     took = round((time.monotonic() - started) * 1000)
     return ImportReport(
-        project, root, os.path.abspath(archive), told.files, told.chunks, added, 0, checked, per_chunk, told.model,
+        project, root, os.path.abspath(archive), told.files, told.chunks, added, checked, per_chunk, told.model,
         told.indexed_at, checkout, took,
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -265,14 +266,73 @@ def test_lines_in_the_instructions(name: str, data: bytes, tmp_path: Path) -> No
     assert path.read_bytes().startswith(data)
     assert b"\n" not in path.read_bytes().replace(b"\r\n", b"") or b"\r\n" not in data
     assert install_notes(agent, "project", str(tmp_path)).action == "unchanged"
-    path.write_text(path.read_text().replace("Exact text", "Older text"), newline="")
+    path.write_bytes(path.read_bytes().replace(b"Exact text", b"Older text"))
     assert install_notes(agent, "project", str(tmp_path)).action == "updated"
     assert uninstall_notes(agent, "project", str(tmp_path)).action == "removed"
-    assert path.read_bytes().replace(b"\r\n", b"\n").rstrip(b"\n") == data.replace(b"\r\n", b"\n").rstrip(b"\n")
-    path.write_bytes(data)
+    assert path.read_bytes() == data
     install_notes(agent, "project", str(tmp_path))
     uninstall_notes(agent, "project", str(tmp_path))
     assert path.read_bytes() == data
+
+
+def test_words_about_the_marks_are_not_taken_for_them(tmp_path: Path) -> None:
+    own = "Sage writes between `<!-- sage:begin -->` and `<!-- sage:end -->`.\n"
+    (tmp_path / "AGENTS.md").write_text(own)
+    path = Path(install_notes(AGENTS["codex"], "project", str(tmp_path)).path)
+    path.write_text(path.read_text().replace("Exact text", "My text") + "After it.\n")
+    assert uninstall_notes(AGENTS["codex"], "project", str(tmp_path)).action == "removed"
+    assert path.read_text() == own + "After it.\n"
+    assert uninstall_notes(AGENTS["codex"], "project", str(tmp_path)).action == "absent"
+
+
+NOTES = {
+    "AGENTS.md": b"# Rules\r\nBe brief.",
+    "CLAUDE.md": b"\n\n# Mine\n\n\n",
+    ".mcp.json": b'{"mcpServers":{/**/}/**/\n}',
+}
+
+
+def test_uninstall_takes_the_notes_and_the_subagent_along_byte_for_byte(
+    sage: Callable[..., Any], tmp_path: Path
+) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    for name, data in NOTES.items():
+        (root / name).write_bytes(data)
+    where = ["--scope", "project", "--path", str(root)]
+    every = ["--agent", "claude", "--agent", "codex", "--agent", "cursor"]
+    added = sage("mcp", "install", *every, "--snippet", *where, "--json")
+    assert added.code == 0, added.err
+    assert sage("mcp", "install", "--agent", "claude", "--subagent", *where).code == 0
+    assert (root / ".claude" / "agents" / "sage-search.md").exists()
+    # Cursor still reads AGENTS.md, so that the lines stay until it goes.
+    one = json.loads(sage("mcp", "uninstall", "--agent", "codex", *where, "--json").out)["changes"]
+    assert [(change["kind"], change["action"]) for change in one] == [("server", "removed"), ("snippet", "kept")]
+    assert b"sage:begin" in (root / "AGENTS.md").read_bytes()
+    rest = json.loads(sage("mcp", "uninstall", *every, *where, "--json").out)["changes"]
+    assert {(change["agent"], change["kind"]) for change in rest if change["action"] == "removed"} == {
+        ("claude", "server"), ("claude", "snippet"), ("claude", "subagent"), ("cursor", "server"), ("cursor", "snippet")
+    }  # fmt: skip
+    assert {path.name: path.read_bytes() for path in root.rglob("*") if path.is_file()} == NOTES
+    assert {path.name for path in root.iterdir()} == NOTES.keys()
+    assert record.load() == {}
+    nothing = sage("mcp", "uninstall", *every, *where)
+    assert (nothing.code, nothing.out.count("\n")) == (1, 3)
+
+
+def test_a_linked_instructions_file_is_restored_once(sage: Callable[..., Any], tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "AGENTS.md").write_bytes(b"# Rules")
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    words = ["--scope", "project", "--path", str(root)]
+    assert sage("mcp", "install", "--agent", "codex", "--agent", "claude", "--snippet", *words).code == 0
+    assert sage("mcp", "uninstall", "--agent", "codex", *words).code == 0
+    assert (root / "AGENTS.md").read_bytes() != b"# Rules"
+    assert sage("mcp", "uninstall", "--agent", "claude", *words).code == 0
+    assert (root / "AGENTS.md").read_bytes() == b"# Rules"
+    assert (root / "CLAUDE.md").is_symlink()
+    assert record.load() == {}
 
 
 def test_a_helper_with_only_a_shell(tmp_path: Path) -> None:
@@ -293,6 +353,7 @@ def test_a_helper_with_only_a_shell(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".claude*/agents/*"))
     with pytest.raises(UsageError):
         install_subagent(AGENTS["zed"], "project", str(tmp_path))
+    assert uninstall_subagent(AGENTS["zed"], "project", str(tmp_path)).action == "absent"
 
 
 def test_which_agents_are_here() -> None:

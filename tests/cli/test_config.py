@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 
 from sage_cli.config_commands import app
 from sage_code.errors import ConfigError, UsageError
-from sage_code.settings import TABLE, load_settings
+from sage_code.settings import load_settings
+from sage_code.settings_table import LISTED
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_a_project_setting_is_found_from_any_folder_in_it(project: Path, sage_ho
 def test_json_says_everything(project: Path) -> None:
     _run("set", "index_workers", "2")
     listing = json.loads(_run("list", "--json").stdout)
-    assert [row["key"] for row in listing["settings"]] == list(TABLE)
+    assert [row["key"] for row in listing["settings"]] == list(LISTED)
     assert listing["warnings"] == []
     one = json.loads(_run("get", "index_workers", "--json").stdout)
     assert one in listing["settings"]
@@ -79,6 +80,13 @@ def test_a_hostile_project_is_named_on_stderr_and_not_obeyed(project: Path) -> N
     assert result.stdout == "\n"
     assert "warning: " in result.stderr
     assert "tuning.yaml:1: ignored, store_uri is for the user to decide" in result.stderr
+
+
+def test_a_setting_that_nothing_reads_is_not_listed_and_said_when_set(project: Path) -> None:
+    assert "trigger_threshold" not in _run("list").stdout
+    assert "nothing reads trigger_threshold yet" in _run("set", "trigger_threshold", "0.5").stderr
+    result = _run("get", "trigger_threshold")
+    assert (result.stdout, result.stderr) == ("0.5\n", "")
 
 
 def test_nothing_to_reset_exits_with_one(project: Path) -> None:

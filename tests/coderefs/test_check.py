@@ -66,7 +66,7 @@ def _now(root: Path, ref: CodeRef) -> RefState:
 def test_a_range_becomes_the_definitions_in_it(root: Path) -> None:
     refs = capture(str(root), _context(root, ("net/retry.py", (7, 18))))
     assert [(ref.symbol, ref.lines) for ref in refs] == [("backoff", (6, 10)), ("Client.send", (14, 17))]
-    assert all(ref.content_hash and ref.chunk_id and ref.snippet for ref in refs)
+    assert all(ref.content_hash and ref.snippet for ref in refs)
     assert refs[0].snippet is not None
     assert refs[0].snippet.startswith("# How long to wait.\ndef backoff")
     assert refs[1].snippet is not None

@@ -20,7 +20,6 @@ _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
         CodeRef,
         file=st.lists(_names, min_size=1, max_size=4).map("/".join),
         lines=st.none() | st.tuples(st.integers(1, 100), st.integers(100, 10_000)),
-        chunk_id=st.none() | _names,
         snippet=st.none() | st.text("ab \n", min_size=1, max_size=40),
         relevance=st.sampled_from(RELEVANCES),
         symbol=st.just("") | _names,
@@ -45,7 +44,7 @@ def test_a_path_that_could_lead_elsewhere_is_refused(file: Any) -> None:
 @pytest.mark.parametrize(
     "more",
     [{"lines": [2, 1]}, {"lines": [0, 1]}, {"lines": [1]}, {"lines": "12"}, {"lines": [True, 2]}, {"lines": [1, 10**9]},
-     {"lines": [1.0, 2.0]}, {"relevance": "x"}, {"symbol": 7}, {"symbol": "x" * 1000}, {"chunk_id": []},
+     {"lines": [1.0, 2.0]}, {"relevance": "x"}, {"symbol": 7}, {"symbol": "x" * 1000},
      {"snippet": {}}],
     ids=str,
 )  # fmt: skip

@@ -85,9 +85,9 @@ def complaint(result: CallToolResult) -> str:
 class HttpServer:
     """A server process over HTTP."""
 
-    def __init__(self, folder: Path, **more: str) -> None:
+    def __init__(self, folder: Path, command: list[str] = COMMAND, **more: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "--http", "--port", "0"],
+            [*command, "--http", "--port", "0"],
             stderr=subprocess.PIPE,
             text=True,
             cwd=folder,
