@@ -111,7 +111,7 @@ class Knowledge:
             text = to_markdown(item)
             place.write(text, *path.split("/"))
             if before is not None and before != path:
-                os.unlink(place.path(before))
+                place.remove(before)
             self.registry(place).put({**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)})
             record, meaning = _passage(item.id, text)
             shelf.saved(path, record, meaning, vector)
@@ -159,7 +159,7 @@ class Knowledge:
         """Delete an item; its id."""
         place, path = self.find(id_)
         with locked(place.lock, timeout_s=_PATIENCE_S):
-            os.unlink(place.path(path))
+            place.remove(path)
             self.registry(place).remove(safe_id(id_))
         return safe_id(id_)
 
@@ -203,7 +203,7 @@ class Knowledge:
             path = self._path_in(place, id_)
             with locked(place.lock, timeout_s=_PATIENCE_S):
                 if path is not None:
-                    os.unlink(place.path(path))
+                    place.remove(path)
                 self.registry(place).remove(id_)
         return MaintenanceResult(pruned_by_age=len(old), total_remaining=len(entries) - len(old))
 

@@ -35,7 +35,7 @@ from sage_code.files.locks import locked
 from sage_code.files.private import close_home
 from sage_code.indexer import explained
 from sage_code.manifest import FileState, Manifest
-from sage_code.paths import DOT_SAGE, codebase_dir, generations_dir
+from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir
 from sage_code.portable import batches, head
 from sage_code.portable.archive import FILES, HEAD, Archive
 from sage_code.portable.batches import PortableFile
@@ -226,13 +226,15 @@ def _prepared(root: str) -> Iterator[None]:
         dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
         yield
     except BaseException:
-        if len(folders) > 1:
-            remove(folders[0])
+        made = folders[:-1]
+        if dot_sage_dir(root) in made:
+            dot_sage.clear(root)
+        elif made:
+            remove(codebase_dir(root))
         with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
-            for folder in folders[1:-1]:
-                if os.path.basename(folder) == DOT_SAGE:
-                    os.unlink(os.path.join(folder, ".gitignore"))
-                os.rmdir(folder)
+            for folder in made:
+                if os.path.lexists(folder):
+                    os.rmdir(folder)
         raise
 
 
