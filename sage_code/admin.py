@@ -244,14 +244,15 @@ def compact_store(settings: Settings) -> CompactReport:
     before = _store_bytes(uri)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     with explained(uri), locked(use_lock(uri)):
-        used = {table_name(entry.model, entry.dim): entry for entry in registry.load()}
+        used = {table_name(entry.model, entry.dim): (entry.model, entry.dim) for entry in registry.load()}
         store = Store(uri, embedder.name, embedder.dim)
-        dropped = [name for name in store.tables() if name not in used and name != store.table]
+        used[store.table] = (embedder.name, embedder.dim)  # kept, and emptied when no project is left
+        dropped = [name for name in store.tables() if name not in used]
         for name in dropped:
             store.drop_table(name)
         deleted = 0
-        for entry in used.values():
-            table = Store(uri, entry.model, entry.dim)
+        for model, dim in used.values():
+            table = Store(uri, model, dim)
             table.delete(sorted(table.keys() - keys_in_use(table.table)[0]))
             deleted += table.sweep()
             table.compact()

@@ -50,8 +50,8 @@ def share(root: str) -> None:
 
 
 def clear(root: str) -> list[str]:
-    """Remove what is not shared, and the folder itself when nothing is left in it; what was left because it lies behind
-    a link."""
+    """Remove what is not shared, and `.sage/` itself when nothing is left in it; returns what was left because it lies
+    behind a link."""
     dot_sage = dot_sage_dir(root)
     base = os.path.dirname(dot_sage)
     name = os.path.basename(dot_sage)

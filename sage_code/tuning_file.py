@@ -175,9 +175,10 @@ def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:
 
 def _replace(path: str, text: str) -> None:
     """Write `text` to `path`; a file that has become empty is removed."""
-    path = os.path.realpath(path)  # a user's linked dotfile stays a link
+    is_link = os.path.islink(path)
+    path = os.path.realpath(path)  # a user's linked dotfile stays a link, and what it leads to is never deleted
     try:
-        if not text.strip():
+        if not text.strip() and not is_link:
             os.unlink(path)
             return
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -42,10 +42,10 @@ def import_(
     project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Call the project NAME.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an exported index the one of a project. Nothing is embedded again.
+    """Make an exported index the one of a project.
 
-    Searching it needs no checkout; where there is one, the next `sage index` embeds only what is different.
-    The rows join those of your other projects: import archives of people whose code you would index.
+    Searching it needs no checkout. Where there is one, the next `sage index` reads its files and embeds only what is
+    different; with a model that is no part of Sage it embeds them all, since vectors of others are not believed.
 
     Example:  sage index import server.sageindex ~/src/server
     """
@@ -58,7 +58,8 @@ def import_(
         return
     print(
         f"{one_line(report.project)}: {report.files:,} files, {report.chunks:,} chunks "
-        f"({report.chunks_added:,} new to the store, none embedded) in {report.duration_ms / 1000:.1f} s"
+        f"({report.chunks_added:,} new to the store, {report.vectors_checked:,} vectors compared with the model's) "
+        f"in {report.duration_ms / 1000:.1f} s"
     )
     print(f"  {one_line(report.root)}, as of {one_line(report.indexed_at)}")
     if report.checkout:

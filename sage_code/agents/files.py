@@ -79,7 +79,7 @@ def write(before: TextFile, text: str, *, private: bool) -> list[str]:
 
 def delete(path: str, folders: list[str]) -> None:
     """Delete a file that we made, and the folders that we made for it as far as they are empty."""
-    os.unlink(os.path.realpath(path))
+    os.unlink(path)
     with contextlib.suppress(OSError):
         for folder in folders:
             os.rmdir(folder)

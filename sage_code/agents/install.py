@@ -250,8 +250,10 @@ def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:
 
 
 def _put_back(agent: Agent, scope: Scope, kind: Kind, file: TextFile, text: str, known: Written | None) -> Change:
-    """Write what is left; a file that we made and that holds nothing else goes."""
-    if known is not None and not known.existed and not text.strip("\ufeff \t\r\n"):
+    """Write what is left; a file that we made and that holds nothing else goes, unless the user has put a link there:
+    nothing is deleted through one."""
+    is_empty = not text.strip("\ufeff \t\r\n")
+    if known is not None and not known.existed and is_empty and not os.path.islink(file.path):
         files.delete(file.path, known.folders)
     else:
         files.write(file, text, private=scope == "user")

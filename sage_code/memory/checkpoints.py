@@ -182,7 +182,7 @@ class Checkpoints:
         """Delete a checkpoint's file; its id. The index notices by itself."""
         place, path = self.find(id_)
         with locked(place.lock, timeout_s=_PATIENCE_S):
-            os.unlink(place.path(path))
+            place.remove(path)
         return _id_of(path)
 
     def search(self, question: str, limit: int = 5) -> list[Found]:

@@ -115,7 +115,7 @@ class Knowledge:
             text = to_markdown(item)
             place.write(text, *path.split("/"))
             if before is not None and before != path:
-                os.unlink(place.path(before))
+                place.remove(before)
             self.registry(place).put({**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)})
             record, meaning = _passage(item.id, text)
             shelf.saved(path, record, meaning, vector)
@@ -163,7 +163,7 @@ class Knowledge:
         """Delete an item; its id."""
         place, path = self.find(id_)
         with locked(place.lock, timeout_s=_PATIENCE_S):
-            os.unlink(place.path(path))
+            place.remove(path)
             self.registry(place).remove(safe_id(id_))
         return safe_id(id_)
 

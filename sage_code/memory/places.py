@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from sage_code import dot_sage
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files import atomic
-from sage_code.files.contained import read_contained
+from sage_code.files.contained import read_contained, remove_contained
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
 
 Scope: TypeAlias = Literal["project", "user"]
@@ -84,6 +84,14 @@ class Place:
         """Replace a file here, whole or not at all."""
         mode = _SHARED_FILE if self.scope == "project" else atomic.PRIVATE_FILE
         atomic.write_bytes(self.path(*names), text.encode("utf-8"), mode=mode)
+
+    def remove(self, path: str) -> None:
+        """Delete the file at `path`, one from this place; MemoryDamaged when it lies behind a link."""
+        inside = "/".join((self.base, path)) if self.base else path
+        if not remove_contained(self.root, inside) and os.path.lexists(self.path(path)):
+            raise MemoryDamaged(
+                f"{self.path(path)} cannot be deleted", "through a link Sage deletes nothing: replace it by a folder"
+            )
 
     def write_derived(self, name: str, data: bytes) -> None:
         """Replace a file of `derived`."""

@@ -1,16 +1,19 @@
 """Files with their chunks and vectors as the bytes of one frame, and back.
 
-An archive may come from anybody. Nothing in it is trusted that can be worked out: keys and hashes are made anew from
-paths and texts, so an archive cannot give another file's or another text's name to what it brings; everything else is
-checked to be of the shape that the indexer makes before it is used.
+An archive may come from anybody. Nothing in it is trusted that can be worked out: hashes of texts are made from the
+texts, and everything else is checked to be of the shape that the indexer makes, chunks and symbols to lie within the
+lines of the text, before it is used. What a file contained can not be worked out (its bytes are not in the archive), so
+the hash that the archive claims for it counts for nothing: a file is known here by a hash of all that was imported for
+it. A file on the disk never has that hash, whatever an archive says: it is read, cut and parsed here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +23,13 @@ from numpy.typing import NDArray
 
 from sage_code.chunk.leads import embedded_text
 from sage_code.compiled.segment import KINDS
+from sage_code.kinds import TEXT_KINDS
 from sage_code.manifest import FileState, file_key
 from sage_code.reference_codec import KINDS as REFERENCE_KINDS
 from sage_code.reference_codec import TEXTS, decode
 from sage_code.store.layout import chunk_of, chunk_row
 from sage_code.store.rows import FileRows
-from sage_code.values import Chunk
+from sage_code.values import Chunk, Symbol
 
 _LENGTH = struct.Struct("<I")
 _FLOAT = np.dtype("<f4")
@@ -103,10 +107,36 @@ def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.flo
         if chunk.start_line != line + 1 or chunk.end_line != line + 1 + chunk.text.count("\n"):
             raise ValueError("the chunks of a file are not its lines")
         line = chunk.end_line
+    for chunk in made:
+        if not all(_is_in(symbol, chunk, line) for symbol in chunk.symbols):
+            raise ValueError("a symbol is not in the text that it is said to be in")
     _check_references(references, line)
-    key = file_key(path, content_hash)
+    imported = _imported_hash(row, [texts[use] for use in uses])
+    key = file_key(path, imported)
     rows = FileRows(key, path, language, made, tuple(hashes[use] for use in uses), vectors[uses], references)
-    return PortableFile(rows, FileState(size, 0, content_hash, key, len(made), language))
+    return PortableFile(rows, FileState(size, 0, imported, key, len(made), language))
+
+
+def _is_in(symbol: Symbol, chunk: Chunk, lines: int) -> bool:
+    """Whether the text has what a symbol speaks of; the name of a heading is not written as it reads."""
+    named = symbol.kind in TEXT_KINDS or symbol.name in chunk.text
+    return named and chunk.start_line <= symbol.line <= chunk.end_line and symbol.start_line <= symbol.end_line <= lines
+
+
+def _imported_hash(row: list[Any], texts: list[str]) -> str:
+    """What an imported file is known by, in place of the hash of its bytes. Of a kind that nobody can aim: neither at
+    the hash of a file that is there nor at what another archive brings."""
+    return hashlib.blake2b(orjson.dumps([row, texts]), digest_size=16, person=b"sage import").hexdigest()
+
+
+def apart(file: PortableFile) -> PortableFile:
+    """The same file with texts that no other file finds: its vectors were not compared with what the model gives."""
+    rows = file.rows
+    hashes = tuple(
+        hashlib.blake2b(f"{digest}\0".encode() + vector.tobytes(), digest_size=16, person=b"sage import").hexdigest()
+        for digest, vector in zip(rows.text_hashes, rows.vectors, strict=True)
+    )
+    return replace(file, rows=replace(rows, text_hashes=hashes))
 
 
 def check_path(path: Any) -> None:
