@@ -77,6 +77,8 @@ def sage_search_code(
     are only the nearest. The index is brought up to date first. In a project that has no index yet, indexing begins and
     this answers by words alone until it is there."""
     found = projects.find(context, project)
+    if not all_projects:
+        projects.check_indexable(found.root)
     wanted = min(limit, _MOST_RESULTS) + offset
     more: dict[str, Any] = {"language": language, "paths": path, "kinds": kind, "explain": explain}
     try:
@@ -85,7 +87,7 @@ def sage_search_code(
         if all_projects:
             raise
         response = _first_answer(context, found, query, wanted, more)
-    return _as_answer(found.root, response, max_tokens, offset)
+    return _as_answer(found.root, projects.allowed_hits(response), max_tokens, offset)
 
 
 def _first_answer(context: Context, project: Project, query: str, limit: int, more: dict[str, Any]) -> SearchResponse:
@@ -150,7 +152,7 @@ def sage_debug_query(
 
     found = projects.indexed(context, project)
     read = parse_query(query)
-    response = found.search(query, limit=limit, explain=True, lines=0)
+    response = projects.allowed_hits(found.search(query, limit=limit, explain=True, lines=0))
     reading = {
         "kind": read.kind,
         "terms": list(read.terms),

@@ -120,6 +120,7 @@ def sage_outline(
     """The skeleton of a file: every definition with its line, signature and the first line of its documentation, bodies
     left out. A tenth of what reading the file costs; read the lines that you need after it."""
     project = projects.indexed(context, project_path)
+    projects.check_belongs(project, path)
     found = project.outline(path)
     rows = []
     for item in found.items:
