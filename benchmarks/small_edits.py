@@ -99,13 +99,16 @@ def edit_and_index(project: Tiny, edits: int, processes: int) -> list[float]:
         project.edit()
         if number % every == 0:
             demand(sage("index", project.root)["files_indexed"] == 1, "a process indexes the edit")
-            continue
-        started = time.perf_counter()
-        Project.open(project.root).index()
-        seconds.append(time.perf_counter() - started)
+        else:
+            started = time.perf_counter()
+            Project.open(project.root).index()
+            seconds.append(time.perf_counter() - started)
         if number % _PART == 0 or number == edits:
             size, files = disk(Path(os.environ["SAGE_HOME"]), project.root / ".sage")
-            print(f"{number:>6} edits: {median(seconds[-_PART:]) * 1000:6.0f} ms, {size / 1e6:6.2f} MB, {files} files")
+            print(
+                f"{number:>6} edits: {median(seconds[-_PART:]) * 1000:6.0f} ms, {size / 1e6:6.2f} MB, {files} files",
+                flush=True,
+            )
     return seconds
 
 

@@ -73,6 +73,8 @@ def sage_search_code(
     there and the lines that matched. `score` is the probability of an answer; unless `good`, these are only the
     nearest. The index is brought up to date first."""
     found = projects.find(context, project)
+    if not all_projects:
+        projects.check_indexable(found.root)
     wanted = min(limit, _MOST_RESULTS) + offset
     more: dict[str, Any] = {"language": language, "paths": under, "kinds": kind, "explain": explain}
     try:
@@ -81,7 +83,7 @@ def sage_search_code(
         if all_projects:
             raise
         response = _first_answer(context, found, query, wanted, more)
-    return _as_answer(found.root, response, max_tokens, offset)
+    return _as_answer(found.root, projects.allowed_hits(response), max_tokens, offset)
 
 
 def _first_answer(context: Context, project: Project, query: str, limit: int, more: dict[str, Any]) -> SearchResponse:
@@ -145,7 +147,7 @@ def sage_debug_query(
 
     found = projects.indexed(context, project)
     read = parse_query(query)
-    response = found.search(query, limit=limit, explain=True, lines=0)
+    response = projects.allowed_hits(found.search(query, limit=limit, explain=True, lines=0))
     reading = {
         "kind": read.kind,
         "terms": list(read.terms),

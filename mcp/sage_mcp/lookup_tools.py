@@ -120,6 +120,7 @@ def sage_outline(
     """The skeleton of a file: every definition with line, signature and first line of documentation. A tenth of what
     reading the file costs; then read the lines that you need."""
     opened = projects.indexed(context, project)
+    projects.check_belongs(opened, file)
     found = opened.outline(file)
     rows = []
     for item in found.items:

@@ -1,6 +1,10 @@
-"""Which project a call is about, and whether it may be read: those that are indexed, and the client's own.
+"""Which project a call is about, and whether it may be read: the client's own, and those that the user has indexed.
 
-A relative path is one from the client's folder, which its environment, its roots or the server's own folder say.
+A relative path is one from the client's folder, which its environment, its roots or the server's own folder say. A
+client that has started the server itself, over stdio, may call any folder its own that can be a project. Over HTTP a
+client is a stranger with a token: its roots choose among the projects that it may read, and add none; its own is the
+folder that the user has started the server in. Sage's home, the user's home, system folders and what lies above them
+are nobody's.
 """
 
 from __future__ import annotations
@@ -17,27 +21,34 @@ from mcp.server.mcpserver import Context
 from mcp_types import ListRootsRequest, ListRootsResult
 
 from sage_code.errors import NotIndexed, UsageError
-from sage_code.ours import is_known
 from sage_code.paths import DOT_SAGE, find_root, sage_home
 from sage_code.roots import why_unusual
 from sage_mcp.background import Background, Run
 
 if TYPE_CHECKING:
     from sage_code.project import Project
+    from sage_code.search.results import SearchResponse
 
 # Open projects that are kept warm.
 _KEPT_OPEN = 8
 # Clients whose folders are remembered, and how long one may take to name its own.
 _KEPT_CLIENTS = 256
 _ROOTS_PATIENCE_S = 2.0
+_MOST_ROOTS = 32
 _CLAUDE_PROJECT = "CLAUDE_PROJECT_DIR"
+_STDIO = "stdio"
+# Nobody's projects. `/usr/src`, `/opt`, `/srv`, `/var/lib`, `/run/media` and `/tmp` hold projects on some machines.
+_SYSTEM_FOLDERS = (
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/lib", "/var/log",
+    "/private/etc", "/System", "/Library", "C:\\Windows",
+)  # fmt: skip
 _TUNING = "tuning.yaml"
 # What a call waits for the index of a small project before it answers without.
 FIRST_WAIT_S = 4.0
 
 background = Background()
 _open: dict[tuple[str, object], Project] = {}  # the one that was asked last at the end
-_folders: dict[str, str] = {}
+_folders: dict[str, list[str]] = {}  # of each client, the one that it works in first
 _lock = threading.Lock()
 
 
@@ -45,7 +56,7 @@ def session_of(context: Context) -> str:
     """What tells a session from others: a connection, or, where the protocol has none, a client by its name."""
     headers = context.headers
     if headers is None:
-        return "stdio"
+        return _STDIO
     if session := headers.get("mcp-session-id"):
         return f"session {session}"
     client = context.session.client_params
@@ -54,7 +65,8 @@ def session_of(context: Context) -> str:
 
 
 def find(context: Context, given: str | None = None, *, by_name: bool = True) -> Project:
-    """The project that `given` names, a registered one or by any path in it; without, the client's own."""
+    """The project that `given` names, a registered one or by any path in it; without, the client's own. One that the
+    client may not read is an error."""
     from sage_code.project import Project
 
     here = folder_of(context)
@@ -65,6 +77,7 @@ def find(context: Context, given: str | None = None, *, by_name: bool = True) ->
     if project is None and is_name and not os.path.exists(path):
         project = Project.named(name)  # says which names there are
     project = project or Project.open(path)
+    _check_readable(context, project.root)
     if not os.path.isdir(project.root):
         hint = f"it was moved or deleted: `sage projects forget {project.root}`"
         raise UsageError(f"the folder {project.root} is gone", hint)
@@ -74,6 +87,7 @@ def find(context: Context, given: str | None = None, *, by_name: bool = True) ->
 def indexed(context: Context, given: str | None = None) -> Project:
     """The same, if it has an index to be read; the client's own gets one, and the caller is told to come back."""
     project = find(context, given)
+    check_indexable(project.root)
     if not is_indexed(project):
         run = start_indexing(context, project)
         if not run.wait(FIRST_WAIT_S):
@@ -83,18 +97,30 @@ def indexed(context: Context, given: str | None = None) -> Project:
 
 
 def is_indexed(project: Project) -> bool:
-    """Whether there is an index, sound or not."""
-    return is_known(project.root)
+    """Whether this user has an index of it, sound or not; one that only came with the files is none."""
+    return project.root in _registered() and os.path.lexists(manifest_path(project.root))
 
 
 def start_indexing(context: Context, project: Project) -> Run:
-    """Have the client's own project indexed in the background; any other wants to be asked for."""
-    here = os.path.realpath(folder_of(context))
-    if os.path.commonpath([here, project.root]) not in (here, project.root):
-        hint = "call sage_index_code for it first: only the project you work in is indexed unasked"
-        raise NotIndexed(f"{project.root} is not indexed", hint)
+    """Have a project indexed in the background."""
+    _check_readable(context, project.root)
     check_indexable(project.root)
     return background.index(project)
+
+
+def _check_readable(context: Context, root: str) -> None:
+    """Refuse what is neither the client's own nor indexed by the user."""
+    if not _may_read(context, root):
+        check_indexable(root)
+        hint = "only the user can add it, with `sage index` in that folder; sage_health lists what there is"
+        raise UsageError(f"{root} is neither the project you work in nor indexed by the user", hint)
+
+
+def _may_read(context: Context, root: str) -> bool:
+    return root in _registered() or any(
+        root == find_root(folder) or (root.startswith(os.path.join(folder, "")) and not why_unusual(folder))
+        for folder in map(os.path.realpath, _own_folders(context))
+    )
 
 
 def check_indexable(root: str) -> None:
@@ -103,33 +129,74 @@ def check_indexable(root: str) -> None:
         raise UsageError(f"{root} is no project: it is {why}", "give the folder of one, or start the server in it")
 
 
+def allowed_hits(response: SearchResponse) -> SearchResponse:
+    """An answer from several projects without those whose code is not for agents."""
+    from dataclasses import replace
+
+    kept = tuple(hit for hit in response.results if not why_unusual(hit.root or response.root))
+    return response if len(kept) == len(response.results) else replace(response, results=kept)
+
+
+def check_belongs(project: Project, path: str) -> None:
+    """Refuse a file that is not among the project's: ignored ones, and what Sage and version control keep."""
+    from sage_code import manifest
+    from sage_code.changes import discover_rules
+    from sage_code.discover import list_files
+    from sage_code.files.inside import relative_path
+
+    inside = relative_path(project.root, path)
+    meta = manifest.load(project.root)
+    if meta is not None and inside in meta.files:
+        return
+    if not any(file.path == inside for file in list_files(project.root, discover_rules(project.settings))):
+        raise UsageError(f"{path} is not among the files of {project.root} that are indexed", "sage_map shows some")
+
+
+def _registered() -> set[str]:
+    from sage_code import registry
+
+    return {entry.root for entry in registry.projects()}
+
+
 def folder_root(context: Context) -> str:
-    """The root of the project that the client's folder lies in."""
-    return find_root(folder_of(context))
+    """The root of the project that the client's folder lies in; nothing when it may not be read."""
+    root = find_root(folder_of(context))
+    return root if _may_read(context, root) else ""
 
 
 def folder_of(context: Context) -> str:
     """The client's folder."""
+    return _folders_of(context)[0]
+
+
+def _own_folders(context: Context) -> list[str]:
+    """The folders that are the client's; over HTTP the user's choice, not the client's."""
+    if session_of(context) == _STDIO:
+        return _folders_of(context)
+    return [os.environ.get(_CLAUDE_PROJECT) or os.getcwd()]
+
+
+def _folders_of(context: Context) -> list[str]:
     session = session_of(context)
     with _lock:
         if session in _folders:
             return _folders[session]
-    told = os.environ.get(_CLAUDE_PROJECT, "")
+    told = [os.environ.get(_CLAUDE_PROJECT, "")]
     # The server's environment is the client's own only when the client has started it.
-    folder = (told or _root_of(context)) if session == "stdio" else (_root_of(context) or told)
-    folder = folder if folder and os.path.isdir(folder) else os.getcwd()
+    named = told + _roots_of(context) if session == _STDIO else _roots_of(context) + told
+    folders = [folder for folder in named if folder and os.path.isdir(folder)] or [os.getcwd()]
     with _lock:
-        _folders[session] = folder
+        _folders[session] = folders
         if len(_folders) > _KEPT_CLIENTS:
             del _folders[next(iter(_folders))]
-    return folder
+    return folders
 
 
-def _root_of(context: Context) -> str:
-    """The first folder that the client calls its root; the newest protocol has no such question any more."""
+def _roots_of(context: Context) -> list[str]:
+    """The folders that the client calls its roots; the newest protocol has no such question any more."""
     capabilities = context.client_capabilities
     if capabilities is None or capabilities.roots is None or not context.session.can_send_request:
-        return ""
+        return []
 
     async def ask() -> ListRootsResult | None:
         with anyio.move_on_after(_ROOTS_PATIENCE_S):
@@ -140,9 +207,9 @@ def _root_of(context: Context) -> str:
     try:
         answer = from_thread.run(ask)
     except Exception:  # an answer is worth nothing more than its project: the next source says
-        return ""
-    urls = [urlparse(str(root.uri)) for root in answer.roots] if answer else []
-    return next((url2pathname(unquote(url.path)) for url in urls if url.scheme == "file"), "")
+        return []
+    urls = [urlparse(str(root.uri)) for root in answer.roots[:_MOST_ROOTS]] if answer else []
+    return [url2pathname(unquote(url.path)) for url in urls if url.scheme == "file"]
 
 
 def _is_registered(name: str) -> bool:

@@ -23,6 +23,7 @@ from sage_code.errors import SageError, UsageError, explain
 from sage_code.text.escaping import one_line
 from sage_mcp import opening
 from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
+from sage_mcp.masked import masked
 from sage_mcp.projects import session_of
 from sage_mcp.schemas import sent_answer_schema, sent_call_schema
 
@@ -151,11 +152,13 @@ def _check_texts(given: object) -> None:
 def _result(context: Context, answer: Answer) -> CallToolResult:
     text = f"{answer.text}\n[{answer.next}]" if answer.next else answer.text
     data = {**answer.data, "truncated": answer.truncated, "next": answer.next}
+    text, data = masked(text, data)
     content = [TextContent(text=text)]
     if answer.root and _openings.due(session_of(context), answer.root):
         from sage_code.project import Project
 
         if parts := opening.sections(Project(answer.root)):
-            content.append(TextContent(text=opening.as_text(parts)))
-            data["opening"] = {"sections": [asdict(part) for part in parts]}
+            text, told = masked(opening.as_text(parts), {"sections": [asdict(part) for part in parts]})
+            content.append(TextContent(text=text))
+            data["opening"] = told
     return CallToolResult(content=list(content), structured_content=data)

@@ -125,7 +125,7 @@ def test_a_folder_that_is_not_indexed_is_not_read(hostile: Path, tmp_path: Path)
             ("sage_map", {"project_path": "../other"}),
         ):
             said = complaint(await client.call_tool(tool, arguments))
-            assert "call sage_index_code for it first" in said
+            assert "neither the project you work in nor indexed by the user" in said
             assert "private_thing" not in said
         assert not (other / ".sage").exists()
         for path in ("/", os.environ["HOME"], str(Path(os.environ["HOME"]).parent)):
