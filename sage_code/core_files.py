@@ -45,14 +45,19 @@ class CoreFile:
 def core_files(root: str) -> list[CoreFile]:
     """The project's core files, by path; those that are gone from the disk are still listed."""
     entries = _read(root)[1]
-    return [CoreFile(path, entries[path], os.path.isfile(os.path.join(root, path))) for path in sorted(entries)]
+    summaries = {path: _masked(summary) for path, summary in sorted(entries.items())}
+    return [CoreFile(path, summaries[path], os.path.isfile(os.path.join(root, path))) for path in summaries]
 
 
 def mark(root: str, path: str, summary: str = "") -> CoreFile:
-    """Mark a file of the project as core, or say anew why it is; an empty summary keeps the old one."""
+    """Mark a file of the project as core, or say another time why it is; an empty summary keeps the old one.
+
+    Secrets in the summary are masked before it is written, and when it is read: anybody may have written the file.
+    """
     summary = " ".join(summary.split())
     if len(summary) > MAX_SUMMARY_CHARS or _CONTROL.search(summary):
         raise UsageError("the summary is too long or holds control characters", f"{MAX_SUMMARY_CHARS} are enough")
+    summary = _masked(summary)
     inside = relative_path(root, path)
     if not _is_fit(inside):
         raise UsageError(f"a file named {inside!r} cannot be listed", "rename it: no backticks or control characters")
@@ -62,7 +67,7 @@ def mark(root: str, path: str, summary: str = "") -> CoreFile:
             raise UsageError(f"{MAX_FILES} files are core already", "remove one that matters less: sage core rm PATH")
         entries[inside] = summary or entries.get(inside, "")
         _write(root, head, entries)
-    return CoreFile(inside, entries[inside], True)
+    return CoreFile(inside, _masked(entries[inside]), True)
 
 
 def unmark(root: str, path: str) -> str | None:
@@ -86,6 +91,12 @@ def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
             break
         chosen.append(file)
     return chosen
+
+
+def _masked(summary: str) -> str:
+    from sage_code.text.masking import mask  # lazy: dozens of patterns that most commands need none of
+
+    return mask(summary)[0][:MAX_SUMMARY_CHARS] if summary else ""
 
 
 def _is_fit(path: str) -> bool:

@@ -32,7 +32,9 @@ _MAX_INPUT = 2_000_000
 
 def memory_of(path: str) -> Memory:
     """The memory of the project that a path lies in."""
-    return open_project(path).memory
+    memory = open_project(path).memory
+    memory.notices.listener = lambda text: say([text])
+    return memory
 
 
 def say_masked(masked: list[str]) -> None:

@@ -51,6 +51,8 @@ def add(
         print_json(asdict(marked))
     else:
         print(f"{one_line(marked.path)} is core; commit .sage/core.md to share it")
+    if summary and "[masked: " in marked.summary:
+        print(f"sage: a secret in the summary was masked: {one_line(marked.summary)}", file=sys.stderr)
 
 
 @app.command("rm")

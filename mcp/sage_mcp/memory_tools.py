@@ -20,6 +20,7 @@ from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTo
 
 if TYPE_CHECKING:
     from sage_code.coderefs.check import RefState
+    from sage_code.memory.memory import Memory
 
 _MOST_LISTED = 1_000
 
@@ -159,6 +160,7 @@ def sage_list_checkpoints(
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
         rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
     head = "Checkpoints, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
+    head = "\n".join([*_told(found.memory), head])
     return listing(head, "checkpoints", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
@@ -182,6 +184,7 @@ def sage_search_checkpoints(
         text += f"   {confidence:.0%} sure, {one_line(str(row['trigger']))}"
         rows.append(Row(text, {**row, "thesis": _line(row["thesis"]), "core_question": _line(row["core_question"])}))
     head = f"Checkpoints about {one_line(query[:200])}:" if rows else "No checkpoints here"
+    head = "\n".join([*_told(found.memory), head])
     return listing(head, "results", rows, {"query": query[:1_000]}, root=found.root, max_tokens=max_tokens)
 
 
@@ -213,7 +216,8 @@ def sage_save_knowledge(
     for one in saved.alike:
         what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"
         lines.append(f"{one_line(one.id)} {what}; `sage knowledge merge {saved.item.id} {one.id}` would merge them")
-    lines += [*_masked(masked), *map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))]
+    lines += [*_told(found.memory), *_masked(masked)]
+    lines += map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
 
@@ -239,6 +243,7 @@ def sage_recall_knowledge(
         )
         rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
+    head = "\n".join([*_told(found.memory), head])
     data = {"query": query[:1_000]}
     rows = [_short(row, max_tokens) for row in rows]
     return listing(head, "items", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a narrower question")
@@ -262,6 +267,7 @@ def sage_list_knowledge(
         text = f"- {one_line(item.id)} [{', '.join(facts)}] {one_line(', '.join(item.keywords))}"
         rows.append(Row(text.rstrip(), knowledge_row(item, known.scope)))
     head = "Known:" if rows else "Nothing is known yet; sage_save_knowledge keeps something"
+    head = "\n".join([*_told(found.memory), head])
     return listing(head, "items", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
@@ -314,6 +320,11 @@ def _save(
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
     told = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
     return Answer("\n".join([text, *_masked(saved.masked), *told]), document, found.root)
+
+
+def _told(memory: Memory) -> list[str]:
+    """What was noticed on the way: damaged files, a list that was rebuilt."""
+    return [one_line(notice) for notice in memory.notices.take()]
 
 
 def _masked(kinds: tuple[str, ...]) -> list[str]:

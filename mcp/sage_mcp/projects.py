@@ -21,6 +21,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import ListRootsRequest, ListRootsResult
 
 from sage_code.errors import NotIndexed, UsageError
+from sage_code.ours import is_known
 from sage_code.paths import DOT_SAGE, find_root, sage_home
 from sage_code.roots import why_unusual
 from sage_mcp.background import Background, Run
@@ -98,7 +99,7 @@ def indexed(context: Context, given: str | None = None) -> Project:
 
 def is_indexed(project: Project) -> bool:
     """Whether this user has an index of it, sound or not; one that only came with the files is none."""
-    return project.root in _registered() and os.path.lexists(manifest_path(project.root))
+    return project.root in _registered() and is_known(project.root)
 
 
 def start_indexing(context: Context, project: Project) -> Run:

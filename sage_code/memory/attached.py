@@ -7,18 +7,19 @@ changed, only the files that changed are read again; a search spends little on t
 
 from __future__ import annotations
 
-import mmap
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import orjson
+import xxhash
 
 from sage_code.errors import UsageError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.memory.places import Place, places
 from sage_code.memory.referring import files_of, folders_of, read
 
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from sage_code.memory.referring import Memory
     from sage_code.search.results import Hit, SearchResponse
 
-# History of the format: 1: first version.
-_FORMAT = 1
+# History of the format: 1: first version. 2: a checksum in the head, and one in front of the rows.
+_FORMAT = 2
+_MAX_BYTES = 100_000_000
+_SUM_CHARS = 16
 _MAP, _ROWS = "attached.jsonl", "attached_rows.json"
 _SEARCH_SECONDS = 0.15
 _MAX_NOTES = 5
@@ -45,20 +48,23 @@ def with_memories(response: SearchResponse) -> SearchResponse:
         if place.scope != "project":
             continue
         refresh(place, _SEARCH_SECONDS)
-        with _Map(place) as known:
-            for hit in response.results:
-                if (hit.root or response.root) == root:
-                    notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
+        known = _Map(place)
+        for hit in response.results:
+            if (hit.root or response.root) == root:
+                notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
     return replace(response, results=tuple(replace(hit, memory=notes.get(hit.rank, ())) for hit in response.results))
 
 
 def refresh(place: Place, seconds: float | None = None) -> None:
     """Bring the map up to date with the memories, as far as the time reaches."""
     state = _folders(place)
-    with _Map(place) as known:
-        if known.folders == state:
-            return
-    rows, done = _rows(place), True
+    is_current = _Map(place).folders == state
+    if is_current and seconds is not None:
+        return
+    known = _rows(place)
+    if is_current and known is not None:
+        return
+    rows, done = known or {}, True
     deadline = time.monotonic() + seconds if seconds is not None else float("inf")
     current: dict[str, list[str]] = {}
     for path, stamp in files_of(place):
@@ -78,7 +84,7 @@ def refresh(place: Place, seconds: float | None = None) -> None:
 def follow(place: Place, checked: Iterable[tuple[Memory, Sequence[RefState]]]) -> None:
     """Note where the code of the memories is now, as a check has found it."""
     refresh(place)
-    rows = _rows(place)
+    rows = _rows(place) or {}
     paths = {os.path.splitext(os.path.basename(path))[0]: path for path in rows}
     for memory, states in checked:
         path = paths.get(memory.id)
@@ -89,30 +95,22 @@ def follow(place: Place, checked: Iterable[tuple[Memory, Sequence[RefState]]]) -
 
 
 class _Map:
-    """The published map, mapped; empty when there is none that can be read."""
+    """The published map; empty when there is none that can be read, or when it is damaged."""
 
     def __init__(self, place: Place) -> None:
         self.folders: dict[str, int] | None = None
-        self._data: mmap.mmap | None = None
+        self._data = b""
         self._start = 0
         with suppress(OSError, ValueError, KeyError, TypeError):
-            with open(os.path.join(_folder(place), _MAP), "rb") as file:
-                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._data = read_regular(os.path.join(_folder(place), _MAP), _MAX_BYTES)
             self._start = self._data.find(b"\n") + 1
             head = orjson.loads(self._data[: self._start])
-            if head["format"] == _FORMAT:
+            if head["format"] == _FORMAT and head["sum"] == _sum(self._data[self._start :]):
                 self.folders = head["folders"]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._data is not None:
-            self._data.close()
 
     def rows(self, file: str) -> Iterator[Row]:
         """The references to a file."""
-        if self.folders is None or self._data is None:
+        if self.folders is None:
             return
         data, key = self._data, b"[" + orjson.dumps(file) + b","
         low, high = self._start, len(data)
@@ -125,9 +123,8 @@ class _Map:
                 high = start
         while data[low : low + len(key)] == key:
             end = data.find(b"\n", low)
-            with suppress(ValueError):
-                row = orjson.loads(data[low:end])
-                yield row[0], row[1], row[2], row[3], row[4], row[5]
+            row = orjson.loads(data[low:end])
+            yield row[0], row[1], row[2], row[3], row[4], row[5]
             low = end + 1
 
 
@@ -166,13 +163,16 @@ def _folders(place: Place) -> dict[str, int]:
     return times
 
 
-def _rows(place: Place) -> dict[str, list[str]]:
-    """What was read from each file of memories."""
-    with suppress(OSError, ValueError), open(os.path.join(_folder(place), _ROWS), "rb") as file:
-        rows = orjson.loads(file.read())
+def _rows(place: Place) -> dict[str, list[str]] | None:
+    """What was read from each file of memories; None when that is not known any more."""
+    with suppress(OSError, ValueError):
+        data = read_regular(os.path.join(_folder(place), _ROWS), _MAX_BYTES)
+        if _sum(data[_SUM_CHARS + 1 :]) != data[:_SUM_CHARS].decode("ascii", "replace"):
+            return None
+        rows = orjson.loads(data[_SUM_CHARS + 1 :])
         if isinstance(rows, dict) and all(_is_sound(row) for row in rows.values()):
             return rows
-    return {}
+    return None
 
 
 def _is_sound(row: object) -> bool:
@@ -181,8 +181,14 @@ def _is_sound(row: object) -> bool:
 
 def _write(place: Place, rows: dict[str, list[str]], folders: dict[str, int]) -> None:
     lines = sorted(line.encode() for _, *of_file in rows.values() for line in of_file)
-    head = orjson.dumps({"format": _FORMAT, "folders": folders})
+    body = b"".join(line + b"\n" for line in lines)
+    head = orjson.dumps({"format": _FORMAT, "folders": folders, "sum": _sum(body)})
+    kept = orjson.dumps(rows)
     with suppress(OSError, UsageError):  # a project that cannot be written to is searched all the same
         place.prepare()
-        write_bytes(os.path.join(_folder(place), _ROWS), orjson.dumps(rows), mode=PRIVATE_FILE)
-        write_bytes(os.path.join(_folder(place), _MAP), b"\n".join([head, *lines, b""]), mode=PRIVATE_FILE)
+        write_bytes(os.path.join(_folder(place), _ROWS), f"{_sum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
+        write_bytes(os.path.join(_folder(place), _MAP), head + b"\n" + body, mode=PRIVATE_FILE)
+
+
+def _sum(data: bytes) -> str:
+    return xxhash.xxh3_64_hexdigest(data)

@@ -22,6 +22,7 @@ from sage_code.memory.archive import archived, find_archived, restore
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.maintenance import Limits, MaintenanceResult, id_time, prune
+from sage_code.memory.notices import Notices
 from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.shelf import Readable, Shelf
 from sage_code.settings_table import Settings
@@ -82,8 +83,9 @@ def now() -> str:
 class Checkpoints:
     """The checkpoints that a project sees: its own, and the user's."""
 
-    def __init__(self, root: str | None, settings: Settings) -> None:
+    def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self._root, self._settings = root, settings
+        self._notices = Notices() if notices is None else notices
         self._shelves: dict[Place, Shelf] = {}
 
     @property
@@ -172,8 +174,7 @@ class Checkpoints:
             except FileNotFoundError:
                 continue
             except MemoryDamaged as error:
-                if on_damaged is not None:
-                    on_damaged(error.message)
+                (self._notices.add if on_damaged is None else on_damaged)(error.message)
                 continue
             if wanted is None or wanted(found):
                 yield found, place.scope
@@ -190,6 +191,9 @@ class Checkpoints:
         from sage_code.memory.answering import search
 
         hits = search(self.shelves, question, limit, self._settings)
+        for shelf in self.shelves:
+            for why in shelf.damaged.values():
+                self._notices.add(why)
         return [
             Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.place.scope, hit.explain) for hit in hits
         ]

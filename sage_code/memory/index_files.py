@@ -11,21 +11,32 @@ import base64
 import contextlib
 import io
 import os
+import struct
 import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
 import orjson
+import xxhash
 
 from sage_code.files.atomic import PRIVATE_FILE
+from sage_code.files.contained import read_regular
 from sage_code.memory.passages import Floats, Passages, Postings, Record
 from sage_code.memory.places import Place
 
-# History of the format: 1: first version.
+# History of the format: 1: first version. Since then each line of the log carries its checksum; one without it counts
+# as damaged.
 FORMAT = 1
 _LOG_BEFORE_PACKING = 256
-# Memories come from their authors, these files from us: beyond this something is wrong with them.
-_MAX_BYTES = 2_000_000_000
+# Memories come from their authors, these files from us: beyond this something is wrong with them. A hundred thousand
+# memories take half of it.
+_MAX_BYTES = 300_000_000
+_SUM_CHARS = 16
+_UNREADABLE = (
+    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RuntimeError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
 _APPEND = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -39,6 +50,7 @@ class IndexFiles:
         self._packed_stat: tuple[int, int] | None = None
         self._read = 0  # bytes of the log
         self._lines = 0
+        self._is_damaged = False  # the packed file cannot be read: it is to be written again
 
     def refresh(self) -> None:
         """Take in what other processes have written since."""
@@ -65,7 +77,7 @@ class IndexFiles:
     @property
     def wants_packing(self) -> bool:
         """Whether reading the log costs more than packing once."""
-        return self._lines > max(_LOG_BEFORE_PACKING, len(self.passages) // 8)
+        return self._is_damaged or self._lines > max(_LOG_BEFORE_PACKING, len(self.passages) // 8)
 
     def pack(self) -> None:
         """Write everything into one file and begin a new log; the caller holds the lock."""
@@ -118,9 +130,11 @@ class IndexFiles:
 
     def _load_packed(self) -> None:
         try:
-            if _size(self._packed) > _MAX_BYTES or _is_compressed(self._packed):
-                return  # not ours: we write it as it is
-            with np.load(self._packed, allow_pickle=False) as file:
+            self._is_damaged = False
+            data = io.BytesIO(read_regular(self._packed, _MAX_BYTES))
+            if _is_compressed(data):
+                raise ValueError("not ours: we write it as it is")
+            with np.load(data, allow_pickle=False) as file:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
                     self.foreign_model = str(head["model"])
@@ -130,15 +144,17 @@ class IndexFiles:
                 places = {term: place for place, term in enumerate(terms.split("\n"))} if terms else {}
                 postings = Postings(places, file["starts"], file["rows"], file["counts"])
                 _check(postings, len(records))
-                self.passages.load(records, file["lengths"], file["vectors"].astype(np.float32), postings)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+                vectors, lengths = file["vectors"].astype(np.float32), file["lengths"]
+                if vectors.shape != (len(records), self._dim) or lengths.shape != (len(records),):
+                    raise ValueError("the arrays do not belong together")
+                self.passages.load(records, lengths, vectors, postings)
+        except _UNREADABLE:
             self.passages = Passages(self._dim)  # it is made again from the Markdown files
+            self._is_damaged = True
 
     def _load_log(self) -> None:
         try:
-            with open(self._log, "rb") as file:
-                file.seek(self._read)
-                data = file.read(_MAX_BYTES)
+            data = read_regular(self._log, _MAX_BYTES)[self._read :] if _size(self._log) > self._read else b""
         except OSError:
             return
         whole = data[: data.rfind(b"\n") + 1]
@@ -146,7 +162,7 @@ class IndexFiles:
         for line in whole.splitlines():
             self._lines += 1
             try:
-                row = orjson.loads(line)
+                row = orjson.loads(_checked(line))
                 if row.get("model") != self._model:
                     self.foreign_model = str(row.get("model"))
                 elif "gone" in row:
@@ -154,13 +170,13 @@ class IndexFiles:
                 else:
                     vector = np.frombuffer(base64.b64decode(row["vector"]), np.float16).astype(np.float32)
                     self.passages.add(_record(row), vector)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, LookupError, TypeError, AttributeError):
                 continue  # a damaged line is a memory that will be embedded again
 
     def _append(self, lines: list[bytes]) -> None:
         if not lines:
             return
-        data = b"".join(line + b"\n" for line in lines)
+        data = b"".join(b"%s\t%s\n" % (line, xxhash.xxh3_64_hexdigest(line).encode()) for line in lines)
         with os.fdopen(os.open(self._log, _APPEND, PRIVATE_FILE), "r+b") as file:
             size = file.seek(0, os.SEEK_END)
             if size:
@@ -188,9 +204,17 @@ def _plain(record: Record) -> dict[str, Any]:
     }
 
 
-def _is_compressed(path: str) -> bool:
+def _checked(line: bytes) -> bytes:
+    """A line of the log without its checksum; a ValueError when that is another."""
+    data, _, checksum = line.rpartition(b"\t")
+    if len(checksum) != _SUM_CHARS or xxhash.xxh3_64_hexdigest(data).encode() != checksum:
+        raise ValueError("a damaged line")
+    return data
+
+
+def _is_compressed(data: io.BytesIO) -> bool:
     """Whether unpacking could give more than the file's size."""
-    with zipfile.ZipFile(path) as file:
+    with zipfile.ZipFile(data) as file:
         return any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist())
 
 

@@ -8,14 +8,14 @@ said, and merged only when somebody asks for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 
-from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.archive import FOLDER as ARCHIVE
 from sage_code.memory.archive import archived, find_archived, restore
@@ -30,6 +30,7 @@ from sage_code.memory.knowledge import (
     today,
 )
 from sage_code.memory.maintenance import Limits, MaintenanceResult, prune
+from sage_code.memory.notices import Notices
 from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.registry_file import FOLDER, RegistryFile
 from sage_code.memory.shelf import Readable, Shelf
@@ -75,10 +76,11 @@ class Alike:
 class Knowledge:
     """The knowledge that a project sees: its own, and the user's."""
 
-    def __init__(self, root: str | None, settings: Settings) -> None:
+    def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self.root, self.settings = root, settings
         self._shelves: dict[Place, Shelf] = {}
         self._registries: dict[Place, RegistryFile] = {}
+        self.notices = Notices() if notices is None else notices
 
     @property
     def shelves(self) -> list[Shelf]:
@@ -96,6 +98,44 @@ class Knowledge:
         if place not in self._registries:
             self._registries[place] = RegistryFile(place, self.settings.knowledge_cache_ttl_seconds)
         return self._registries[place]
+
+    def entries(self, place: Place) -> dict[str, dict[str, Any]]:
+        """What the list of a place says of its items; a damaged list is rebuilt from their files."""
+        try:
+            return self.registry(place).entries()
+        except MemoryDamaged as error:
+            try:
+                place.prepare(FOLDER)
+                with locked(place.lock, timeout_s=_PATIENCE_S):
+                    self._rebuild_list(place, error)
+            except (OSError, Busy, UsageError):
+                self._rebuild_list(place, error)  # a place that cannot be written to is read all the same
+            return self.registry(place).entries()
+
+    def _listing(self, place: Place, change: Callable[[RegistryFile], None]) -> None:
+        """Change the list of a place, whose lock the caller holds; a damaged one is rebuilt first."""
+        try:
+            change(self.registry(place))
+        except MemoryDamaged as error:
+            self._rebuild_list(place, error)
+            change(self.registry(place))
+
+    def _rebuild_list(self, place: Place, error: MemoryDamaged) -> None:
+        entries, sound = {}, self.registry(place).sound_entries()
+        for id_, path in self.shelf(place).paths().items():
+            try:
+                text = place.read(*path.split("/"))
+                item = from_markdown(text, place.path(path), id_)
+            except FileNotFoundError:
+                continue
+            except MemoryDamaged as damaged:
+                self.notices.add(damaged.message)
+                continue
+            own = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
+            # A line about the file as it is now may say more: somebody may have edited the list.
+            entries[id_] = sound[id_] if sound.get(id_, {}).get("hash") == own["hash"] else own
+        self.registry(place).rebuild(entries)
+        self.notices.add(f"{error.message}: the list was rebuilt from the {len(entries)} items' own files")
 
     def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> Saved:
         """Keep an item, in place of the one with the same id if there is one."""
@@ -116,7 +156,8 @@ class Knowledge:
             place.write(text, *path.split("/"))
             if before is not None and before != path:
                 place.remove(before)
-            self.registry(place).put({**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)})
+            entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
+            self._listing(place, lambda registry: registry.put(entry))
             record, meaning = _passage(item.id, text)
             shelf.saved(path, record, meaning, vector)
         return Saved(item, place.scope, before is not None, tuple(similar))
@@ -124,7 +165,7 @@ class Knowledge:
     def load(self, id_: str) -> KnowledgeItem:
         """The item with this id."""
         place, path = self.find(id_)
-        entry = self.registry(place).entries().get(safe_id(id_), {})
+        entry = self.entries(place).get(safe_id(id_), {})
         return _effective(place.read(*path.split("/")), place.path(path), safe_id(id_), entry)
 
     def find(self, id_: str) -> tuple[Place, str]:
@@ -145,7 +186,7 @@ class Knowledge:
         """Everything that is known, by id; with `skill` what is known to everybody and to that skill."""
         seen: set[str] = set()
         for place in places(self.root):
-            entries, written_at = self.registry(place).entries(), self.registry(place).written_at()
+            entries, written_at = self.entries(place), self.registry(place).written_at()
             for id_, path in self.shelf(place).paths().items():
                 if id_ in seen:
                     continue
@@ -154,8 +195,11 @@ class Knowledge:
                     entry = entries.get(id_)
                     is_listed = entry is not None and os.lstat(place.path(path)).st_mtime_ns <= written_at
                     item = _listed(place, path, id_, entry or {}, is_listed)
-                except (FileNotFoundError, MemoryDamaged):
-                    continue  # `sage knowledge show` says what is wrong with it
+                except FileNotFoundError:
+                    continue
+                except MemoryDamaged as error:
+                    self.notices.add(error.message)
+                    continue
                 if (skill is None or item.skill in ("", skill)) and kind in (None, item.type):
                     yield Known(item, place.scope, path)
 
@@ -164,7 +208,7 @@ class Knowledge:
         place, path = self.find(id_)
         with locked(place.lock, timeout_s=_PATIENCE_S):
             place.remove(path)
-            self.registry(place).remove(safe_id(id_))
+            self._listing(place, lambda registry: registry.remove(safe_id(id_)))
         return safe_id(id_)
 
     def edited(self, id_: str) -> KnowledgeItem:
@@ -173,7 +217,8 @@ class Knowledge:
         text = place.read(*path.split("/"))
         item = from_markdown(text, place.path(path), safe_id(id_))
         with locked(place.lock, timeout_s=_PATIENCE_S):
-            self.registry(place).put({**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)})
+            entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
+            self._listing(place, lambda registry: registry.put(entry))
         return item
 
     def finish(self, id_: str) -> KnowledgeItem:
@@ -206,7 +251,7 @@ class Knowledge:
         done = prune(place, {id_: one.path for id_, one in known.items()}, dates, limits)
         if done.archived:
             with locked(place.lock, timeout_s=_PATIENCE_S):
-                self.registry(place).remove(*done.archived)
+                self._listing(place, lambda registry: registry.remove(*done.archived))
         return done
 
     def archived(self) -> Iterator[Known]:

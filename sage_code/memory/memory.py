@@ -21,6 +21,7 @@ from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.maintenance import Limits, MaintenanceResult
+from sage_code.memory.notices import Notices
 from sage_code.memory.places import Scope, place_to_write
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recalling import Recaller
@@ -50,8 +51,9 @@ class Memory:
 
     def __init__(self, root: str | None, settings: Settings) -> None:
         self.root, self.settings = root, settings
-        self.checkpoints = Checkpoints(root, settings)
-        self.knowledge = Knowledge(root, settings)
+        self.notices = Notices()  # what the faces say besides
+        self.checkpoints = Checkpoints(root, settings, self.notices)
+        self.knowledge = Knowledge(root, settings, self.notices)
         self.recaller = Recaller(self.knowledge)
 
     def save_checkpoint(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sage_code.errors import MemoryDamaged
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.signals import project_signals
@@ -33,6 +34,7 @@ def session_opening(project_root: str, max_tokens: int) -> str:
     if todos:
         lines.append("Todos that are due:")
         lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MOST_TODOS]]
+    lines += [f"- {notice}" for notice in memory.notices.take()]
     return "\n".join(_within(lines, max_tokens))
 
 
@@ -43,7 +45,14 @@ def recalled_for(memory: Memory, names: Sequence[str]) -> list[KnowledgeItem]:
     question = " ".join(re.sub(r"[@/._-]+", " ", name) for name in names)
     threshold = memory.settings.proactive_threshold
     scores = memory.recaller.scores(question, skill=None, threshold=threshold, limit=_MOST_ITEMS)
-    return [memory.knowledge.load(one.id) for one in scores if one.is_recalled]
+    found = []
+    for one in scores:
+        if one.is_recalled:
+            try:
+                found.append(memory.knowledge.load(one.id))
+            except MemoryDamaged as error:
+                memory.notices.add(error.message)
+    return found
 
 
 def _keywords(item: KnowledgeItem) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from sage_code.errors import MemoryDamaged
 from sage_code.memory.keywords import Keywords
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.knowledge_store import Knowledge, threshold_of
@@ -67,7 +68,13 @@ class Recaller:
     ) -> list[tuple[KnowledgeItem, Recalled]]:
         """The items whose scores reach their thresholds, best first, with their texts."""
         found = [one for one in self.scores(question, skill=skill, threshold=threshold) if one.is_recalled]
-        return [(self._knowledge.load(one.id), one) for one in found[:limit]]
+        recalled = []
+        for one in found[:limit]:
+            try:
+                recalled.append((self._knowledge.load(one.id), one))
+            except MemoryDamaged as error:  # damaged since it was read
+                self._knowledge.notices.add(error.message)
+        return recalled
 
     def scores(
         self, question: str, *, skill: str | None = "", threshold: float | None = None, limit: int = 50
@@ -90,6 +97,8 @@ class Recaller:
         weights = settings.embedding_weight, settings.keyword_weight
         for shelf in self._knowledge.shelves:
             passages = shelf.passages()
+            for why in shelf.damaged.values():
+                self._knowledge.notices.add(why)
             if not len(passages):
                 continue
             signal = signals(passages, question, vector)
@@ -126,7 +135,7 @@ class Recaller:
 
     def _facts_of(self, place: Place, passages: Passages) -> _Facts:
         """Keywords, types and skills as the list has them, or as an item's own file where that is younger."""
-        entries = self._knowledge.registry(place).entries()
+        entries = self._knowledge.entries(place)
         with self._guard:
             known = self._facts.get(place)
             if known is not None and known.entries is entries and known.rows == len(passages.records):

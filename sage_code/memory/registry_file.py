@@ -3,7 +3,8 @@
 Each line is JSON inside YAML, so that ten thousand of them are read and replaced in milliseconds; a list that somebody
 wrote in another style is read as the YAML that it is. An item's own file is the truth where the two differ: the line
 carries the hash of the file that it was made from. In memory the list is kept for a while, and as long as the file's
-time stays the same.
+time stays the same. A list that cannot be read (cut off, in conflict, not text) is MemoryDamaged; who knows the items
+rebuilds it with `rebuild`, from their files and from the lines that are still sound.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -64,6 +66,29 @@ class RegistryFile:
         """Take items out; the caller holds the place's lock."""
         self._change({}, set(ids))
 
+    def sound_entries(self) -> dict[str, dict[str, Any]]:
+        """What can still be read of a damaged list, line by line."""
+        found: dict[str, dict[str, Any]] = {}
+        try:
+            lines = self._text().split("\n")
+        except MemoryDamaged:
+            return found
+        for line in lines:
+            try:
+                entry = orjson.loads(line.removeprefix("- ")) if line.startswith(_ITEM) else {}
+            except ValueError:
+                continue
+            if isinstance(entry.get("id"), str) and _ID.fullmatch(entry["id"]):
+                found[entry["id"]] = entry
+        return found
+
+    def rebuild(self, entries: dict[str, dict[str, Any]]) -> None:
+        """Take these for the list, and write it where that can be done; the caller holds the place's lock."""
+        with suppress(OSError):
+            self._place.write(_HEAD + "".join(_line(entry) for _, entry in sorted(entries.items())), FOLDER, FILE)
+        with self._guard:
+            self._entries, self._state, self._read_at = dict(entries), self._stat(), time.monotonic()
+
     def _change(self, new: dict[str, dict[str, Any]], gone: set[str]) -> None:
         text = self._text() or _HEAD
         if not text.startswith(_HEAD) or text.count(f"\n{_ITEM}") != text.count("\n") - _HEAD.count("\n"):
@@ -98,7 +123,11 @@ class RegistryFile:
             found = [orjson.loads(line[2:]) for line in lines if line]
         except ValueError:
             items = frontmatter.load(text, where).get("items") or []
-            found = items if isinstance(items, list) else [{"id": key, **(value or {})} for key, value in items.items()]
+            try:
+                pairs = [] if isinstance(items, list) else items.items()
+                found = [*items] if not pairs else [{**(value or {}), "id": key} for key, value in pairs]
+            except (AttributeError, TypeError) as error:
+                raise MemoryDamaged(f"{where} lists no items", "they are listed again from their files") from error
         entries = {}
         for entry in found:
             if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):

@@ -1,8 +1,9 @@
 """Keys, tokens and passwords in a text that is to be kept: found, named and masked before anything is written.
 
-Most credentials carry a prefix that nothing else has (`RULES`). The rest is told by where it stands (`api_key = …`, a
-password in a URL) together with how random it looks; what reads like a name, a placeholder or a call is none. Measured
-on real source code by `benchmarks/secrets_in_code.py`: what is masked there must be rare.
+Most credentials carry a prefix that nothing else has (`secret_shapes.TOKENS`). The rest is known by where it stands: on
+a command line, in a header or an address (`PLACES`), or behind a name such as `api_key` (`NAMES`); what stands there
+must not read like a name, a placeholder or a call. How much that finds, and how rarely it is wrong about real source
+code, is measured by `benchmarks/secrets_in_code.py`.
 """
 
 from __future__ import annotations
@@ -10,70 +11,45 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
-_END = r"(?![A-Za-z0-9_-])"
-_START = r"(?<![A-Za-z0-9_-])"
-# Some headers, then base64; with the signs that quotes, comments and escapes put at the beginnings of its lines.
-_KEY_BODY = r"(?:[^A-Za-z0-9]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-]|-(?!----)){0,20000}"
-# Name and pattern; the group `secret`, or the whole match, is what gets masked.
-RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern))
-    for name, pattern in (
-        ("AWS access key", rf"{_START}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
-        ("GitHub token", rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}{_END}"),
-        ("GitHub token", rf"{_START}github_pat_[A-Za-z0-9]{{22}}_[A-Za-z0-9]{{40,120}}{_END}"),
-        ("GitLab token", rf"{_START}gl(?:pat|ptt|dt|rt|oas|soat|cbt|ft|imt|agent)-[A-Za-z0-9_-]{{20,255}}"),
-        ("Slack token", r"\bxox[abeoprs]-(?:[0-9]+-)*[A-Za-z0-9-]{10,250}"),
-        ("Slack webhook", r"hooks\.slack\.com/services/(?P<secret>T[A-Za-z0-9]{6,}/B[A-Za-z0-9]{6,}/[A-Za-z0-9]{16,})"),
-        ("Stripe key", rf"{_START}(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{{16,255}}{_END}"),
-        ("Google API key", rf"{_START}AIza[A-Za-z0-9_-]{{35}}{_END}"),
-        ("Google OAuth token", rf"{_START}ya29\.[A-Za-z0-9_-]{{30,500}}"),
-        ("Google OAuth secret", rf"{_START}GOCSPX-[A-Za-z0-9_-]{{28}}{_END}"),
-        ("Anthropic key", rf"{_START}sk-ant-[A-Za-z0-9_-]{{24,255}}"),
-        ("OpenAI key", rf"{_START}sk-(?:proj-|svcacct-|admin-)[A-Za-z0-9_-]{{30,255}}"),
-        ("OpenAI key", rf"{_START}sk-[A-Za-z0-9]{{20}}T3BlbkFJ[A-Za-z0-9]{{20}}{_END}"),
-        ("npm token", rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}"),
-        ("PyPI token", rf"{_START}pypi-AgE[A-Za-z0-9_-]{{50,500}}"),
-        ("RubyGems token", rf"{_START}rubygems_[a-f0-9]{{48}}{_END}"),
-        ("crates.io token", rf"{_START}cio[A-Za-z0-9]{{32}}{_END}"),
-        ("Hugging Face token", rf"{_START}hf_[A-Za-z0-9]{{34,40}}{_END}"),
-        ("SendGrid key", rf"{_START}SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}{_END}"),
-        ("DigitalOcean token", rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}"),
-        ("Shopify token", rf"{_START}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_END}"),
-        ("Databricks token", rf"{_START}dapi[a-f0-9]{{32}}(?:-\d)?{_END}"),
-        ("HashiCorp Vault token", rf"{_START}hv[sb]\.[A-Za-z0-9_-]{{24,300}}"),
-        ("Linear key", rf"{_START}lin_api_[A-Za-z0-9]{{40}}{_END}"),
-        ("Notion token", rf"{_START}ntn_[A-Za-z0-9]{{40,60}}{_END}"),
-        ("Telegram bot token", rf"{_START}\d{{8,10}}:AA[A-Za-z0-9_-]{{33}}{_END}"),
-        ("Grafana token", rf"{_START}gl(?:c|sa)_[A-Za-z0-9+/_]{{32,400}}={{0,2}}"),
-        ("Doppler token", rf"{_START}dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9._-]{{40,60}}"),
-        ("age key", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-        ("Azure storage key", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
-        ("JSON web token", rf"{_START}eyJ[A-Za-z0-9_-]{{10,}}\.eyJ[A-Za-z0-9_-]{{10,}}\.[A-Za-z0-9_-]{{16,}}"),
-        ("private key", rf"-----BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?-----(?P<secret>{_KEY_BODY})"),
-    )
-)
-_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@'\"<>{}$]{1,100}:(?P<secret>[^\s@/'\"<>]{3,200})@[\w.-]")
-_BEARER = re.compile(r"(?i)\b(?:bearer|basic|token)\s+(?P<secret>[A-Za-z0-9_.~+/-]{20,500}={0,2})")
-_NAMED = re.compile(
-    r"(?i)(?<![\w.-])(?P<name>[\w.-]{0,40}(?:api[_-]?key|apikey|secret|token|passw(?:or)?d|pwd|passphrase|credential|"
-    r"private[_-]?key|access[_-]?key|auth[_-]?key)[\w.-]{0,20})[\"']?\s{0,4}(?:[:=]|:=|=>|\bis\b)\s{0,4}"
-    r"(?P<quote>[\"'`])?(?P<secret>[^\s\"'`,;)}\]]{8,400})"
-)
+from sage_code.text import secret_shapes as shapes
+
 _PLACEHOLDER = re.compile(
-    r"(?i)(?:x{3,}|\*{2,}|\.{3}|<.*>|\$[{(]?\w|\{\{|%\(|%s|example|changeme|change[_-]?me|placeholder|dummy|redacted|"
-    r"masked|your[_-]|my[_-](?:\w+[_-])?(?:secret|token|key|pass)|foobar|abcdef|123456|test[_-]?(?:key|token|secret)|insert|"
-    r"^(?:pass(?:word)?|secret|token|pwd|user|postgres|root|admin|guest|none|null|true|false|undefined)\d{0,3}$)"
+    r"(?i)(?:x{3,}|\*{2,}|\.{3}|…|<.*>|\$[{(]?\w|\$\$|\{|%\(|%s|%[A-Z_]+%|example|changeme|change[_-]?me|placeholder|dummy|"
+    r"redacted|masked|your[_-]?|my[_-]?(?:\w+[_-])?(?:secret|token|key|pass)|foobar|abcdef|123456|1234$|"
+    r"test[_-]?(?:key|token|secret|pass)|insert|sample|"
+    r"^(?:pass(?:wd|word|phrase)?|secrets?|token|pwd?|pw|user(?:name)?|postgres|root|admin|guest|none|null|nil|true|false|"
+    r"undefined|required|optional|string|str|text|value|hunter2|foo|bar|baz|qux|test\w{0,4}|default|empty|hidden|"
+    r"letmein|qwerty|mysql|mongo|redis|rabbitmq|s3cr3t|p4ss\w*|pa55\w*)\d{0,3}$)"
 )
-# A word in any writing, a path or a dotted name: what stands behind `password =` in code and in tests.
+# Words that say what something is, not what it is protected by.
+_SPOKEN = re.compile(
+    r"(?i)passw|passphrase|secret|token|credential|pwd|api[_-]?key|user|login|auth|config|param|self|field|default|none|"
+    r"null|true|false|input|value|string|request|response|env|args?\b|opts?\b|option|type|name"
+)
 _NAME_LIKE = re.compile(r"[A-Za-z_][\w.:/-]*")
-_MIN_RANDOM = 20  # shorter ones are told from words only by standing in quotes beside `password`
-_BITS_RANDOM, _BITS_PASSWORD = 3.5, 2.8
-_WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
+_CODE = re.compile(r"[()\[\]{}<>|\\`]|::|->|=>|\.\w+\.|^[=$%&@~!#*/.]|^[A-Za-z_]\w{0,30}\.[A-Za-z_]\w{0,40}$")
+# Words with a number or a sign: as people make passwords.
+_HUMAN = re.compile(r"[A-Za-z]{4,20}(?:[-_.][A-Za-z]{4,20}){0,3}\d{2,4}[!?]?|[a-z]{4,20}-[a-z]{4,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_HEX = re.compile(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
+_AFTER_NAME = re.compile(
+    r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,4})"
+    r"(?::[ \t]?[A-Za-z][\w\[\].|]{0,30}[ \t]?(?==))?(?P<sign>:=|=>|[:=]|\bis\b)[ \t]{0,4}"
+    r"(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
+)
+_MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
+_MIN_STRONG, _MIN_HUMAN = 8, 6
+_BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.8
+_WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
+_WORDS_OF_SCATTERED = 0.75
+_NAME_CHARS = 40
+_MOST_NAMES_IN_A_VALUE = 3
 
 _Value = TypeVar("_Value")
 
@@ -88,20 +64,18 @@ class Finding:
 
 
 def find(text: str) -> list[Finding]:
-    """The secrets of a text, by place; of two that overlap, the one whose rule is surer."""
+    """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
+    lowered = text.lower()
     found: list[Finding] = []
-    for name, rule in RULES:
-        found += [_finding(name, match) for match in rule.finditer(text)]
-    found += [_finding("password in a URL", match) for match in _URL.finditer(text) if _is_password(match["secret"])]
-    found += [_finding("bearer token", match) for match in _BEARER.finditer(text) if _is_random(match["secret"])]
-    found += [
-        _finding("value of " + _short(match["name"]), match) for match in _NAMED.finditer(text) if _is_value(match)
-    ]
-    kept: list[Finding] = []
-    for finding in found:
-        if not any(finding.start < other.end and other.start < finding.end for other in kept):
-            kept.append(finding)
-    return sorted(kept, key=lambda finding: finding.start)
+    for token in shapes.TOKENS:
+        if any(need in lowered for need in token.needs):
+            found += [_finding(token.name, match) for match in _compiled(token.pattern).finditer(text)]
+    for spot in shapes.PLACES:
+        if any(need in lowered for need in spot.needs):
+            matches = _compiled(spot.pattern).finditer(text)
+            found += [_finding(spot.name, match) for match in matches if _JUDGES[spot.judge](match["secret"])]
+    found += _named(text)
+    return _joined(found)
 
 
 def mask(text: str) -> tuple[str, tuple[str, ...]]:
@@ -127,31 +101,134 @@ def mask_all(value: _Value, kinds: list[str]) -> _Value:
     return cast(_Value, result)
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when a text first needs it: most never are."""
+    return re.compile(pattern)
+
+
+def _joined(found: list[Finding]) -> list[Finding]:
+    kept: list[Finding] = []
+    order = {id(finding): number for number, finding in enumerate(found)}
+    surest = 0
+    for finding in sorted(found, key=lambda one: (one.start, order[id(one)])):
+        if kept and finding.start < kept[-1].end:
+            rule = finding.rule if order[id(finding)] < surest else kept[-1].rule
+            surest = min(surest, order[id(finding)])
+            kept[-1] = Finding(rule, kept[-1].start, max(kept[-1].end, finding.end))
+        else:
+            kept.append(finding)
+            surest = order[id(finding)]
+    return kept
+
+
 def _finding(name: str, match: re.Match[str]) -> Finding:
     group = "secret" if "secret" in match.re.groupindex else 0
     return Finding(name, match.start(group), match.end(group))
 
 
-def _is_value(match: re.Match[str]) -> bool:
-    value: str = match["secret"]
-    if _is_nothing(value) or value.startswith(("[masked", "http://", "https://", "/", "./")):
+def _named(text: str) -> Iterator[Finding]:
+    """What is assigned to a name that speaks of a secret."""
+    looked_to, again = 0, 0
+    for keyword in _compiled(shapes.NAMES).finditer(text):
+        again = again + 1 if keyword.start() < looked_to else 0
+        if again > _MOST_NAMES_IN_A_VALUE:
+            continue  # `a=a=a=…` is looked at once, not once a name
+        match = _AFTER_NAME.match(text, keyword.end())
+        if match is None or _compiled(shapes.ABOUT).fullmatch(match["suffix"]):
+            continue
+        group = "quoted" if match["quote"] else "bare"
+        value, end = match[group].rstrip("\\"), match.end(group)
+        looked_to = max(looked_to, end)
+        if match["quote"] and text[end : end + 1] != match["quote"]:
+            continue  # a phrase
+        if not match["quote"]:
+            value = value.rstrip(".:*_")
+        start = keyword.start()
+        while (
+            start > 0
+            and keyword.start() - start < _NAME_CHARS
+            and (text[start - 1].isalnum() or text[start - 1] in "_.-")
+        ):
+            start -= 1
+        if text[max(start - 2, 0) : start] == "::":
+            continue  # a name of a type
+        name = text[start : keyword.end()] + match["suffix"]
+        if _is_value(name, value, match, text, start):
+            begin = match.start(group)
+            yield Finding(f"value of {_short(name)}", begin, begin + len(value))
+
+
+def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int) -> bool:
+    if not value or value.startswith(("[masked", "http://", "https://", "/", "./", "-", "=")) or _is_nothing(value):
         return False
-    if match["quote"] and re.search(r"(?i)passw|pwd|passphrase", match["name"]):
-        return _mixed(value) and _bits(value) >= _BITS_PASSWORD and not _NAME_LIKE.fullmatch(value.rstrip("0123456789"))
-    return _is_random(value)
+    if _is_random(value) or (_UUID.fullmatch(value) and match["sign"] in "=:"):
+        return True
+    if not _compiled(shapes.CHOSEN).search(name):
+        return False
+    if _is_strong(value) or (match["quote"] and _HUMAN.fullmatch(value) and not _SPOKEN.search(value)):
+        return True
+    # `PASSWORD=words` of an environment: nothing else stands on its line in front of it, and no blank around the sign.
+    is_tight = (
+        match["sign"] == "=" and not match["gap"] and not match["quote"] and match.start("bare") == match.end("sign")
+    )
+    if not is_tight or _CODE.search(value) or _SPOKEN.search(value) or len(value) < _MIN_HUMAN:
+        return False
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    rest = text[match.end("bare") : match.end("bare") + 1]
+    is_first = not line.strip() or line.endswith("=") or line.strip() in ("export", "set", "ENV", "-", "+", "$", "env")
+    return is_first and (name.isupper() or not line or line.endswith("=")) and rest in ("", "\n", "\r", " ")
 
 
 def _is_random(value: str) -> bool:
-    if _is_nothing(value) or _UUID.fullmatch(value) or len(value) < _MIN_RANDOM or not _mixed(value):
+    """Whether a machine made it: letters and digits without order, and few words."""
+    if _is_nothing(value) or len(value) < _MIN_RANDOM or not _mixed(value) or _CODE.search(value):
         return False
-    if re.search(r"[(\[{<|\\]|::|\.\w+\.", value):
-        return False  # a call, or a path through objects
+    if _HEX.fullmatch(value):
+        return _bits(value) >= _BITS_HEX
+    if _UUID.fullmatch(value):
+        return False
     words = re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", value)
     return sum(map(len, words)) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
 
 
+def _is_strong(value: str) -> bool:
+    """Whether it is a password as managers make them: short, with letters of both cases, digits or signs among them."""
+    if len(value) < _MIN_STRONG or not _mixed(value) or _is_nothing(value) or _CODE.search(value):
+        return False
+    if _SPOKEN.search(value) or _bits(value) < _BITS_STRONG:
+        return False
+    has_cases = any(sign.isupper() for sign in value) and any(sign.islower() for sign in value)
+    has_signs = any(not sign.isalnum() and sign not in "_-./:" for sign in value)
+    return has_signs or (has_cases and not _NAME_LIKE.fullmatch(value.rstrip("0123456789"))) or _is_scattered(value)
+
+
+def _is_scattered(value: str) -> bool:
+    """Whether cases and digits change too often for a name."""
+    kinds = "".join(
+        "d" if sign.isdigit() else "u" if sign.isupper() else "l" if sign.islower() else "s" for sign in value
+    )
+    changes = sum(one != other for one, other in pairwise(kinds))
+    spoken = [word for word in re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", value) if re.search(r"(?i)[aeiou]", word)]
+    return changes * 3 >= len(value) and sum(map(len, spoken)) < len(value) * _WORDS_OF_SCATTERED
+
+
 def _is_password(value: str) -> bool:
-    return not _is_nothing(value) and not re.fullmatch(r"[A-Z]+(?:_[A-Z]+)+|\[\w+\]", value)
+    """Whether something that stands where only a password does is one, and not a placeholder or a variable."""
+    return not _is_nothing(value) and not re.fullmatch(r"[A-Z]+(?:_[A-Z]+)*|\[\w+\]|[:\"'(].*|.*[()].*", value)
+
+
+def _is_option(value: str) -> bool:
+    """The same on a command line, where a word of the documentation may stand as well."""
+    is_words = not _mixed(value) and "-" not in value and "_" not in value
+    return _is_password(value) and not is_words and not _SPOKEN.search(value) and not _CODE.search(value)
+
+
+_JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
+    "any": _is_password,
+    "random": _is_random,
+    "strong": _is_option,
+}
 
 
 def _is_nothing(value: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sage_code.errors import MemoryDamaged, UsageError
+from sage_code.errors import UsageError
 from sage_code.memory.keywords import Keywords
 from sage_code.memory.knowledge import KnowledgeItem, from_markdown, to_markdown
 from sage_code.memory.knowledge_store import Knowledge
@@ -198,5 +198,6 @@ def test_what_cannot_be_kept(known: Knowledge, root: Path) -> None:
     assert known.save(KnowledgeItem("../../.bashrc", "y", skill="../../etc")).item.id == "bashrc"
     assert (root / ".sage/knowledge/skills/etc/bashrc.md").is_file()
     (root / ".sage/knowledge/index.yaml").write_text("items: &a [*a]\n")
-    with pytest.raises(MemoryDamaged, match="anchor"):
-        list(Knowledge(str(root), Settings()).items())
+    again = Knowledge(str(root), Settings())
+    assert [one.item.id for one in again.items()] == ["bashrc"]
+    assert "anchor" in again.notices.take()[0]

@@ -1,0 +1,167 @@
+"""The shapes of secrets, as data: what a vendor's token looks like, and where a password stands.
+
+`TOKENS` are known by themselves, mostly by a prefix that nothing else has. `PLACES` say where a password or a token
+stands on a command line, in a header, in an address or in a password file; what stands there is still judged by
+`masking`. Every rule names pieces of text (in lower case) without which it cannot match, so that most rules cost one
+look for a word. The patterns are linear: no repetition inside a repetition, and every repetition has an end.
+
+What the rules find and what they wrongly take is measured by `benchmarks/secrets_in_code.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+# How what stands in a place is judged: anything but a placeholder; what looks made by a machine; a strong password.
+Judge: TypeAlias = Literal["any", "random", "strong"]
+
+_END = r"(?![A-Za-z0-9_-])"
+_START = r"(?<![A-Za-z0-9_-])"
+# Some headers, then base64; with the signs that quotes, comments and escapes put at the beginnings of its lines.
+_KEY_BODY = r"(?:[^A-Za-z0-9]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-]|-(?!----)){0,20000}"
+
+
+class Token(NamedTuple):
+    """A secret that is known by its shape; the group `secret`, or the whole match, is it."""
+
+    name: str
+    needs: tuple[str, ...]  # one of these, in lower case, is part of it
+    pattern: str
+
+
+class Spot(NamedTuple):
+    """A place where a secret stands; the group `secret` is what is judged."""
+
+    name: str
+    needs: tuple[str, ...]
+    pattern: str
+    judge: Judge
+
+
+TOKENS: tuple[Token, ...] = (
+    Token("private key", ("private key",), rf"-----BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?-----(?P<secret>{_KEY_BODY})"),
+    Token("JSON web token", ("eyj",), rf"{_START}eyJ[A-Za-z0-9_-]{{10,4000}}\.eyJ[A-Za-z0-9_-]{{10,4000}}\.[A-Za-z0-9_-]{{16,1000}}"),
+    # Clouds
+    Token("AWS access key", ("akia", "asia", "abia", "acca"), rf"{_START}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
+    Token("Google API key", ("aiza",), rf"{_START}AIza[A-Za-z0-9_-]{{35}}{_END}"),
+    Token("Google OAuth token", ("ya29.",), rf"{_START}ya29\.[A-Za-z0-9_-]{{30,500}}"),
+    Token("Google OAuth secret", ("gocspx-",), rf"{_START}GOCSPX-[A-Za-z0-9_-]{{28}}{_END}"),
+    Token("Azure storage key", ("accountkey=", "sharedaccesskey=", "accesskey="), r"(?i)(?:Account|SharedAccess|Access)Key=(?P<secret>[A-Za-z0-9+/]{40,100}={0,2})"),
+    Token("Azure SAS", ("sig=",), r"[?&]sig=(?P<secret>[A-Za-z0-9%_-]{40,120}={0,1})"),
+    Token("Azure client secret", ("8q~",), rf"{_START}[A-Za-z0-9_~.-]{{3}}8Q~[A-Za-z0-9_~.-]{{31,34}}{_END}"),
+    Token("Alibaba Cloud key", ("ltai",), rf"{_START}LTAI[A-Za-z0-9]{{12,24}}{_END}"),
+    Token("DigitalOcean token", ("_v1_",), rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}"),
+    Token("Heroku token", ("hrku-",), rf"{_START}HRKU-[A-Za-z0-9_-]{{36,80}}{_END}"),
+    Token("Fly token", ("flyv1 ", "fo1_", "fm1r_", "fm2_"), rf"{_START}(?:FlyV1 )?(?:fm[12]r?_[A-Za-z0-9+/]{{40,2000}}={{0,3}}|fo1_[A-Za-z0-9_-]{{43}})"),
+    Token("Cloudflare key", ("v1.0-",), rf"{_START}v1\.0-[a-f0-9]{{24}}-[a-f0-9]{{146}}{_END}"),
+    Token("Supabase token", ("sbp_", "sb_secret_"), rf"{_START}(?:sbp_[a-f0-9]{{40}}|sb_secret_[A-Za-z0-9_-]{{31}}){_END}"),
+    Token("PlanetScale token", ("pscale_",), rf"{_START}pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{{32,64}}"),
+    Token("Databricks token", ("dapi",), rf"{_START}dapi[a-f0-9]{{32}}(?:-\d)?{_END}"),
+    Token("Vercel token", ("vc",), rf"{_START}vc[aipkr]_[A-Za-z0-9]{{24,64}}{_END}"),
+    Token("Netlify token", ("nfp_",), rf"{_START}nfp_[A-Za-z0-9]{{36,40}}{_END}"),
+    Token("Pulumi token", ("pul-",), rf"{_START}pul-[a-f0-9]{{40}}{_END}"),
+    # Forges and registries
+    Token("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}{_END}"),
+    Token("GitHub token", ("github_pat_",), rf"{_START}github_pat_[A-Za-z0-9]{{22}}_[A-Za-z0-9]{{40,120}}{_END}"),
+    Token("GitLab token", ("gl",), rf"{_START}gl(?:pat|ptt|dt|rt|oas|soat|cbt|ft|imt|agent|ffct)-[A-Za-z0-9_-]{{20,255}}"),
+    Token("Bitbucket password", ("atbb",), rf"{_START}ATBB[A-Za-z0-9]{{32}}{_END}"),
+    Token("Atlassian token", ("atatt3", "atctt3"), rf"{_START}AT[AC]TT3[A-Za-z0-9_=-]{{100,300}}"),
+    Token("npm token", ("npm_",), rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}"),
+    Token("PyPI token", ("pypi-age",), rf"{_START}pypi-AgE[A-Za-z0-9_-]{{50,500}}"),
+    Token("RubyGems token", ("rubygems_",), rf"{_START}rubygems_[a-f0-9]{{48}}{_END}"),
+    Token("crates.io token", ("cio",), rf"{_START}cio[A-Za-z0-9]{{32}}{_END}"),
+    Token("NuGet key", ("oy2",), rf"{_START}oy2[a-z0-9]{{43}}{_END}"),
+    Token("Docker token", ("dckr_",), rf"{_START}dckr_(?:pat|oat)_[A-Za-z0-9_-]{{27,40}}"),
+    Token("Artifactory key", ("akcp",), rf"{_START}AKCp[A-Za-z0-9]{{60,80}}{_END}"),
+    # Secrets of secrets
+    Token("HashiCorp Vault token", ("hvs.", "hvb.", "hvr."), rf"{_START}hv[sbr]\.[A-Za-z0-9_-]{{24,300}}"),
+    Token("Terraform token", (".atlasv1.",), rf"{_START}[A-Za-z0-9]{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{60,70}}"),
+    Token("Doppler token", ("dp.",), rf"{_START}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{{40,60}}"),
+    Token("1Password token", ("ops_eyj",), rf"{_START}ops_eyJ[A-Za-z0-9+/_-]{{200,2000}}={{0,3}}"),
+    Token("age key", ("age-secret-key-1",), r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    # Chat
+    Token("Slack token", ("xox", "xapp-", "xoxe"), r"\b(?:xox[abceoprs](?:\.xox[abp])?|xapp)-(?:[0-9]+-){0,4}[A-Za-z0-9-]{10,250}"),
+    Token("Slack webhook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Z][A-Za-z0-9]{6,}/[A-Z][A-Za-z0-9]{6,}/[A-Za-z0-9/]{16,80})"),
+    Token("Discord token", (".",), rf"{_START}[MNO][A-Za-z0-9]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}"),
+    Token("Discord webhook", ("/api/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d{15,22}/(?P<secret>[A-Za-z0-9_-]{50,90})"),
+    Token("Teams webhook", ("webhook.office.com",), r"webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/_-]{60,300})"),
+    Token("Telegram bot token", (":aa",), r"(?<![A-Za-z0-9_])(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{32,33})(?![A-Za-z0-9_-])"),
+    # Payment and shops
+    Token("Stripe key", ("_live_", "_test_"), rf"{_START}(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{{16,255}}{_END}"),
+    Token("Stripe signing secret", ("whsec_",), rf"{_START}whsec_[A-Za-z0-9+/]{{24,64}}={{0,2}}"),
+    Token("Square token", ("sq0", "eaaa"), rf"{_START}(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{{22,43}}|EAAA[A-Za-z0-9_-]{{56,64}}){_END}"),
+    Token("Shopify token", ("shp",), rf"{_START}shp(?:at|ca|pa|ss|ua)_[a-fA-F0-9]{{32}}{_END}"),
+    Token("PayPal token", ("access_token$",), r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"),
+    # Mail and phone
+    Token("SendGrid key", ("sg.",), rf"{_START}SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}{_END}"),
+    Token("Mailgun key", ("key-",), rf"{_START}key-[a-f0-9]{{32}}{_END}"),
+    Token("Mailchimp key", ("-us",), rf"{_START}[a-f0-9]{{32}}-us\d{{1,2}}{_END}"),
+    Token("Brevo key", ("xkeysib-", "xsmtpsib-"), rf"{_START}x(?:key|smtp)sib-[a-f0-9]{{64}}-[A-Za-z0-9]{{16}}{_END}"),
+    Token("Twilio key", ("sk",), rf"{_START}SK[a-f0-9]{{32}}{_END}"),
+    # Language models
+    Token("Anthropic key", ("sk-ant-",), rf"{_START}sk-ant-[A-Za-z0-9_-]{{24,255}}"),
+    Token("OpenAI key", ("sk-proj-", "sk-svcacct-", "sk-admin-"), rf"{_START}sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{{30,255}}"),
+    Token("OpenAI key", ("t3blbkfj",), rf"{_START}sk-[A-Za-z0-9]{{20}}T3BlbkFJ[A-Za-z0-9]{{20}}{_END}"),
+    Token("OpenRouter key", ("sk-or-",), rf"{_START}sk-or-v1-[a-f0-9]{{64}}{_END}"),
+    Token("Hugging Face token", ("hf_", "api_org_"), rf"{_START}(?:hf_|api_org_)[A-Za-z0-9]{{34,40}}{_END}"),
+    Token("Replicate token", ("r8_",), rf"{_START}r8_[A-Za-z0-9]{{37}}{_END}"),
+    Token("Groq key", ("gsk_",), rf"{_START}gsk_[A-Za-z0-9]{{52}}{_END}"),
+    Token("xAI key", ("xai-",), rf"{_START}xai-[A-Za-z0-9]{{70,90}}{_END}"),
+    # Monitoring
+    Token("Grafana token", ("glc_", "glsa_"), rf"{_START}gl(?:c|sa)_[A-Za-z0-9+/_]{{32,400}}={{0,2}}"),
+    Token("New Relic key", ("nrak-", "nrii-", "nraa-", "nrjs-", "ffffnral"), rf"{_START}(?:NR(?:AK|II|AA|JS)-[A-Za-z0-9_-]{{19,40}}|[a-f0-9]{{30,36}}FFFFNRAL){_END}"),
+    Token("Sentry token", ("sntry",), rf"{_START}sntry[su]_[A-Za-z0-9+/=_-]{{40,400}}"),
+    Token("Sentry DSN", ("@",), r"https?://(?P<secret>[a-f0-9]{32}(?::[a-f0-9]{32})?)@[\w.-]{1,100}/\d"),
+    Token("Dynatrace token", ("dt0",), rf"{_START}dt0[a-z]\d\d\.[A-Z0-9]{{24}}\.[A-Z0-9]{{64}}{_END}"),
+    Token("PagerDuty key", ("pd",), rf"{_START}pdus\+_[A-Za-z0-9_-]{{20,40}}"),
+    # Tools
+    Token("Linear key", ("lin_",), rf"{_START}lin_(?:api|oauth)_[A-Za-z0-9]{{40,64}}{_END}"),
+    Token("Notion token", ("ntn_",), rf"{_START}ntn_[A-Za-z0-9]{{40,60}}{_END}"),
+    Token("Notion token", ("secret_",), rf"{_START}secret_[A-Za-z0-9]{{43}}{_END}"),
+    Token("Figma token", ("fig",), rf"{_START}fig[dou]r?_[A-Za-z0-9_-]{{40,80}}"),
+    Token("Postman key", ("pmak-",), rf"{_START}PMAK-[a-f0-9]{{24}}-[a-f0-9]{{34}}{_END}"),
+    Token("Dropbox token", ("sl.",), rf"{_START}sl\.(?:u\.)?[A-Za-z0-9_-]{{120,1500}}"),
+    Token("Okta token", ("ssws",), r"SSWS\s+(?P<secret>[A-Za-z0-9_-]{40,60})"),
+    Token("Airtable token", ("pat",), rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}"),
+    Token("Asana token", ("/12",), rf"{_START}[0-2]/\d{{13,17}}(?:/\d{{13,17}})?:[a-f0-9]{{32}}{_END}"),
+    Token("SonarQube token", ("sq",), rf"{_START}sq[apu]_[a-f0-9]{{40}}{_END}"),
+    Token("password hash", ("$",), r"(?<![\w$])\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$[A-Za-z0-9./$,=+-]{22,200}"),
+    Token("password hash", ("{sha}", "{ssha}"), r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}"),
+)  # fmt: skip
+
+# A user's name, and what follows it on a command line or in an address.
+_USER = r"[^\s:/@'\"<>{}$]{0,100}"
+_WORD = r"[^\s\"'`<>|;&]{4,200}"
+
+PLACES: tuple[Spot, ...] = (
+    Spot("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
+    Spot("bearer token", ("bearer", "basic", "token"), r"(?i)\b(?:bearer|basic|token)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
+    Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<secret>\S{3,200})", "any"),
+    Spot("password of curl", ("curl", "wget"), rf"\b(?:curl|wget|http)\b[^\n|;]{{0,200}}?\s(?:-u|--user|--proxy-user|-U)[ =]?['\"]?{_USER}:(?P<secret>[^\s'\"]{{3,200}})", "any"),
+    Spot("password of mysql", ("mysql", "mariadb"), r"\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b[^\n|;]{0,200}?\s-p(?P<quote>['\"]?)(?P<secret>[^\s'\"-][^\s'\"]{3,200})", "any"),
+    Spot("password of a command", ("sshpass",), r"\bsshpass\s{1,4}-p\s{0,4}['\"]?(?P<secret>[^\s'\"]{3,200})", "any"),
+    Spot("password of a command", ("login",), r"\b(?:docker|podman|helm|nerdctl|oc|az)\b[^\n|;]{0,60}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?['\"]?(?P<secret>[^\s'\"-][^\s'\"]{3,200})", "any"),
+    Spot("password of pgpass", (":",), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
+    Spot("password option", ("--",), rf"(?<![\w-])--[a-z-]{{0,30}}(?:password|passwd|passphrase|token|secret|api-?key)[ =]['\"]?(?P<secret>{_WORD})", "strong"),
+    Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
+    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?:\s{0,2}[\"']?[^\n\"']{0,200}?(?:sess|sid|auth|token)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/-]{16,2000})", "random"),
+    Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
+    Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
+    Spot("password element", ("assw", "secret", "token"), r"(?i)<(?:[\w.:-]{0,30})(?:password|passwd|secret|token)>(?P<secret>[^\s<>]{4,200})</", "strong"),
+    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name)=[\"'][\w.:-]{0,40}(?:password|passwd|pwd|secret|token|apikey)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+)  # fmt: skip
+
+# Words that name a secret: what is assigned to such a name is looked at.
+NAMES = (
+    r"(?i)api[_-]?key|app[_-]?key|secret|token|passw(?:or)?d|passphrase|pwd|credential|(?:private|access|auth|account|"
+    r"signing|encryption|master)[_-]?key|(?<![a-z])pass(?![a-z])|session[_-]?id"
+)
+# Of these, the ones that people choose themselves: short, and made of words.
+CHOSEN = r"(?i)passw|pwd|passphrase|(?<![a-z])pass(?![a-z])|client[_-]?secret"
+# A name that ends so says something about a secret, and holds none.
+ABOUT = (
+    r"(?i)[_.-]?(?:type|name|names|id|ids|url|uri|file|path|dir|len|length|size|header|field|prefix|suffix|format|regex|"
+    r"re|pattern|hash|hashes|hasher|algorithm|alg|method|expir\w{0,10}|expiry|ttl|age|count|limit|kind|class|endpoint|"
+    r"param|params|policy|version|scope|label|hint|error|errors|message|msg|provider|manager|store|list|index|pos|"
+    r"position|start|end|ref|env|var|arn|validators?|generator|counter|bytes|budget|usage|chars?|words?|ized|izer\w{0,20})"
+)
