@@ -194,7 +194,7 @@ def _keys_in_use(table: str) -> set[str]:
         if meta is not None and table_name(meta.model, meta.dim) == table:
             keys.update(state.key for state in meta.files.values())
         elif meta is None and (snapshot := open_snapshot(entry.root)) is not None:
-            keys.update(key for segment in snapshot[1] for key in segment.keys)
+            keys.update(key for segment in snapshot.segments for key in segment.keys)
     return keys
 
 

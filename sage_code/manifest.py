@@ -20,8 +20,9 @@ from sage_code.files.atomic import write_bytes
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
-# History of the format: 1: first version (and, of imported indexes, a word that says so).
-FORMAT = 1
+# History of the format: 1: first version (and, of imported indexes, a word that says so); 2: the time at which anything
+# about a file last changed.
+FORMAT = 2
 # A file written this shortly before it was read may be written again without its time stamp moving.
 _RACY_NS = 2_000_000_000
 
@@ -35,6 +36,7 @@ class FileState(NamedTuple):
     key: str
     chunks: int
     language: str
+    ctime_ns: int = 0
 
 
 class SkipState(NamedTuple):
@@ -44,6 +46,7 @@ class SkipState(NamedTuple):
     mtime_ns: int
     reason: str
     detail: str
+    ctime_ns: int = 0
 
 
 _State = TypeVar("_State", FileState, SkipState)
@@ -119,16 +122,18 @@ def _from_json(path: str, data: Any) -> Manifest:
             store_uri=str(data["store_uri"]),
             generation=str(data["generation"]),
             indexed_at=str(data["indexed_at"]),
-            files=_states(data["files"], FileState),
-            skipped=_states(data["skipped"], SkipState),
+            files=_states(data["files"], FileState, data["format"]),
+            skipped=_states(data["skipped"], SkipState, data["format"]),
             imported=data.get("imported") is True,
         ).checked()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path, f"unexpected shape ({error})") from error
 
 
-def _states(rows: dict[str, list[Any]], make: type[_State]) -> dict[str, _State]:
+def _states(rows: dict[str, list[Any]], make: type[_State], version: int) -> dict[str, _State]:
     """The states by path, each field of the type that it is declared with."""
+    if version < 2:  # without that time: every file is read once more
+        rows = {path: [*old, 0] for path, old in rows.items()}
     # By column, so that the loop over the files runs in C.
     columns = zip(*rows.values(), strict=True)
     for (name, kind), values in zip(get_type_hints(make).items(), columns, strict=bool(rows)):
@@ -155,7 +160,7 @@ class Diff:
 
 
 def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Diff:
-    """Compare a listing with the last index by size and time alone."""
+    """Compare a listing with the last index by size and times alone."""
     files = old.files if old else {}
     skips = old.skipped if old else {}
     result = Diff({}, [], [], {}, [])
@@ -163,13 +168,14 @@ def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> D
         if isinstance(item, SkippedFile):
             result.passed_over.append(item)
             continue
-        stamp = (item.size, item.mtime_ns)
+        # `cp -p`, `touch -r`, rsync and some checkouts set `mtime_ns` back; nobody sets `ctime_ns`.
+        stamp = (item.size, item.mtime_ns, item.ctime_ns)
         state = files.get(item.path)
-        if state is not None and (state.size, state.mtime_ns) == stamp:
+        if state is not None and (state.size, state.mtime_ns, state.ctime_ns) == stamp:
             result.unchanged[item.path] = state
             continue
         skip = skips.get(item.path)
-        if skip is not None and (skip.size, skip.mtime_ns) == stamp:
+        if skip is not None and (skip.size, skip.mtime_ns, skip.ctime_ns) == stamp:
             result.skipped[item.path] = skip
             continue
         result.suspects.append(item)
