@@ -150,7 +150,8 @@ class _Run:
         changes = look_for_changes(self.root, self.rules, listing, None if self.full else old, self.started_ns)
         self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
         base = self._usable_base(old)
-        if old is not None and base is not None and not changes.suspects and not changes.removed:
+        nothing_changed = not changes.suspects and not changes.removed
+        if old is not None and base is not None and nothing_changed and not self._seems_damaged(base):
             # A compiled file that is damaged: `_update` says which and makes it from the store.
             with contextlib.suppress(IndexCorrupt, FileNotFoundError):
                 return self._nothing_to_do(old, base, changes)
@@ -197,9 +198,13 @@ class _Run:
         base = current(self.root)
         if base is None or self.recompile or old.store_uri != self.settings.store_uri:
             return None
-        if sum(mark.size for mark in base.files.values()) <= _CHECKED_BYTES and damaged(base.folder, dict(base.files)):
-            return None
         return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
+
+    @staticmethod
+    def _seems_damaged(base: Generation) -> bool:
+        """Whether a compiled file is not what was written, as far as that is quickly seen."""
+        size = sum(mark.size for mark in base.files.values())
+        return size <= _CHECKED_BYTES and bool(damaged(base.folder, dict(base.files)))
 
     def _nothing_to_do(self, old: Manifest, base: Generation, changes: Diff) -> IndexStats:
         counts = SymbolFiles(base.folder).counts()

@@ -70,7 +70,7 @@ class SearchEngine:
         self.snapshot, self._embedder = snapshot, embedder
         self.ranking = ranking or learned()
         self._dense = DenseIndex(snapshot)
-        self._symbols = snapshot.symbol_files
+        self._symbols = snapshot.opened.symbols
 
     def rank(self, query: Query, limit: int) -> list[Ranked]:
         """The best chunk of each of the best files, best first."""

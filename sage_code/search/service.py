@@ -71,7 +71,8 @@ class Searcher:
             with reading(self.root):
                 return self._answer(text, query, wish, note, started)
         except IndexCorrupt:
-            if not wish.refresh:
+            # What this user never indexed is not indexed by a question.
+            if not wish.refresh or all(entry.root != self.root for entry in registry.projects()):
                 raise
         self._engine = None  # what it has mapped is damaged
         note = self._freshness.mend()
@@ -90,7 +91,7 @@ class Searcher:
         if wish.explain:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
-            hits = with_calls(self.root, hits)
+            hits = with_calls(engine.snapshot, hits)
         good = bool(ranked) and (ranked[0].good or ranked[0].is_definition(query))
         if not good:
             hits = hits[:NEAREST]

@@ -30,12 +30,10 @@ class SearchSnapshot:
     hides_paths = False
 
     def __init__(self, root: str) -> None:
-        found = needed_snapshot(root)
         self.root = root
-        self.generation: Generation = found.generation
-        self.segments: list[Segment] = found.segments
-        self.symbol_files = found.symbols
-        self._centrality = found.centrality
+        self.opened = needed_snapshot(root)
+        self.generation: Generation = self.opened.generation
+        self.segments: list[Segment] = self.opened.segments
         self._dead = [ref.dead for ref in self.generation.segments]
         self.chunk_at = _starts([segment.meta["chunks"] for segment in self.segments])
         self.file_at = _starts([segment.meta["files"] for segment in self.segments])
@@ -85,12 +83,12 @@ class SearchSnapshot:
     @cached_property
     def chunk_uses(self) -> NDArray[np.float32]:
         """How many files use what every chunk defines."""
-        return self._centrality["chunk_uses"]
+        return self.opened.centrality["chunk_uses"]
 
     @cached_property
     def file_users(self) -> NDArray[np.uint32]:
         """How many files use what every file defines."""
-        return self._centrality["file_users"]
+        return self.opened.centrality["file_users"]
 
     @cached_property
     def alive(self) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from sage_code.compiled.published import needed_snapshot
+from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.compiled.segment import Segment
 from sage_code.values import Reference, Symbol
 from sage_code.xref.graph import Definition
@@ -17,8 +17,9 @@ _KEPT_NAMES = 8_192
 class DiskGraph:
     """A `CodeGraph` over one published generation."""
 
-    def __init__(self, root: str) -> None:
-        snapshot = needed_snapshot(root)
+    def __init__(self, root: str, snapshot: Snapshot | None = None) -> None:
+        """The graph of what is published for `root`, or of a snapshot of it that is open already."""
+        snapshot = snapshot or needed_snapshot(root)
         self._symbols = snapshot.symbols
         dead = (frozenset(ref.dead) for ref in snapshot.generation.segments)
         self._segments = list(zip(snapshot.segments, dead, strict=True))
