@@ -24,7 +24,7 @@ import made_up
 from measure import table
 from proving import Violation, command, demand, expected, own_home, published, sage
 
-from sage_code.compiled.lookup import SymbolFiles
+from sage_code.compiled.lookup import open_symbols
 from sage_code.errors import SageError
 
 _ROLES = ("indexer", "indexer", "symbols", "symbols", "segments", "grep")
@@ -52,7 +52,7 @@ def _index(root: Path) -> None:
 
 
 def _read_symbols(root: Path) -> None:
-    files = SymbolFiles(str(root))
+    files = open_symbols(str(root))
     seen = _one_revision(files.find("revision", prefix=True, ignore_case=True))
     demand(files.counts()["functions"] > seen, "a symbol file was cut short")
 

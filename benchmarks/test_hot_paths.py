@@ -16,7 +16,7 @@ import pytest
 
 from sage_code.chunk.chunker import chunk_text
 from sage_code.chunk.files import ChunkedFile
-from sage_code.compiled.lookup import SymbolFiles
+from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.embed.hashing import HashingEmbedder
 from sage_code.embedding import VectorSource
@@ -113,7 +113,7 @@ def test_segment_write(benchmark: BenchmarkFixture, rows: list[FileRows], tmp_pa
 
 
 def test_symbol_lookup(benchmark: BenchmarkFixture, project: Project) -> None:
-    found = benchmark(lambda: SymbolFiles(project.root).find("index_project"))
+    found = benchmark(lambda: open_symbols(project.root).find("index_project"))
     assert len(found) == 1
 
 

@@ -9,19 +9,21 @@ from typing import Any
 from sage_code import manifest
 from sage_code.changes import discover_rules
 from sage_code.chunk.workers import chunk_here
+from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.texts import stored_text
 from sage_code.discover import SourceText, read_source
 from sage_code.settings import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 
 
-def analyze(root: str, settings: Settings, matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`matches` of the compiled index with their `source`; what is gone from its file is left out."""
+def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
+    """The symbols called `name` with their `source`; what is gone from its file is left out."""
+    symbols = open_symbols(root)
     meta = manifest.load(root)
     found = []
-    for match in matches:
+    for match in symbols.find(name):
         state = meta.files.get(match["file"]) if meta else None
-        text = _text(root, settings, match["file"], state.content_hash if state else "")
+        text = _text(root, settings, match["file"], state.content_hash if state else "", symbols.folder)
         if text is None:
             continue
         if state is None or text.data_hash != state.content_hash:
@@ -42,9 +44,9 @@ def _file(root: str, path: str) -> SourceFile | None:
     return SourceFile(path, facts.st_size, facts.st_mtime_ns)
 
 
-def _text(root: str, settings: Settings, path: str, indexed: str) -> SourceText | None:
+def _text(root: str, settings: Settings, path: str, indexed: str, generation: str) -> SourceText | None:
     file = _file(root, path)
-    if file is None and (stored := stored_text(root, path)) is not None:
+    if file is None and (stored := stored_text(generation, path)) is not None:
         return SourceText(stored, indexed, "utf-8")
     source = read_source(root, file, discover_rules(settings)) if file else None
     return source if isinstance(source, SourceText) else None

@@ -50,9 +50,11 @@ def look_for_changes(
         source = read_source(root, file, rules) if state or skip else None
         mtime_ns = manifest.trusted_mtime(file, read_at_ns)
         if state and isinstance(source, SourceText) and source.data_hash == state.content_hash:
-            changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=mtime_ns)
+            changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=mtime_ns, ctime_ns=file.ctime_ns)
         elif skip and isinstance(source, SkippedFile):
-            changes.skipped[file.path] = SkipState(file.size, mtime_ns, source.reason.value, source.detail)
+            changes.skipped[file.path] = SkipState(
+                file.size, mtime_ns, source.reason.value, source.detail, file.ctime_ns
+            )
         else:
             suspects.append(file)
     return replace(changes, suspects=suspects)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sage_code import dot_sage, manifest, ours, registry
 from sage_code.allocator import stay_lean
 from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
+from sage_code.compiled.listing import damaged
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import list_files, read_source
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from sage_code.embedding import VectorSource
     from sage_code.store.lance import Store
 
+# Compiled files of up to so many bytes are hashed by a run that finds nothing to do: 20 ms.
+_CHECKED_BYTES = 1 << 26
 # Chunks that are embedded and committed together: the memory of a run, and what a killed run loses at most.
 _BATCH_CHUNKS = 2048
 
@@ -115,6 +118,10 @@ def _is_unicode(path: str) -> bool:
         return False
 
 
+def _file(path: str, state: FileState) -> SourceFile:
+    return SourceFile(path, state.size, state.mtime_ns, state.ctime_ns)
+
+
 class _Run:
     """One run over one project; its methods are the arrows of the pipeline."""
 
@@ -149,9 +156,11 @@ class _Run:
         changes = look_for_changes(self.root, self.rules, listing, None if self.full else old, self.started_ns)
         self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
         base = self._usable_base(old)
-        if old is not None and base is not None and not changes.suspects and not changes.removed:
-            with contextlib.suppress(IndexCorrupt):  # a compiled file: `_update` says which and makes it anew
-                return self._nothing_to_do(old, changes)
+        nothing_changed = not changes.suspects and not changes.removed
+        if old is not None and base is not None and nothing_changed and not self._seems_damaged(base):
+            # A compiled file that is damaged: `_update` says which and makes it from the store.
+            with contextlib.suppress(IndexCorrupt, FileNotFoundError):
+                return self._nothing_to_do(old, base, changes)
         return self._update(old, base, changes)
 
     # -- what has changed ---------------------------------------------------------------------------------------
@@ -197,8 +206,14 @@ class _Run:
             return None
         return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
 
-    def _nothing_to_do(self, old: Manifest, changes: Diff) -> IndexStats:
-        counts = SymbolFiles(self.root).counts()
+    @staticmethod
+    def _seems_damaged(base: Generation) -> bool:
+        """Whether a compiled file is not what was written, as far as that is quickly seen."""
+        size = sum(mark.size for mark in base.files.values())
+        return size <= _CHECKED_BYTES and bool(damaged(base.folder, dict(base.files)))
+
+    def _nothing_to_do(self, old: Manifest, base: Generation, changes: Diff) -> IndexStats:
+        counts = SymbolFiles(base.folder).counts()
         self._register(new := replace(old, project=self.name or old.project, files=self.states, skipped=self.skipped))
         if new != old:
             new.save(self.root)
@@ -281,13 +296,13 @@ class _Run:
     ) -> list[SourceFile]:
         """Compile what the store has already: earlier runs, other branches, other worktrees. Gives back the rest."""
         if self.full or store.count() == 0:
-            unchanged = [SourceFile(path, state.size, state.mtime_ns) for path, state in changes.unchanged.items()]
+            unchanged = [_file(path, state) for path, state in changes.unchanged.items()]
             return changes.suspects + ([] if base else unchanged)
         wanted = self._keys(changes.suspects)
         if base is None:
             for path, state in changes.unchanged.items():
                 key = file_key(path, state.content_hash)
-                wanted[key] = (SourceFile(path, state.size, state.mtime_ns), state.content_hash)
+                wanted[key] = (_file(path, state), state.content_hash)
         self.progress.stage("reading what is known", len(wanted))
         present = store.existing(list(wanted))
         for rows in store.read([key for key in wanted if key in present]):
@@ -373,11 +388,13 @@ class _Run:
         mtime_ns = known.mtime_ns if known else self._stamp(file)
         if known is None:
             self.indexed += 1
-        self.states[file.path] = FileState(file.size, mtime_ns, content_hash, key, chunks, language)
+        self.states[file.path] = FileState(file.size, mtime_ns, content_hash, key, chunks, language, file.ctime_ns)
 
     def _skip(self, file: SourceFile, skipped: SkippedFile) -> None:
         self.states.pop(file.path, None)
-        self.skipped[file.path] = SkipState(file.size, self._stamp(file), skipped.reason.value, skipped.detail)
+        self.skipped[file.path] = SkipState(
+            file.size, self._stamp(file), skipped.reason.value, skipped.detail, file.ctime_ns
+        )
 
     def _stats(
         self, project: str, model: str, changes: Diff, counts: dict[str, int], vectors: VectorSource | None = None

@@ -22,10 +22,9 @@ from sage_code.files.contained import read_regular
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
-# History of the format: 1: first version (and, of imported indexes, a word that says so); 2: made by a Sage that leaves
-# out files which hold secrets: what was read before is read again, once.
+# History of the format: 1: first version (and, of imported indexes, a word that says so); 2: the time at which anything
+# about a file last changed. What an older Sage indexed is read once more, which also finds files that hold secrets.
 FORMAT = 2
-_BEFORE_SECRETS = 1
 # A file takes about 150 bytes: more than a million files. Beyond it the file was not written by us.
 _MAX_BYTES = 256 << 20
 # A file written this shortly before it was read may be written again without its time stamp moving.
@@ -41,6 +40,7 @@ class FileState(NamedTuple):
     key: str
     chunks: int
     language: str
+    ctime_ns: int = 0
 
 
 class SkipState(NamedTuple):
@@ -50,6 +50,7 @@ class SkipState(NamedTuple):
     mtime_ns: int
     reason: str
     detail: str
+    ctime_ns: int = 0
 
 
 _State = TypeVar("_State", FileState, SkipState)
@@ -135,9 +136,6 @@ def _from_json(path: str, data: Any) -> Manifest:
             "upgrade sage-code, or delete that file to start over; nothing was changed",
         )
     try:
-        files = _states(data["files"], FileState)
-        if data["format"] <= _BEFORE_SECRETS:
-            files = {path: state._replace(mtime_ns=0) for path, state in files.items()}
         return Manifest(
             project=str(data["project"]),
             model_setting=str(data["model_setting"]),
@@ -146,16 +144,18 @@ def _from_json(path: str, data: Any) -> Manifest:
             store_uri=str(data["store_uri"]),
             generation=str(data["generation"]),
             indexed_at=str(data["indexed_at"]),
-            files=files,
-            skipped=_states(data["skipped"], SkipState),
+            files=_states(data["files"], FileState, data["format"]),
+            skipped=_states(data["skipped"], SkipState, data["format"]),
             imported=data.get("imported") is True,
         ).checked()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path, f"unexpected shape ({error})") from error
 
 
-def _states(rows: dict[str, list[Any]], make: type[_State]) -> dict[str, _State]:
+def _states(rows: dict[str, list[Any]], make: type[_State], version: int) -> dict[str, _State]:
     """The states by path, each field of the type that it is declared with."""
+    if version < 2:  # without that time: every file is read once more
+        rows = {path: [*row, 0] for path, row in rows.items()}
     # By column, so that the loop over the files runs in C.
     columns = zip(*rows.values(), strict=True)
     for (name, kind), values in zip(get_type_hints(make).items(), columns, strict=bool(rows)):
@@ -182,7 +182,7 @@ class Diff:
 
 
 def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Diff:
-    """Compare a listing with the last index by size and time alone."""
+    """Compare a listing with the last index by size and times alone."""
     files = old.files if old else {}
     skips = old.skipped if old else {}
     result = Diff({}, [], [], {}, [])
@@ -190,13 +190,14 @@ def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> D
         if isinstance(item, SkippedFile):
             result.passed_over.append(item)
             continue
-        stamp = (item.size, item.mtime_ns)
+        # `cp -p`, `touch -r`, rsync and some checkouts set `mtime_ns` back; nobody sets `ctime_ns`.
+        stamp = (item.size, item.mtime_ns, item.ctime_ns)
         state = files.get(item.path)
-        if state is not None and (state.size, state.mtime_ns) == stamp:
+        if state is not None and (state.size, state.mtime_ns, state.ctime_ns) == stamp:
             result.unchanged[item.path] = state
             continue
         skip = skips.get(item.path)
-        if skip is not None and (skip.size, skip.mtime_ns) == stamp:
+        if skip is not None and (skip.size, skip.mtime_ns, skip.ctime_ns) == stamp:
             result.skipped[item.path] = skip
             continue
         result.suspects.append(item)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 
+from sage_code.compiled.listing import reading
 from sage_code.errors import UsageError
 from sage_code.paths import DOT_SAGE, find_root
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sage_code.similar import Duplicate, Similar
     from sage_code.status import Preview, Status
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
-    from sage_code.xref.graph import CodeGraph, Definition
+    from sage_code.xref.graph import Definition
     from sage_code.xref.resolve import Resolver
 
 
@@ -211,32 +212,32 @@ class Project:
         self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
     ) -> list[dict[str, Any]]:
         """Symbols by exact name, bare or qualified; each as `compiled_schema/symbol.json` describes."""
-        from sage_code.compiled.lookup import SymbolFiles
+        from sage_code.compiled.lookup import open_symbols
 
-        return SymbolFiles(self.root).find(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
+        with reading(self.root):
+            return open_symbols(self.root).find(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
 
     def nearest(self, name: str) -> list[str]:
         """Names that look like one that was not found."""
-        from sage_code.compiled.lookup import SymbolFiles
+        from sage_code.compiled.lookup import open_symbols
 
-        return SymbolFiles(self.root).nearest(name)
+        with reading(self.root):
+            return open_symbols(self.root).nearest(name)
 
-    def definitions(self, name: str) -> list[Definition]:
-        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`."""
-        from sage_code.values import Symbol
-        from sage_code.xref.graph import Definition
-
-        fields = Symbol.__dataclass_fields__
-        return [
-            Definition(match["file"], match["language"], Symbol(**{field: match[field] for field in fields}))
-            for match in self.grep(name)
-        ]
+    def definitions(self, name: str, *, resolver: Resolver | None = None) -> list[Definition]:
+        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`; given
+        the `resolver` that these are asked with, all of them answer from one state of the index."""
+        with reading(self.root):
+            return list((resolver or self.resolver()).graph.definitions(name))
 
     def resolver(self, seconds: float = math.inf) -> Resolver:
-        """What answers about references share: what they learnt, and how long they may take together."""
+        """What answers about references share: one state of the index, what they learnt, and how long they may take
+        together."""
+        from sage_code.xref.disk import DiskGraph
         from sage_code.xref.resolve import Resolver
 
-        return Resolver(self._graph, seconds)
+        with reading(self.root):
+            return Resolver(DiskGraph(self.root), seconds)
 
     def references(
         self, definition: Definition, *, min_confidence: float | None = None, resolver: Resolver | None = None
@@ -245,9 +246,10 @@ class Project:
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()
-        return answers.references(
-            resolver.graph, definition, min_confidence=_or_default(min_confidence), resolver=resolver
-        )
+        with reading(self.root):
+            return answers.references(
+                resolver.graph, definition, min_confidence=_or_default(min_confidence), resolver=resolver
+            )
 
     def callers(
         self,
@@ -261,7 +263,8 @@ class Project:
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()
-        return answers.callers(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
+        with reading(self.root):
+            return answers.callers(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
 
     def callees(
         self,
@@ -275,7 +278,8 @@ class Project:
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()
-        return answers.callees(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
+        with reading(self.root):
+            return answers.callees(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
 
     def impact(self, what: str | Definition, *, resolver: Resolver | None = None) -> list[Affected]:
         """What could break when a file or a definition changes."""
@@ -284,7 +288,8 @@ class Project:
 
         resolver = resolver or self.resolver()
         place = relative_path(self.root, what) if isinstance(what, str) else what
-        return answers.impact(resolver.graph, place, resolver=resolver)
+        with reading(self.root):
+            return answers.impact(resolver.graph, place, resolver=resolver)
 
     def outline(self, path: str) -> Outline:
         """The skeleton of a file."""
@@ -296,19 +301,22 @@ class Project:
         """The most important symbols, by reference centrality, within a budget of tokens."""
         from sage_code.project_map import project_map
 
-        return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
+        with reading(self.root):
+            return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
 
     def similar(self, file: str, line: int, limit: int = 10) -> list[Similar]:
         """The chunks most like the one at a place."""
         from sage_code.similar import VectorSnapshot
 
-        return VectorSnapshot(self.root).nearest(file, line, limit)
+        with reading(self.root):
+            return VectorSnapshot(self.root).nearest(file, line, limit)
 
     def duplicates(self, limit: int = 50) -> list[Duplicate]:
         """Near-identical code across the project."""
         from sage_code.similar import VectorSnapshot
 
-        return VectorSnapshot(self.root).duplicates(limit)
+        with reading(self.root):
+            return VectorSnapshot(self.root).duplicates(limit)
 
     def core_files(self) -> list[CoreFile]:
         """The files that everybody who works here should know, by path."""
@@ -374,17 +382,12 @@ class Project:
 
         return why(self.root, what)
 
-    @property
-    def _graph(self) -> CodeGraph:
-        from sage_code.xref.disk import DiskGraph
-
-        return DiskGraph(self.root)
-
     def analyze(self, name: str) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""
         from sage_code.analyze import analyze
 
-        return analyze(self.root, self.settings, self.grep(name))
+        with reading(self.root):
+            return analyze(self.root, self.settings, name)
 
 
 def _has_memories(root: str) -> bool:

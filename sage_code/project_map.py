@@ -1,21 +1,19 @@
 """The most important symbols of a project, by reference centrality, fitted into a budget of tokens.
 
 Files vote for the files whose definitions they use (PageRank); a symbol gets the votes that come in by its name. A name
-with many definitions shares its votes among them, so `get` and `run` do not win by being everywhere.
+with many definitions shares its votes among them, so `get` and `run` do not win by being everywhere. Votes are added up
+in the order of names and files, so that the same files give the same map, however their index came about.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sage_code.compiled.lookup import SymbolFiles
-from sage_code.compiled.published import current
-from sage_code.errors import NotIndexed
+from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.kinds import HEAD_KINDS
 from sage_code.text.escaping import one_line
 from sage_code.text.tokens import count_tokens
@@ -87,8 +85,9 @@ def _text(entries: list[MapEntry]) -> str:
 
 
 def _ranked(root: str) -> list[MapEntry]:
-    votes = _votes(root)
-    symbols = [symbol for symbol in _symbols(root) if symbol["kind"] in HEAD_KINDS]
+    snapshot = needed_snapshot(root)
+    votes = _votes(snapshot)
+    symbols = [symbol for symbol in snapshot.symbols.all() if symbol["kind"] in HEAD_KINDS]
     definers: dict[Name, set[str]] = defaultdict(set)
     for symbol in symbols:
         definers[_name(symbol)].add(symbol["file"])
@@ -103,7 +102,7 @@ def _ranked(root: str) -> list[MapEntry]:
             score = sum(rank[number[file]] * count**0.5 for file, count in others) / shared
             scored.append((float(score) * _weight(symbol), symbol))
     total = sum(score for score, _ in scored) or 1.0
-    scored.sort(key=lambda item: -item[0])
+    scored.sort(key=lambda item: (-item[0], item[1]["file"], item[1]["line"]))
     return [
         MapEntry(s["file"], s["line"], s["kind"], s["qualname"], s["signature"], score / total)
         for score, s in scored
@@ -121,22 +120,15 @@ def _weight(symbol: dict[str, Any]) -> float:
     return (_TEST_WEIGHT if is_test else 1.0) * (_PRIVATE_WEIGHT if symbol["name"].startswith("_") else 1.0)
 
 
-def _votes(root: str) -> dict[Name, dict[str, float]]:
+def _votes(snapshot: Snapshot) -> dict[Name, dict[str, float]]:
     """For each name, the files that use it and how often; imports and bindings do not vote."""
-    generation = current(root)
-    if generation is None:
-        raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
     votes: dict[Name, dict[str, float]] = defaultdict(dict)
-    for ref in generation.segments:
-        segment = generation.open_segment(ref)
+    for ref, segment in zip(snapshot.generation.segments, snapshot.segments, strict=True):
+        dead = frozenset(ref.dead)
         for file, name, count in segment.references.uses():
-            if file not in ref.dead:
+            if file not in dead:
                 votes[family(segment.file_language(file)), name][segment.paths[file]] = count
-    return votes
-
-
-def _symbols(root: str) -> Iterator[dict[str, Any]]:
-    return SymbolFiles(root).all()
+    return {name: dict(sorted(votes[name].items())) for name in sorted(votes)}
 
 
 def _page_rank(
@@ -149,7 +141,7 @@ def _page_rank(
         if not 0 < len(owners) <= _MAX_DEFINITIONS:
             continue
         for user, count in users.items():
-            for owner in owners:
+            for owner in sorted(owners):
                 if owner != user:
                     sources.append(number[user])
                     targets.append(number[owner])

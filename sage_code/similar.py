@@ -1,22 +1,28 @@
-"""What else looks like this: nearest chunks by their vectors, and near-identical code across the index."""
+"""What else looks like this: nearest chunks by their vectors, and near-identical code across the index.
+
+Vectors are compared in whole numbers, whose sums are exact, and equal answers are ordered by path and line: the same
+files give the same answers, however their index came about.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.compiled.published import current
-from sage_code.compiled.segment import Segment
-from sage_code.errors import NotIndexed, UsageError
+from sage_code.errors import UsageError
+from sage_code.search.snapshot import SearchSnapshot
 
 # Cosine from which two chunks count as near-identical: renamed variables stay above it, rewritten logic falls below.
 DUPLICATE_SIMILARITY = 0.95
 # Shorter chunks are alike by nature: imports, one-line getters.
 _MIN_DUPLICATE_LINES = 5
 _BLOCK = 1024
+# Above this dimension a sum of products of signed bytes may be beyond the whole numbers that 32 bits hold exactly.
+_MAX_SINGLE = (1 << 24) // 127**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,86 +54,77 @@ class Duplicate:
 
 
 class VectorSnapshot:
-    """The vectors of a project, segment by segment, dead chunks left out."""
+    """The vectors of a project's living files."""
 
     def __init__(self, root: str) -> None:
-        generation = current(root)
-        if generation is None:
-            raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
-        self._segments = [(generation.open_segment(ref), frozenset(ref.dead)) for ref in generation.segments]
+        self._snapshot = SearchSnapshot(root)
+        self._float = np.dtype(np.float32 if self._snapshot.generation.dim <= _MAX_SINGLE else np.float64)
 
     @cached_property
-    def _alive(self) -> list[tuple[Segment, NDArray[np.int64]]]:
-        """Segments with the numbers of their chunks that are alive."""
-        alive = []
-        for segment, dead in self._segments:
-            mask = ~np.isin(segment.arrays["chunk_file"], list(dead)) if dead else np.ones(segment.meta["chunks"], bool)
-            alive.append((segment, np.flatnonzero(mask)))
-        return alive
+    def _chunks(self) -> NDArray[np.int64]:
+        """The chunks of living files, by path and line."""
+        files = np.flatnonzero(self._snapshot.alive)
+        paths = self._snapshot.paths(files)
+        return self._snapshot.chunks_of(files[sorted(range(len(files)), key=paths.__getitem__)])[0]
+
+    @cached_property
+    def _vectors(self) -> NDArray[np.int8]:
+        """Those of every chunk, by number, dead ones among them."""
+        return np.concatenate([segment.arrays["vectors"] for segment in self._snapshot.segments])
 
     def nearest(self, file: str, line: int, limit: int) -> list[Similar]:
         """The chunks most like the one at `file`:`line`, best first, itself left out."""
-        segment, chunk = self._find(file, line)
-        wanted = _unit(segment.arrays["vectors"][chunk : chunk + 1])[0]
-        found: list[tuple[float, Segment, int]] = []
-        for other, chunks in self._alive:
-            scores = _unit(other.arrays["vectors"][chunks]) @ wanted
-            best = np.argsort(-scores)[: limit + 1].tolist()
-            others = (place for place in best if not (other is segment and chunks[place] == chunk))
-            found += [(float(scores[place]), other, int(chunks[place])) for place in others]
-        found.sort(key=lambda hit: -hit[0])
-        return [Similar(_place(other, number), score) for score, other, number in found[:limit]]
+        asked = self._find(file, line)
+        wanted = self._vectors[asked : asked + 1]
+        found = [
+            self._cosines(wanted, self._vectors[at : at + _BLOCK])[0] for at in range(0, len(self._vectors), _BLOCK)
+        ]
+        scores = np.concatenate(found)[self._chunks]
+        best = np.argsort(-scores, kind="stable")[: limit + 1]
+        answers = zip(self._chunks[best].tolist(), scores[best].tolist(), strict=True)
+        return [Similar(self._place(chunk), score) for chunk, score in answers if chunk != asked][:limit]
 
     def duplicates(self, limit: int) -> list[Duplicate]:
         """Pairs of chunks with nearly the same code, most alike first."""
-        segments, numbers, rows = [], [], []
-        for segment, chunks in self._alive:
-            lines = segment.arrays["chunk_end"][chunks].astype(np.int64) - segment.arrays["chunk_start"][chunks] + 1
-            long = chunks[lines >= _MIN_DUPLICATE_LINES]
-            segments += [segment] * len(long)
-            numbers += long.tolist()
-            rows.append(_unit(segment.arrays["vectors"][long]).astype(np.float32))
-        matrix = np.concatenate(rows) if rows else np.empty((0, 1), np.float32)
+        snapshot, chunks = self._snapshot, self._chunks
+        lines = snapshot.chunk_end[chunks].astype(np.int64) - snapshot.chunk_start[chunks] + 1
+        long = chunks[lines >= _MIN_DUPLICATE_LINES]
         found: list[tuple[float, int, int]] = []
         # Block against block: memory stays at one block of scores, whatever the project's size.
-        for start in range(0, len(matrix), _BLOCK):
-            for other in range(start, len(matrix), _BLOCK):
-                scores = matrix[start : start + _BLOCK] @ matrix[other : other + _BLOCK].T
+        for start in range(0, len(long), _BLOCK):
+            block = self._vectors[long[start : start + _BLOCK]]
+            for other in range(start, len(long), _BLOCK):
+                scores = self._cosines(block, self._vectors[long[other : other + _BLOCK]])
                 for row, column in np.argwhere(scores >= DUPLICATE_SIMILARITY).tolist():
                     if start + row < other + column:
                         found.append((float(scores[row, column]), start + row, other + column))
             found = sorted(found, key=lambda pair: (-pair[0], pair[1:]))[:limit]
-        return [
-            Duplicate(_place(segments[one], numbers[one]), _place(segments[two], numbers[two]), min(score, 1.0))
-            for score, one, two in found
-        ]
+        return [Duplicate(self._place(int(long[one])), self._place(int(long[two])), score) for score, one, two in found]
 
-    def _find(self, file: str, line: int) -> tuple[Segment, int]:
-        for segment, chunks in self._alive:
-            if file not in segment.paths:
-                continue
-            arrays = segment.arrays
-            start, end = arrays["chunk_start"][chunks], arrays["chunk_end"][chunks]
-            number = [n for n, path in enumerate(segment.paths) if path == file]
-            here = chunks[np.isin(arrays["chunk_file"][chunks], number) & (start <= line) & (line <= end)]
-            if len(here):
-                return segment, int(here[0])
+    def _cosines(self, some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
+        """The cosine of each of some vectors with each of others: a row for each of the first."""
+        left: NDArray[Any] = some.astype(self._float)
+        right: NDArray[Any] = others.astype(self._float)
+        lengths = np.sqrt(np.outer((left * left).sum(axis=1), (right * right).sum(axis=1)).astype(np.float64))
+        cosines = (left @ right.T) / np.maximum(lengths, 1)
+        found: NDArray[np.float64] = np.minimum(cosines, 1)
+        return found
+
+    def _find(self, file: str, line: int) -> int:
+        snapshot = self._snapshot
+        number = snapshot.file_numbers.get(file)
+        if number is not None:
+            chunk = snapshot.chunk_at_line(number, line)
+            if snapshot.chunk_start[chunk] <= line <= snapshot.chunk_end[chunk]:
+                return chunk
         raise UsageError(f"{file}:{line} is not in the index", "give FILE:LINE of an indexed file, or a symbol")
 
-
-def _unit(vectors: NDArray[np.int8]) -> NDArray[np.float32]:
-    rows = vectors.astype(np.float32)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    np.divide(rows, norms, out=rows, where=norms > 0)
-    return rows
-
-
-def _place(segment: Segment, chunk: int) -> Place:
-    arrays = segment.arrays
-    return Place(
-        file=segment.paths[int(arrays["chunk_file"][chunk])],
-        start_line=int(arrays["chunk_start"][chunk]),
-        end_line=int(arrays["chunk_end"][chunk]),
-        kind=segment.kind(chunk),
-        qualname=segment.string("names", chunk),
-    )
+    def _place(self, chunk: int) -> Place:
+        snapshot = self._snapshot
+        return Place(
+            file=snapshot.path(int(snapshot.chunk_file[chunk])),
+            start_line=int(snapshot.chunk_start[chunk]),
+            end_line=int(snapshot.chunk_end[chunk]),
+            kind=snapshot.kind(chunk),
+            qualname=snapshot.qualname(chunk),
+        )

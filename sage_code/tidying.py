@@ -94,7 +94,7 @@ def keys_in_use(table: str) -> tuple[set[str], list[ProjectEntry]]:
             if table_name(meta.model, meta.dim) == table:
                 keys.update(state.key for state in meta.files.values())
         elif (snapshot := open_snapshot(entry.root)) is not None:
-            keys.update(key for segment in snapshot[1] for key in segment.keys)
+            keys.update(key for segment in snapshot.segments for key in segment.keys)
         else:
             absent.append(entry)
     return keys, absent

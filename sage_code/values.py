@@ -34,6 +34,7 @@ class SourceFile:
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int = 0  # moves with every change, also where a tool sets `mtime_ns` back; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)

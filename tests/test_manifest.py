@@ -20,8 +20,8 @@ SECOND = 1_000_000_000
 paths = st.text(st.sampled_from("ab/é \n\"'"), min_size=1, max_size=6)
 sizes, times = st.integers(0, 3), st.integers(0, 3)
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-file_states = st.builds(FileState, sizes, times, words, words, st.integers(1, 9), words)
-skip_states = st.builds(SkipState, sizes, times, st.sampled_from([reason.value for reason in SkipReason]), words)
+file_states = st.builds(FileState, sizes, times, words, words, st.integers(1, 9), words, times)
+skip_states = st.builds(SkipState, sizes, times, st.sampled_from([reason.value for reason in SkipReason]), words, times)
 file_maps = st.dictionaries(paths, file_states, max_size=6)
 skip_maps = st.dictionaries(paths, skip_states, max_size=3)
 
@@ -44,16 +44,16 @@ def test_what_is_saved_is_loaded(files: dict[str, FileState], skipped: dict[str,
         assert _saved(root, meta) == meta
 
 
-@given(file_maps, skip_maps, st.dictionaries(paths, st.tuples(sizes, times), max_size=8))
+@given(file_maps, skip_maps, st.dictionaries(paths, st.tuples(sizes, times, times), max_size=8))
 def test_a_diff_applied_gives_the_folder_as_it_is(
-    files: dict[str, FileState], skipped: dict[str, SkipState], folder: dict[str, tuple[int, int]]
+    files: dict[str, FileState], skipped: dict[str, SkipState], folder: dict[str, tuple[int, int, int]]
 ) -> None:
     old = _manifest(files, skipped)
     listing = [SourceFile(path, *stamp) for path, stamp in folder.items()]
     changes = diff(listing, old)
-    after = {path: (state.size, state.mtime_ns) for path, state in changes.unchanged.items()}
-    after |= {path: (state.size, state.mtime_ns) for path, state in changes.skipped.items()}
-    after |= {file.path: (file.size, file.mtime_ns) for file in changes.suspects}
+    after = {path: (state.size, state.mtime_ns, state.ctime_ns) for path, state in changes.unchanged.items()}
+    after |= {path: (state.size, state.mtime_ns, state.ctime_ns) for path, state in changes.skipped.items()}
+    after |= {file.path: (file.size, file.mtime_ns, file.ctime_ns) for file in changes.suspects}
     assert after == folder
     assert len(changes.unchanged) + len(changes.skipped) + len(changes.suspects) == len(folder)
     assert all(old.files[path] == state for path, state in changes.unchanged.items())
@@ -97,6 +97,20 @@ def test_a_skipped_file_that_becomes_indexable_is_a_suspect_and_nothing_was_remo
     changes = diff([SourceFile("a.py", 5, 2)], old)
     assert [file.path for file in changes.suspects] == ["a.py"]
     assert changes.removed == []
+
+
+def test_a_manifest_without_the_second_time_is_read_and_its_files_looked_at_once_more(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    _saved(root, _manifest({"a.py": FileState(1, 2, "hash", "key", 5, "python", 7)}, {}))
+    path = Path(manifest_path(root))
+    document = json.loads(path.read_bytes())
+    document["format"] = 1
+    document["files"]["a.py"].pop()
+    path.write_text(json.dumps(document))
+    old = manifest.load(root)
+    assert old is not None
+    assert old.files["a.py"] == FileState(1, 2, "hash", "key", 5, "python", 0)
+    assert [file.path for file in diff([SourceFile("a.py", 1, 2, 7)], old).suspects] == ["a.py"]
 
 
 def test_no_manifest_is_none(tmp_path: Path) -> None:

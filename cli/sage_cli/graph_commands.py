@@ -17,6 +17,7 @@ from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json, say_missi
 if TYPE_CHECKING:
     from sage_code.project import Project
     from sage_code.xref.graph import Definition
+    from sage_code.xref.resolve import Resolver
 
 SymbolArgument = Annotated[str, typer.Argument(metavar="SYMBOL", help="A name, bare or qualified: `Server.run`.")]
 DepthOption = Annotated[int, typer.Option("--depth", "-d", min=1, max=20, help="Steps along the calls.")]
@@ -48,7 +49,7 @@ def refs(
     resolver = project.resolver(seconds or math.inf)
     found = [
         use
-        for one in _definitions(project, symbol)
+        for one in _definitions(project, symbol, resolver)
         for use in project.references(one, min_confidence=min_confidence, resolver=resolver)
     ]
     rows = [{**asdict(use), "definition": _target(use.definition)} for use in found]
@@ -72,7 +73,7 @@ def callers(
     resolver = project.resolver(seconds or math.inf)
     found = [
         one
-        for target in _definitions(project, symbol)
+        for target in _definitions(project, symbol, resolver)
         for one in project.callers(target, depth, min_confidence, resolver=resolver)
     ]
     rows = [{**asdict(one), "calls": _target(one.calls)} for one in found]
@@ -96,7 +97,7 @@ def callees(
     resolver = project.resolver(seconds or math.inf)
     found = [
         one
-        for source in _definitions(project, symbol)
+        for source in _definitions(project, symbol, resolver)
         for one in project.callees(source, depth, min_confidence, resolver=resolver)
     ]
     rows = [{**asdict(one), "definition": _target(one.definition)} for one in found]
@@ -117,7 +118,7 @@ def impact(
     project = open_project(path)
     resolver = project.resolver(seconds or math.inf)
     is_file = os.path.isfile(what) or os.path.isfile(os.path.join(project.root, what))
-    targets: Sequence[str | Definition] = [what] if is_file else _definitions(project, what)
+    targets: Sequence[str | Definition] = [what] if is_file else _definitions(project, what, resolver)
     found = [one for target in targets for one in project.impact(target, resolver=resolver)]
     _answer(what, "affected", [asdict(one) for one in found], limit, as_json, _use_line, stopped=resolver.ran_out)
 
@@ -192,8 +193,8 @@ def _place(project: Project, where: str) -> tuple[str, int]:
     return found[0].file, found[0].symbol.line
 
 
-def _definitions(project: Project, name: str) -> Sequence[Definition]:
-    found = project.definitions(name)
+def _definitions(project: Project, name: str, resolver: Resolver | None = None) -> Sequence[Definition]:
+    found = project.definitions(name, resolver=resolver)
     if not found:
         say_missing(name, project.nearest(name))
         raise typer.Exit(EXIT_NOTHING)

@@ -21,6 +21,7 @@ from sage_mcp.tooling import READS, TOKENS, AskedProject, MaxTokens, Name, Offse
 if TYPE_CHECKING:
     from sage_code.project import Project
     from sage_code.xref.graph import Definition
+    from sage_code.xref.resolve import Resolver
 
 # An agent reads every word: more than this of one name help nobody.
 _MOST_SOURCES = 10
@@ -88,19 +89,19 @@ def sage_find_references(
     same name; each answer says how certain it is and why."""
     opened = projects.indexed(context, project)
     data: dict[str, Any] = {"name": name, "relation": relation}
-    targets = opened.definitions(name)
+    resolver = opened.resolver(_PATIENCE_S)
+    targets = opened.definitions(name, resolver=resolver)
     found: list[Any]
     more = False
     if not targets and relation == "impact":
         try:
-            resolver = opened.resolver(_PATIENCE_S)
             found = list(opened.impact(name, resolver=resolver))
             more = resolver.ran_out
         except UsageError:
             found = []
             _missing(opened, name, data)
     else:
-        found, more = _all_related(opened, targets, relation, depth)
+        found, more = _all_related(opened, targets, relation, depth, resolver)
     head = f"{_HEADS[relation]} {one_line(name)}: {len(found)}{' or more' if more else ''}"
     if not targets and not found:
         head = _missing(opened, name, data)
@@ -235,11 +236,10 @@ def _saying_where_the_rest_is(answer: Answer, matches: Sequence[dict[str, Any]])
 
 
 def _all_related(
-    project: Project, targets: Sequence[Definition], relation: Relation, depth: int
+    project: Project, targets: Sequence[Definition], relation: Relation, depth: int, resolver: Resolver
 ) -> tuple[list[Any], bool]:
     """What is related to things of one name, as far as it is found in time, and whether some were left out."""
     found: list[Any] = []
-    resolver = project.resolver(_PATIENCE_S)
     ask: dict[str, Callable[[Definition], Sequence[Any]]] = {
         "references": lambda target: project.references(target, resolver=resolver),
         "callers": lambda target: project.callers(target, depth, resolver=resolver),

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
+from sage_code.text.escaping import visible
 from sage_code.text.masking import find
-from sage_mcp.answers import visible
 
 # Between pieces of an answer: no name of a secret reaches over it to a value.
 _BETWEEN = "\n\0\n"

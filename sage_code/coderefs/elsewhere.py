@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from sage_code.coderefs.source import Source, Sources
-from sage_code.compiled.lookup import SymbolFiles
+from sage_code.compiled.lookup import open_symbols
 from sage_code.discover import list_files
 from sage_code.errors import SageError
 from sage_code.values import SourceFile
@@ -54,7 +54,7 @@ class Elsewhere:
     def defining(self, name: str) -> Iterator[Source]:
         """The files that define `name`, as the index knows them."""
         try:
-            matches = SymbolFiles(self._sources.root).find(name)
+            matches = open_symbols(self._sources.root).find(name)
         except SageError:  # not indexed, or damaged: the files are still there to be looked through
             return
         yield from self._read(match["file"] for match in matches[:_MAX_CANDIDATES])

@@ -11,20 +11,20 @@ import os
 import secrets
 import shutil
 from collections.abc import Collection
-from functools import cached_property
 from typing import Any, Self
 
 import orjson
-import xxhash
 
+from sage_code.compiled.centrality import centrality
+from sage_code.compiled.listing import CENTRALITY_FILE, FORMAT, INDEX_FILE, TEXTS_FILE, damaged, digest, encoded
 from sage_code.compiled.merge import merge
-from sage_code.compiled.published import FORMAT, INDEX_FILE, TEXTS_FILE, Generation, Mark, SegmentRef
-from sage_code.compiled.segment import UNKNOWN, Fame, Segment
+from sage_code.compiled.published import Generation, Mark, SegmentRef
+from sage_code.compiled.sections import write_sections
+from sage_code.compiled.segment import Segment
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.compiled.texts import TextWriter
 from sage_code.files.atomic import publish, remove
-from sage_code.files.contained import open_regular
 from sage_code.files.private import FOLDER, close
 from sage_code.kinds import TABLES
 from sage_code.ours import NAME_BYTES, note, published_folder
@@ -38,7 +38,6 @@ _MERGED_CHUNKS = 262_144
 # More small segments than this, and they are written anew as one; a search pays for each.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_CHUNKS = 4_096
-_READ_BYTES = 1 << 20
 
 
 class GenerationWriter:
@@ -114,7 +113,7 @@ class GenerationWriter:
             self._symbols.add(file)
         if self._texts is not None:
             self._texts.add(file)
-        self._builder.add(file, self._fame(file.path))
+        self._builder.add(file)
         if len(self._builder) >= _SEGMENT_CHUNKS:
             self._flush()
 
@@ -128,7 +127,8 @@ class GenerationWriter:
                 if ref.file not in self._rewritten:
                     self._carry_over(ref)
         counts = self._symbols.finish(self._base.folder if self._base else None, self._dropped)
-        files = [f"{table}.json" for table in TABLES] + [ref.file for ref in self._refs]
+        self._count_uses()
+        files = [f"{table}.json" for table in TABLES] + [ref.file for ref in self._refs] + [CENTRALITY_FILE]
         if self._texts is not None:
             self._texts.finish()
             files.append(TEXTS_FILE)
@@ -143,7 +143,7 @@ class GenerationWriter:
             "files": {name: tuple(self._mark(name)) for name in files},
         }
         with open(os.path.join(self._folder, INDEX_FILE), "wb") as file:
-            file.write(orjson.dumps(index))
+            file.write(encoded(orjson.dumps(index)))
         final = os.path.join(self._home, self.name)
         close(self._folder)
         os.rename(self._folder, final)
@@ -153,9 +153,17 @@ class GenerationWriter:
         self._remove_all_but(final, before)
         return counts
 
+    def _count_uses(self) -> None:
+        """Who uses what is counted over all segments, so that it says the same however they came about."""
+        segments = [Segment.open(os.path.join(self._folder, ref.file)) for ref in self._refs]
+        found = centrality([(segment, ref.dead) for segment, ref in zip(segments, self._refs, strict=True)])
+        write_sections(os.path.join(self._folder, CENTRALITY_FILE), {}, found)
+
     def _mark(self, name: str) -> Mark:
+        path = os.path.join(self._folder, name)
         known = self._base.files.get(name) if self._base and name.endswith(".seg") else None
-        return known or mark(os.path.join(self._folder, name))
+        facts = os.stat(path)
+        return Mark(facts.st_size, known.xxh3 if known else digest(path), facts.st_mtime_ns)
 
     def _flush(self) -> None:
         name = f"{self.name}-{len(self._refs)}.seg"
@@ -181,21 +189,10 @@ class GenerationWriter:
             return
         paths = [os.path.join(self._folder, ref.file) for ref in group]
         name = f"{self.name}-m{len(self._refs)}.seg"
-        merge([Segment.open(path) for path in paths], os.path.join(self._folder, name), whole=self._base is None)
+        merge([Segment.open(path) for path in paths], os.path.join(self._folder, name))
         for path in paths:
             os.remove(path)
         self._refs.append(SegmentRef(name, (), sum(ref.live_chunks for ref in group)))
-
-    def _fame(self, path: str) -> Fame:
-        """How much a file was used in the generation before: most of its users are in segments that stay."""
-        segment, number = self._before.get(path, (None, 0))
-        return segment.fame(number) if segment is not None else UNKNOWN
-
-    @cached_property
-    def _before(self) -> dict[str, tuple[Segment, int]]:
-        base = self._base
-        segments = [base.open_segment(ref) for ref in base.segments] if base else []
-        return {path: (segment, number) for segment in segments for number, path in enumerate(segment.paths)}
 
     def _carry_over(self, ref: SegmentRef) -> None:
         assert self._base is not None
@@ -219,26 +216,8 @@ class GenerationWriter:
                 self.removed.append(entry)
 
 
-def mark(path: str) -> Mark:
-    """What the file at `path` is known by."""
-    digest, size = xxhash.xxh3_64(), 0
-    with open_regular(path) as file:
-        while part := file.read(_READ_BYTES):
-            digest.update(part)
-            size += len(part)
-    return Mark(size, digest.hexdigest())
-
-
 def check(generation: Generation | None) -> list[str]:
     """Files of a generation that are not what was written, in words; reads all of them."""
     if generation is None:
         return ["the compiled index is missing or incomplete"]
-    findings = []
-    for name, written in generation.files.items():
-        try:
-            good = mark(os.path.join(generation.folder, name)) == written
-        except OSError:
-            good = False
-        if not good:
-            findings.append(f"{os.path.join(generation.folder, name)} is damaged")
-    return findings
+    return [f"{path} is damaged" for path in damaged(generation.folder, dict(generation.files))]

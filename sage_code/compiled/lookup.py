@@ -13,10 +13,10 @@ import os
 import re
 from itertools import islice, pairwise, product
 
-from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.compiled.listing import MEND_HINT, TRIES, current_listing, missing
+from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 from sage_code.kinds import TABLES, TEXT_KINDS
-from sage_code.ours import is_known, published_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 LINE_START = b'{"name":"'
 # The first and the last line of a symbol file are shorter than this.
 _FRAME_BYTES = 4096
-# A reader that resolved a generation just before it was replaced may find its files gone; it looks again.
-_TRIES = 20
 # Names offered when nothing matches.
 _MAX_NEAREST = 5
 # Shares of common letter pairs: worth offering from the first on; one slip in eight letters leaves the second.
@@ -38,26 +36,25 @@ _HEAD_LETTERS = 3
 _SEPARATOR = re.compile(r"(?:::|#)(?=.)|(?:->|/)(?=\w)")
 
 
+def open_symbols(root: str) -> SymbolFiles:
+    """The symbol files that are published for a project; an error that says what to do when there are none."""
+    for _ in range(TRIES):
+        found = current_listing(root)
+        if found is None:
+            break
+        try:
+            return SymbolFiles(found[0])
+        except FileNotFoundError:  # two generations were published since
+            continue
+    raise missing(root)
+
+
 class SymbolFiles:
     """The symbol files of one published generation, mapped."""
 
-    def __init__(self, root: str) -> None:
-        self.root = root
-        for _ in range(_TRIES):
-            self.folder = published_folder(root)
-            if self.folder is None:
-                break
-            try:
-                self._maps = {table: _SortedLines(os.path.join(self.folder, f"{table}.json")) for table in TABLES}
-                return
-            except FileNotFoundError:
-                continue
-        if is_known(root):
-            raise IndexCorrupt(
-                f"the compiled index of {root} is incomplete",
-                "run `sage index`: it comes back from the store",
-            )
-        raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._maps = {table: _SortedLines(os.path.join(folder, f"{table}.json")) for table in TABLES}
 
     def find(
         self,
@@ -227,13 +224,13 @@ def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: 
 def _decode(line: bytes, path: str) -> dict[str, Any]:
     try:
         symbol: dict[str, Any] = json.loads(line.rstrip(b","))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path) from error
     return symbol
 
 
 def _damaged(path: str) -> IndexCorrupt:
-    return IndexCorrupt(f"{path} is damaged", "run `sage index --full`: it comes back from the store")
+    return IndexCorrupt(f"{path} is damaged", MEND_HINT)
 
 
 def _spellings(letters: str) -> set[str]:

@@ -13,23 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.compiled.centrality import famous
 from sage_code.compiled.references import by_name
 from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write_sections
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.reference_codec import TEXTS
 
-_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "vectors", "scales", "ref_line")
+_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "file_hash", "vectors", "scales", "ref_line")
 _STRINGS = ("names", "signatures", "paths", "keys", "symbols")
 
 _Parts = list[NDArray[Any]]
 
 
-def merge(segments: Sequence[Segment], path: str, *, whole: bool = True) -> None:
-    """Write the files of `segments`, in their order, as one segment at `path`.
-
-    `whole`: they are all there is, so that who uses them is counted anew; otherwise nobody is less used than before.
-    """
+def merge(segments: Sequence[Segment], path: str) -> None:
+    """Write the files of `segments`, in their order, as one segment at `path`."""
     languages = sorted({language for segment in segments for language in segment.meta["languages"]})
     files = _starts(segment.meta["files"] for segment in segments)
     chunks = _starts(segment.meta["chunks"] for segment in segments)
@@ -55,10 +51,7 @@ def merge(segments: Sequence[Segment], path: str, *, whole: bool = True) -> None
             segments, column, places, len(terms), documents
         )
     arrays["posting_ends"] = posting_ends
-    references = _references(segments, chunks)
-    chunk_file = np.concatenate(arrays["chunk_file"])
-    uses, users = (np.concatenate(_column(segments, name)) * (not whole) for name in ("chunk_uses", "file_users"))
-    arrays.update({**references, **famous({**references, "chunk_file": chunk_file}, uses, users)})
+    arrays.update(_references(segments, chunks))
     meta = {**segments[0].meta, "chunks": chunks[-1], "files": files[-1], "languages": languages}
     write_sections(path, meta, arrays)
 
@@ -113,6 +106,9 @@ def _postings(
 def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> dict[str, NDArray[Any]]:
     strings, places = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
     at, heap = pack_strings(strings)
+    hashes = np.empty(len(strings), np.uint64)
+    for place, part in zip(places, _column(segments, "ref_hash"), strict=True):
+        hashes[place] = part
     columns = {
         name: np.concatenate(
             [place.astype(np.uint32)[part] for place, part in zip(places, _column(segments, name), strict=True)]
@@ -123,6 +119,7 @@ def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> dict[str,
     return {
         "ref_strings_at": at,
         "ref_strings": heap,
+        "ref_hash": hashes,
         **columns,
         "ref_kind": np.concatenate(_column(segments, "ref_kind")),
         "ref_ends": np.concatenate(_shifted(segments, "ref_ends", starts)),

@@ -1,29 +1,19 @@
-"""Which compiled generation is published, seen without anything heavy: a run with nothing to do stops here."""
+"""The published generation as readers see it: opened once, whole, whatever is published meanwhile."""
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
-from sage_code.files.contained import read_regular
-from sage_code.kinds import TABLES
-from sage_code.ours import published_folder
+from sage_code.compiled.listing import CENTRALITY_FILE, TRIES, current_listing, missing
+from sage_code.compiled.lookup import SymbolFiles
 
 if TYPE_CHECKING:
-    from sage_code.compiled.segment import Segment
+    from numpy.typing import NDArray
 
-# History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6.
-FORMAT = 5
-INDEX_FILE = "segments.json"
-# Dead files take a few bytes each, segments a hundred: far more than a generation of a million files needs.
-_MAX_INDEX_BYTES = 64 << 20
-# Only of an imported index: see `sage_code.compiled.texts`.
-TEXTS_FILE = "texts.bin"
+    from sage_code.compiled.segment import Segment
 
 
 class SegmentRef(NamedTuple):
@@ -39,11 +29,12 @@ class Mark(NamedTuple):
 
     size: int
     xxh3: str
+    mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A published generation, as a reader sees it."""
+    """A published generation: its folder and what is in it."""
 
     folder: str
     name: str
@@ -64,50 +55,50 @@ class Generation:
         return sum(ref.live_chunks for ref in self.segments)
 
 
+class Snapshot(NamedTuple):
+    """A generation with all its files mapped: what search, similar, map and references read from."""
+
+    generation: Generation
+    segments: list[Segment]
+    symbols: SymbolFiles
+    centrality: Mapping[str, NDArray[Any]]
+
+
 def current(root: str) -> Generation | None:
-    """The published generation, or None when there is none that can be used: whole, and made by this user's Sage."""
-    folder = published_folder(root)
-    while folder is not None and (generation := _read(folder)) is None:
-        # Replaced and deleted while we read it, perhaps: look again.
-        before, folder = folder, published_folder(root)
-        if folder == before:
-            return None
-    return generation if folder is not None else None
+    """The published generation, or None when there is none that can be used."""
+    found = current_listing(root)
+    return _generation(*found) if found else None
 
 
-def open_snapshot(root: str) -> tuple[Generation, list[Segment]] | None:
-    """The published generation with all its segments mapped: whole, whatever is published meanwhile."""
-    while (generation := current(root)) is not None:
+def open_snapshot(root: str) -> Snapshot | None:
+    """The published generation with its files mapped, or None when there is none that can be used."""
+    from sage_code.compiled.sections import read_sections  # lazy: NumPy
+
+    for _ in range(TRIES):
+        generation = current(root)
+        if generation is None:
+            break
         try:
-            return generation, [generation.open_segment(ref) for ref in generation.segments]
+            return Snapshot(
+                generation,
+                [generation.open_segment(ref) for ref in generation.segments],
+                SymbolFiles(generation.folder),
+                read_sections(os.path.join(generation.folder, CENTRALITY_FILE))[1],
+            )
         except FileNotFoundError:  # two were published since; `current` says None when it is really gone
             continue
     return None
 
 
-def _read(folder: str) -> Generation | None:
-    try:
-        data = orjson.loads(read_regular(os.path.join(folder, INDEX_FILE), _MAX_INDEX_BYTES))
-        if data["format"] != FORMAT:
-            return None
-        refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
-        files = {name: Mark(*mark) for name, mark in data["files"].items()}
-        generation = Generation(folder, data["generation"], data["model"], data["dim"], refs, files)
-        return generation if _complete(generation) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+def needed_snapshot(root: str) -> Snapshot:
+    """The published generation with its files mapped; an error that says what to do when there is none."""
+    found = open_snapshot(root)
+    if found is None:
+        raise missing(root)
+    return found
 
 
-def _complete(generation: Generation) -> bool:
-    """Whether every file is there, none of them cut short."""
-    names = {ref.file for ref in generation.segments} | {f"{table}.json" for table in TABLES}
-    # A file name from the index that points elsewhere was not written by us.
-    return names == generation.files.keys() - {TEXTS_FILE} and all(
-        os.path.basename(name) == name and _is_file_of(os.path.join(generation.folder, name), mark.size)
-        for name, mark in generation.files.items()
-    )
-
-
-def _is_file_of(path: str, size: int) -> bool:
-    found = os.lstat(path)
-    return stat.S_ISREG(found.st_mode) and found.st_size == size
+def _generation(folder: str, data: dict[str, Any]) -> Generation:
+    refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
+    files = {name: Mark(*mark) for name, mark in data["files"].items()}
+    return Generation(folder, data["generation"], data["model"], data["dim"], refs, files)

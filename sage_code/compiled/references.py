@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Strings, pack_strings
@@ -57,6 +58,7 @@ class ReferenceBuilder:
         return {
             "ref_strings_at": at,
             "ref_strings": heap,
+            "ref_hash": np.array([xxhash.xxh3_64_intdigest(text) for text, _ in strings], np.uint64),
             "ref_kind": np.asarray(self._kinds, np.uint8),
             "ref_line": np.asarray(self._lines, np.uint32),
             **columns,

@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sage_code.compiled.listing import MEND_HINT
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 
@@ -23,7 +24,6 @@ _MAGIC = b"SAGESEG1"
 _ALIGN = 64
 # The letters of a term that are searched as one number.
 _HEAD = 8
-_HINT = "run `sage index --full`: it comes back from the store"
 # Arrays of objects would be unpickled; these are all the types we write.
 _DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
 
@@ -72,8 +72,8 @@ def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return header["meta"], arrays
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise IndexCorrupt(f"{path} is damaged: {error}", _HINT) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise IndexCorrupt(f"{path} is damaged: {error}", MEND_HINT) from error
 
 
 def pack_strings(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:

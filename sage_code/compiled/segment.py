@@ -7,11 +7,11 @@ what this reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -26,24 +26,15 @@ if TYPE_CHECKING:
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
 # 5: terms are searched by their first letters, and the ends of a term's postings stand together;
-# 6: what is defined, and how much of it is used elsewhere.
-FORMAT = 6
+# 6: what is defined, and how much of it is used elsewhere; 7: hashes of paths and names, and how much is used is
+# counted over the whole project, in a file of the generation.
+FORMAT = 7
 # Searched fields of a chunk: its text, what is called in it, what its documentation says.
 CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
 FILE_FIELDS = ("path",)
 FIELDS = CHUNK_FIELDS + FILE_FIELDS
 KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
-
-
-class Fame(NamedTuple):
-    """How much a file was used before it changed, and of its chunks those that were, by their qualified names."""
-
-    users: int
-    uses: Mapping[str, float]
-
-
-UNKNOWN = Fame(0, {})
 
 
 @dataclass(frozen=True)
@@ -77,21 +68,15 @@ class Segment:
         """One entry of a string column (`names`, `signatures`, `paths`)."""
         return Strings(self.arrays, name)[number]
 
-    def chunks_outside(self, dead: set[int]) -> int:
-        """How many chunks belong to files that are not in `dead`."""
-        if not dead:
-            return int(self.meta["chunks"])
+    def alive(self, dead: Collection[int]) -> NDArray[np.bool_]:
+        """Which of its files are alive, when those in `dead` are not."""
         alive = np.ones(self.meta["files"], dtype=bool)
         alive[list(dead)] = False
-        return int(alive[self.arrays["chunk_file"]].sum())
+        return alive
 
-    def fame(self, file: int) -> Fame:
-        """How much the file with this number and its chunks are used."""
-        first, last = np.searchsorted(self.arrays["chunk_file"], [file, file + 1])
-        names = Strings(self.arrays, "names").many(np.arange(first, last))
-        uses = self.arrays["chunk_uses"][first:last].tolist()
-        used = {name: use for name, use in zip(names, uses, strict=True) if use}
-        return Fame(int(self.arrays["file_users"][file]), used)
+    def chunks_outside(self, dead: set[int]) -> int:
+        """How many chunks belong to files that are not in `dead`."""
+        return int(self.alive(dead)[self.arrays["chunk_file"]].sum()) if dead else int(self.meta["chunks"])
 
     @cached_property
     def references(self) -> ReferenceTable:

@@ -1,4 +1,4 @@
-"""Collects files and writes them as a segment: what is called where, which words stand where, who uses what."""
+"""Collects files and writes them as a segment: what is called where, which words are where, who names what."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
+import xxhash
 from numpy.typing import NDArray
 
-from sage_code.compiled.centrality import famous
 from sage_code.compiled.references import ReferenceBuilder
 from sage_code.compiled.sections import pack_strings, pack_terms, write_sections
-from sage_code.compiled.segment import FIELDS, FORMAT, KINDS, UNKNOWN, Fame
+from sage_code.compiled.segment import FIELDS, FORMAT, KINDS
 from sage_code.kinds import HEAD_KINDS
 from sage_code.text.lexemes import Lexicon
 from sage_code.values import Chunk, Symbol
@@ -54,22 +54,18 @@ class SegmentBuilder:
         self._paths: list[tuple[str, str, str]] = []
         self._references = ReferenceBuilder()
         self._symbols: list[bytes] = []
-        self._users = array("I")
-        self._uses = array("f")
 
     def __len__(self) -> int:
         return len(self._table)
 
-    def add(self, file: FileRows, fame: Fame = UNKNOWN) -> None:
-        """Take the chunks of one file; what is used by files that are in other segments is known by its fame."""
+    def add(self, file: FileRows) -> None:
+        """Take the chunks of one file."""
         number = len(self._paths)
         self._paths.append((file.path, file.key, file.language))
-        self._users.append(fame.users)
         for chunk in file.chunks:
             for symbol in chunk.symbols:
                 if symbol.kind in HEAD_KINDS:
                     self._references.define(symbol.name, len(self._table))
-            self._uses.append(fame.uses.get(chunk.qualname, 0.0))
             self._table.append((number, chunk.start_line, chunk.end_line, _KIND_NUMBER[chunk.kind]))
             self._names.append(chunk.qualname.encode())
             self._signatures.append(chunk.signature.encode())
@@ -94,6 +90,7 @@ class SegmentBuilder:
             "chunk_end": table[:, 2],
             "chunk_kind": table[:, 3].astype(np.uint8),
             "file_language": np.array([languages.index(language) for _, _, language in self._paths], np.uint16),
+            "file_hash": np.array([xxhash.xxh3_64_intdigest(path.encode()) for path, _, _ in self._paths], np.uint64),
             "vectors": np.concatenate([np.empty((0, self._dim), np.int8), *self._vectors]),
             "scales": np.concatenate([np.empty(0, np.float32), *self._scales]),
         }
@@ -116,7 +113,6 @@ class SegmentBuilder:
             arrays.update({f"{field}_{name}": values for name, values in own.items()})
         arrays["posting_ends"] = ends
         arrays.update(self._references.arrays())
-        arrays.update(famous(arrays, np.asarray(self._uses, np.float32), np.asarray(self._users, np.uint32)))
         meta = {
             "format": FORMAT,
             "model": self._model,

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sage_code.compiled.published import TEXTS_FILE
+from sage_code.compiled.listing import TEXTS_FILE
 from sage_code.files.contained import open_regular
-from sage_code.ours import published_folder
 
 if TYPE_CHECKING:
     from sage_code.store.rows import FileRows
@@ -53,16 +52,13 @@ class TextWriter:
         self._file.close()
 
 
-def stored_text(root: str, path: str) -> str | None:
-    """The text of a file as it was when the index was exported; None when this index carries no texts."""
-    folder = published_folder(root)
-    if folder is None:
-        return None
+def stored_text(folder: str, path: str) -> str | None:
+    """The text of a file as it was when the index was exported; None when the generation in `folder` carries none."""
     try:
         data, places = _open(os.path.join(folder, TEXTS_FILE))
         start, length = places[path]
         return _unpack(data[start : start + length], _MAX_TEXT_BYTES).decode()
-    except (OSError, ValueError, KeyError, TypeError, zlib.error):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, zlib.error):
         return None  # not there, or the project's folder brought something that we did not write
 
 

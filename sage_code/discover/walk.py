@@ -168,7 +168,9 @@ class Walk:
         except OSError as error:
             return SkippedFile(_shown(path), SkipReason.UNREADABLE, error.strerror or str(error))
         reason = self._reason(text, status)
-        return SkippedFile(text, reason) if reason else SourceFile(text, status.st_size, status.st_mtime_ns)
+        if reason:
+            return SkippedFile(text, reason)
+        return SourceFile(text, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def _reason(self, path: str, status: os.stat_result) -> SkipReason | None:
         if not stat.S_ISREG(status.st_mode):

@@ -68,9 +68,9 @@ def _of_text(root: str, text: str) -> tuple[CodeRef, ...]:
 
 
 def _of_symbol(root: str, name: str) -> tuple[CodeRef, ...]:
-    from sage_code.compiled.lookup import SymbolFiles  # lazy: only a symbol asks the index
+    from sage_code.compiled.lookup import open_symbols  # lazy: only a symbol asks the index
 
-    symbols = SymbolFiles(root)
+    symbols = open_symbols(root)
     matches = symbols.find(name)
     if not matches:
         near = symbols.nearest(name)

@@ -86,7 +86,7 @@ def _ordered_keys(root: str, meta: Manifest) -> list[str]:
     snapshot = open_snapshot(root)
     if snapshot is None:
         raise _unsound(f"the compiled index of {root} is missing")
-    generation, segments = snapshot
+    generation, segments = snapshot.generation, snapshot.segments
     keys: list[str] = []
     for ref, segment in zip(generation.segments, segments, strict=True):
         dead = set(ref.dead)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sage_code.search.results import Hit
+from sage_code.search.snapshot import SearchSnapshot
 from sage_code.xref import answers
 from sage_code.xref.disk import DiskGraph
 from sage_code.xref.graph import Definition
@@ -16,9 +17,9 @@ from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
 _PATIENCE_S = 3.0
 
 
-def with_calls(root: str, hits: Sequence[Hit]) -> list[Hit]:
+def with_calls(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[Hit]:
     """The hits with the number of their callers and callees, where they are something that can be called."""
-    graph = DiskGraph(root)
+    graph = DiskGraph(snapshot.root, snapshot.opened)
     resolver = Resolver(graph, _PATIENCE_S)
     counted = []
     for hit in hits:

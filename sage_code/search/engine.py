@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.segment import CHUNK_FIELDS
 from sage_code.kinds import TEXT_KINDS
 from sage_code.search.dense import DenseIndex, Nearness
@@ -71,14 +70,14 @@ class SearchEngine:
         self.snapshot, self._embedder = snapshot, embedder
         self.ranking = ranking or learned()
         self._dense = DenseIndex(snapshot)
-        self._symbols = SymbolFiles(snapshot.root)
+        self._symbols = snapshot.opened.symbols
 
     def rank(self, query: Query, limit: int) -> list[Ranked]:
         """The best chunk of each of the best files, best first."""
         found = self.candidates(query)
         scores = self.ranking.scores(found.matrix, query.kind)
         by_file: dict[int, list[int]] = {}
-        for place in np.lexsort((found.chunks, -scores)).tolist():
+        for place in np.lexsort((found.chunks, found.by_path, -scores)).tolist():
             by_file.setdefault(int(found.files[place]), []).append(place)
         tops = [places[0] for places in by_file.values()]
         leads = self.ranking.leads(scores[tops]).tolist()
@@ -112,7 +111,7 @@ class SearchEngine:
         wanted = np.zeros(snapshot.files, dtype=bool)
         for field in CHUNK_FIELDS:
             wanted[snapshot.chunk_file[words.best(field, _BY_SIGNAL, may.chunks)]] = True
-        wanted[snapshot.chunk_file[near.best(_BY_SIGNAL, may.chunks)]] = True
+        wanted[snapshot.chunk_file[near.best(snapshot, _BY_SIGNAL, may.chunks)]] = True
         wanted[words.best("path", _BY_PATH, may.files)] = True
         wanted[snapshot.chunk_file[list(defined)]] = True
         files = np.flatnonzero(wanted)
@@ -137,7 +136,7 @@ class SearchEngine:
         files = files[order[starts]]
         together = worth[members[order[starts]]] + words.file_cover[files] + 2 * words.path_cover[files]
         good = np.zeros(len(files), dtype=bool)
-        good[np.argsort(-together, kind="stable")[:_FILES]] = True
+        good[np.lexsort((self.snapshot.file_hash[pool.files[files]], -together))[:_FILES]] = True
         return np.sort(members[order[(place < _PER_FILE) & np.repeat(good, sizes)]])
 
     def _defined(self, query: Query) -> dict[int, float]:

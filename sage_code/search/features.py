@@ -92,6 +92,7 @@ class Candidates(NamedTuple):
     chunks: Places
     files: Places
     matrix: Floats  # a row a chunk, columns as `NAMES`
+    by_path: Places  # the place of each chunk's file among them, by path
 
 
 def measure(
@@ -144,7 +145,10 @@ def measure(
     if defined:
         columns["defines"] = np.array([defined.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
         columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
-    return Candidates(chunks, files, np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32))
+    matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
+    by_path = np.empty(len(paths), np.int64)
+    by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
+    return Candidates(chunks, files, matrix, np.repeat(by_path, runs))
 
 
 def _fame(users: NDArray[np.float32] | NDArray[np.uint32]) -> Floats:
@@ -165,7 +169,7 @@ class _Wanted:
         """How much of the question these words are."""
         if stems.different.isdisjoint(self._weights):
             return 0.0
-        return sum([self._weights.get(stemmed, 0.0) for stemmed in stems.different])
+        return sum([weight for stemmed, weight in self._weights.items() if stemmed in stems.different])
 
     def share(self, stems: Stems) -> float:
         """How many of these words are in the question."""

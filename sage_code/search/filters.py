@@ -34,8 +34,8 @@ class Allowed(NamedTuple):
 
 def allowed(snapshot: SearchSnapshot, filters: Filters) -> Allowed:
     """What is alive and passes the filters; a language or a kind that nobody knows is a usage error."""
-    if snapshot.all_alive and not (filters.languages or filters.paths or filters.kinds):
-        return Allowed()
+    if not (filters.languages or filters.paths or filters.kinds):
+        return Allowed() if snapshot.all_alive else Allowed(snapshot.alive, snapshot.chunk_alive)
     files = allowed_files(snapshot, filters)
     chunks = files[snapshot.chunk_file]
     if filters.kinds:

@@ -63,14 +63,18 @@ class Freshness:
                 return f"{changed:,} files have changed since the index was made: run `sage index`"
         return self._bring_in()
 
-    def _bring_in(self) -> str:
+    def mend(self) -> str:
+        """Make damaged compiled files from the store, unless somebody is at it; what went wrong, in a line."""
+        return self._bring_in(recompile=True)
+
+    def _bring_in(self, *, recompile: bool = False) -> str:
         """Index what has changed, unless somebody is at it: an answer does not wait for a whole run."""
         from sage_code.indexer import index_project  # lazy: mostly nothing has changed
 
         try:
             with locked(index_lock(self._root), timeout_s=0):
                 pass
-            index_project(self._root, self._settings)
+            index_project(self._root, self._settings, recompile=recompile)
         except Busy:
             return "the project is being indexed right now: this is from the last index"
         except SageError as error:

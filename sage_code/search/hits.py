@@ -36,7 +36,16 @@ class HitMaker:
             # What is asked for by name is the whole definition, of which the chunk may be only the head.
             shown = max(first, symbol.start_line), min(last, symbol.end_line)
             first, last = (symbol.start_line, symbol.end_line) if symbol.name in self._names_asked else shown
-        text, line = snippet(snapshot.root, self._rules, path, shown, self._query, self._lines, self._context)
+        text, line = snippet(
+            snapshot.root,
+            self._rules,
+            path,
+            shown,
+            self._query,
+            self._lines,
+            self._context,
+            generation=snapshot.generation.folder,
+        )
         return Hit(
             rank=rank,
             score=round(found.probability, 4),

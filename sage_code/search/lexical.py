@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Terms
 from sage_code.compiled.segment import CHUNK_FIELDS, FIELDS, FILE_FIELDS
@@ -56,7 +57,7 @@ class Words:
 
     def _idf(self, fields: dict[str, list[_Postings]]) -> float:
         """How rare a word is, by the field where it is most common; the text of a chunk mostly holds the others."""
-        documents = self._snapshot.chunks
+        documents = self._snapshot.generation.chunks
         holding = max(sum(len(form.documents) for form in fields[name]) for name in CHUNK_FIELDS)
         holding = min(holding, documents)
         return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
@@ -77,7 +78,11 @@ class Words:
             sums[form.documents] = 0
             documents.append(form.documents)
         places, values = np.concatenate(documents), np.concatenate(scores)
-        return places[top(values if may is None else values * may[places], count)]
+        order = self._file_order if field in FILE_FIELDS else self._snapshot.chunk_order
+        return places[top(values if may is None else values * may[places], count, lambda own: order(places[own]))]
+
+    def _file_order(self, files: Places) -> NDArray[np.uint64]:
+        return self._snapshot.file_hash[files]
 
     def about(self, files: Places, chunks: Places, first: Places) -> Lexical:
         """What the words say about `files` and `chunks`, which are all theirs; those of each start at `first`."""
@@ -127,11 +132,16 @@ def _gather(snapshot: SearchSnapshot, term: str) -> dict[str, list[_Postings]]:
         for place, word, worth in forms(segment.terms, term):
             for name, (found, often) in segment.postings(place).items():
                 start = snapshot.file_at[number] if name in FILE_FIELDS else snapshot.chunk_at[number]
-                postings = _Postings(np.add(found, start, dtype=np.int64), np.multiply(often, worth, dtype=np.float32))
-                parts[name].setdefault(word, []).append(postings)
+                documents, counts = np.add(found, start, dtype=np.int64), np.multiply(often, worth, dtype=np.float32)
+                if snapshot.generation.segments[number].dead:
+                    alive = (snapshot.alive if name in FILE_FIELDS else snapshot.chunk_alive)[documents]
+                    documents, counts = documents[alive], counts[alive]
+                if len(documents):
+                    parts[name].setdefault(word, []).append(_Postings(documents, counts))
     if snapshot.hides_paths:
         parts["path"] = {}
-    return {name: [_joined(pieces) for pieces in by_word.values()] for name, by_word in parts.items()}
+    # In the order of the forms: counts are added up as floats, in an order that the segments must not decide.
+    return {name: [_joined(by_word[word]) for word in sorted(by_word)] for name, by_word in parts.items()}
 
 
 def _joined(pieces: Sequence[_Postings]) -> _Postings:

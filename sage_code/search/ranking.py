@@ -45,7 +45,9 @@ class Ranking:
 
     def scores(self, matrix: NDArray[np.float32], kind: str) -> NDArray[np.float32]:
         """The weighted sums of the rows of `matrix`."""
-        return matrix @ self.weights[GROUPS[kind]]
+        # Feature by feature: the order of a matrix product depends on where a row is, and so does its last digit.
+        total: NDArray[np.float32] = np.add.reduce(np.ascontiguousarray(matrix.T) * self.weights[GROUPS[kind]][:, None])
+        return total
 
     def shares(self, row: NDArray[np.float32], kind: str) -> dict[str, float]:
         """What each feature brings to the sum, largest first."""

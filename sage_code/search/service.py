@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from sage_code import registry
 from sage_code.changes import discover_rules
+from sage_code.compiled.listing import missing, reading
 from sage_code.compiled.published import current
-from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.ours import is_known
+from sage_code.errors import IndexCorrupt
 from sage_code.search.freshness import Freshness
-from sage_code.search.query import Filters, parse_query
+from sage_code.search.query import Filters, Query, parse_query
 from sage_code.search.results import SearchResponse
 from sage_code.search.snippets import SNIPPET_LINES
 
@@ -67,6 +67,19 @@ class Searcher:
             # While git is asked what has changed, this process would only wait.
             Thread(target=import_module, args=("numpy",), daemon=True).start()
         note = self._freshness.ensure() if wish.refresh else ""
+        try:
+            with reading(self.root):
+                return self._answer(text, query, wish, note, started)
+        except IndexCorrupt:
+            # What this user never indexed is not indexed by a question.
+            if not wish.refresh or all(entry.root != self.root for entry in registry.projects()):
+                raise
+        self._engine = None  # what it has mapped is damaged
+        note = self._freshness.mend()
+        with reading(self.root):
+            return self._answer(text, query, wish, note, started)
+
+    def _answer(self, text: str, query: Query, wish: Wish, note: str, started: float) -> SearchResponse:
         engine = self._open()
         if self._embedder is not None and self._embedder.name != engine.snapshot.generation.model:
             note = note or _OTHER_MODEL
@@ -78,7 +91,7 @@ class Searcher:
         if wish.explain:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
-            hits = with_calls(self.root, hits)
+            hits = with_calls(engine.snapshot, hits)
         good = bool(ranked) and (ranked[0].good or ranked[0].is_definition(query))
         if not good:
             hits = hits[:NEAREST]
@@ -95,10 +108,7 @@ class Searcher:
     def _open(self) -> SearchEngine:
         generation = current(self.root)
         if generation is None:
-            if is_known(self.root):
-                hint = "run `sage index`: it comes back from the store"
-                raise IndexCorrupt(f"the compiled index of {self.root} is incomplete or of another version", hint)
-            raise NotIndexed(f"{self.root} is not indexed yet", f"run `sage index {self.root}` first")
+            raise missing(self.root)
         if self._engine is None or self._engine.snapshot.generation.name != generation.name:
             from sage_code.search.engine import SearchEngine  # lazy: NumPy
             from sage_code.search.snapshot import SearchSnapshot

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.compiled.published import Generation, open_snapshot
+from sage_code.compiled.published import Generation, needed_snapshot
 from sage_code.compiled.sections import Strings
-from sage_code.compiled.segment import KINDS, Segment
-from sage_code.errors import NotIndexed
+from sage_code.compiled.segment import FILE_FIELDS, KINDS, Segment
 from sage_code.values import Symbol
+
+# Odd numbers without a pattern, with which hashes are mixed.
+_MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))
 
 
 class SearchSnapshot:
@@ -28,12 +30,10 @@ class SearchSnapshot:
     hides_paths = False
 
     def __init__(self, root: str) -> None:
-        found = open_snapshot(root)
-        if found is None:
-            raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
         self.root = root
-        self.generation: Generation = found[0]
-        self.segments: list[Segment] = found[1]
+        self.opened = needed_snapshot(root)
+        self.generation: Generation = self.opened.generation
+        self.segments: list[Segment] = self.opened.segments
         self._dead = [ref.dead for ref in self.generation.segments]
         self.chunk_at = _starts([segment.meta["chunks"] for segment in self.segments])
         self.file_at = _starts([segment.meta["files"] for segment in self.segments])
@@ -83,12 +83,12 @@ class SearchSnapshot:
     @cached_property
     def chunk_uses(self) -> NDArray[np.float32]:
         """How many files use what every chunk defines."""
-        return self._column("chunk_uses")
+        return self.opened.centrality["chunk_uses"]
 
     @cached_property
     def file_users(self) -> NDArray[np.uint32]:
         """How many files use what every file defines."""
-        return self._column("file_users")
+        return self.opened.centrality["file_users"]
 
     @cached_property
     def alive(self) -> NDArray[np.bool_]:
@@ -97,6 +97,26 @@ class SearchSnapshot:
         for start, dead in zip(self.file_at, self._dead, strict=False):
             alive[[start + number for number in dead]] = False
         return alive
+
+    @cached_property
+    def chunk_alive(self) -> NDArray[np.bool_]:
+        """Which chunks are of files that are alive."""
+        return self.alive[self.chunk_file]
+
+    @cached_property
+    def file_hash(self) -> NDArray[np.uint64]:
+        """The hash of every file's path: an order that does not depend on where a file is in the snapshot."""
+        return self._column("file_hash")
+
+    def chunk_order(self, chunks: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A number for each of `chunks`, made of its path and its place in its file alone, and as good as random."""
+        files = self.chunk_file[chunks]
+        place = (chunks - self.first_chunk[files]).astype(np.uint64)
+        mixed: NDArray[np.uint64] = self.file_hash[files] + place * _MIX[0]
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= _MIX[1]
+        mixed ^= mixed >> np.uint64(32)
+        return mixed
 
     @cached_property
     def file_numbers(self) -> dict[str, int]:
@@ -175,13 +195,14 @@ class SearchSnapshot:
             paths += Strings(self.segments[number].arrays, "paths").many(own)
         return paths
 
-    def vectors(self, chunks: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of chunks, which are in ascending order."""
-        parts = [np.empty((0, self.generation.dim), np.float32)]
+    def vectors(self, chunks: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """The vectors of chunks, which are in ascending order, in whole numbers, and their scales."""
+        vectors, scales = [np.empty((0, self.generation.dim), np.int8)], [np.empty(0, np.float32)]
         for number, own in self._by_segment(chunks, self.chunk_at):
             arrays = self.segments[number].arrays
-            parts.append(arrays["vectors"][own] * arrays["scales"][own][:, None])
-        return np.concatenate(parts)
+            vectors.append(arrays["vectors"][own])
+            scales.append(arrays["scales"][own])
+        return np.concatenate(vectors), np.concatenate(scales)
 
     def _by_segment(self, numbers: NDArray[np.int64], starts: list[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Ascending numbers by the segments they are in, as numbers there."""
@@ -193,9 +214,12 @@ class SearchSnapshot:
     def norms(self, field: str, k1: float, b: float) -> NDArray[np.float32]:
         """What BM25 adds to the count of a word in each document: more in one that is longer than others."""
         if field not in self._norms:
-            lengths = self._column(f"{field}_lengths").astype(np.float32)
-            average = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
-            self._norms[field] = np.float32(k1 * (1 - b)) + np.float32(k1 * b / average) * lengths
+            lengths = self._column(f"{field}_lengths")
+            alive = lengths
+            if not self.all_alive:
+                alive = lengths[self.alive if field in FILE_FIELDS else self.chunk_alive]
+            average = max(int(alive.sum(dtype=np.int64)) / max(len(alive), 1), 1.0)
+            self._norms[field] = np.float32(k1 * (1 - b)) + np.float32(k1 * b / average) * lengths.astype(np.float32)
         return self._norms[field]
 
     def _file(self, file: int) -> tuple[Segment, int]:

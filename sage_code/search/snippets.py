@@ -26,16 +26,25 @@ _KEPT_WORDS = 65_536
 
 
 def snippet(
-    root: str, rules: DiscoverRules, path: str, span: tuple[int, int], query: Query, lines: int, context: int = 0
+    root: str,
+    rules: DiscoverRules,
+    path: str,
+    span: tuple[int, int],
+    query: Query,
+    lines: int,
+    context: int = 0,
+    *,
+    generation: str = "",
 ) -> tuple[str, int]:
     """The `lines` lines of a chunk that match best, `context` more of the file on both sides, and where they start.
 
-    Empty when the file cannot be read, or nothing is to be shown.
+    Empty when the file cannot be read, or nothing is to be shown. A file that is not there is read from the folder of
+    the `generation` that names it.
     """
     first, last = span
     if not lines:
         return "", first
-    source = _lines(root, rules, path)
+    source = _lines(root, rules, path, generation)
     part = source[first - 1 : last]
     if not part:
         return "", first
@@ -52,12 +61,12 @@ def matches(text: str, query: str) -> list[tuple[int, int]]:
     return [word.span() for word in _WORD.finditer(text) if not wanted.isdisjoint(_stems(word.group()))]
 
 
-def _lines(root: str, rules: DiscoverRules, path: str) -> Sequence[str]:
+def _lines(root: str, rules: DiscoverRules, path: str, generation: str) -> Sequence[str]:
     try:
         state = os.lstat(os.path.join(root, path))
     except OSError:
-        return (stored_text(root, path) or "").split("\n")
-    return _read(root, rules, SourceFile(path, state.st_size, state.st_mtime_ns))
+        return (stored_text(generation, path) or "").split("\n")
+    return _read(root, rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
 
 
 @lru_cache(maxsize=_KEPT_FILES)

@@ -1,6 +1,11 @@
-"""The largest of many numbers, by their places; and the arrays in which search counts."""
+"""The largest of many numbers, by their places; and the arrays in which search counts.
+
+Which of several equal ones are taken must not depend on how an index came about, so not on their places.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +17,18 @@ Mask = NDArray[np.bool_]
 _SHARES = (0.7, 0.4, 0.0)
 
 
-def top(values: Floats, count: int) -> Places:
-    """The places of the largest values above zero."""
+def top(values: Floats, count: int, ties: Callable[[Places], NDArray[np.uint64]]) -> Places:
+    """The places of the largest values above zero, in no order; of equal ones those that `ties` puts lowest."""
     peak = float(values.max(initial=0.0))
     places = np.empty(0, np.int64)
     for share in _SHARES:
         places = np.flatnonzero(values > peak * share)
         if len(places) >= count:
             found = values[places]
-            return places[np.argpartition(found, len(found) - count)[-count:]]
+            least = np.partition(found, len(found) - count)[len(found) - count]
+            above, equal = places[found > least], places[found == least]
+            wanted = count - len(above)
+            if wanted < len(equal):
+                equal = equal[np.argsort(ties(equal), kind="stable")[:wanted]]
+            return np.concatenate([above, equal])
     return places

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from sage_code.compiled.lookup import SymbolFiles
-from sage_code.compiled.published import Generation, current
+from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.compiled.segment import Segment
-from sage_code.errors import NotIndexed
 from sage_code.values import Reference, Symbol
 from sage_code.xref.graph import Definition
 
@@ -19,51 +17,46 @@ _KEPT_NAMES = 8_192
 class DiskGraph:
     """A `CodeGraph` over one published generation."""
 
-    def __init__(self, root: str) -> None:
-        generation = current(root)
-        if generation is None:
-            raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
-        self._generation: Generation = generation
-        self._symbols = SymbolFiles(root)
+    def __init__(self, root: str, snapshot: Snapshot | None = None) -> None:
+        """The graph of what is published for `root`, or of a snapshot of it that is open already."""
+        snapshot = snapshot or needed_snapshot(root)
+        self._symbols = snapshot.symbols
+        dead = (frozenset(ref.dead) for ref in snapshot.generation.segments)
+        self._segments = list(zip(snapshot.segments, dead, strict=True))
         self._defined: dict[str, list[Definition]] = {}
 
     @cached_property
-    def _segments(self) -> list[tuple[Segment, frozenset[int]]]:
-        return [(self._generation.open_segment(ref), frozenset(ref.dead)) for ref in self._generation.segments]
-
-    @cached_property
     def _places(self) -> dict[str, tuple[Segment, int]]:
-        """Where each file alive is: its segment and its number there."""
-        return {
+        """Where each file alive is, by path: its segment and its number there."""
+        places = {
             path: (segment, number)
             for segment, dead in self._segments
             for number, path in enumerate(segment.paths)
             if number not in dead
         }
+        return dict(sorted(places.items(), key=lambda place: place[0]))
 
     def definitions(self, name: str) -> Sequence[Definition]:
         """The definitions called `name`; a question comes back to the same few names thousands of times."""
         if name not in self._defined:
             if len(self._defined) >= _KEPT_NAMES:
                 self._defined.clear()
+            fields = Symbol.__dataclass_fields__
             self._defined[name] = [
-                Definition(
-                    match["file"],
-                    match["language"],
-                    Symbol(**{field: match[field] for field in Symbol.__dataclass_fields__}),
-                )
+                Definition(match["file"], match["language"], Symbol(**{field: match[field] for field in fields}))
                 for match in self._symbols.find(name)
             ]
         return self._defined[name]
 
     def references(self, name: str) -> Sequence[tuple[str, Reference]]:
-        """Who refers to `name`: files and references."""
-        return [
+        """Who refers to `name`: files, in the order of their paths, and references."""
+        found = [
             (segment.paths[number], reference)
             for segment, dead in self._segments
             for number, reference in segment.references.named(name)
             if number not in dead and reference.kind != "bind"
         ]
+        return sorted(found, key=lambda use: use[0])
 
     def file_references(self, file: str) -> Sequence[Reference]:
         """What a file refers to, by line."""

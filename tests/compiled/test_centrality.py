@@ -12,12 +12,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sage_code.compiled.centrality import centrality
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.merge import merge
-from sage_code.compiled.published import current, open_snapshot
+from sage_code.compiled.published import current
 from sage_code.compiled.segment import Segment
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.reference_codec import References, decode, encode
+from sage_code.search.snapshot import SearchSnapshot
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Reference, Symbol
 
@@ -76,23 +78,25 @@ def _written(files: list[FileRows], path: Path) -> Segment:
     return Segment.open(str(path))
 
 
-@given(_projects(), st.integers(0, 6))
-def test_users_are_counted_as_by_hand(files: list[FileRows], cut: int) -> None:
-    uses, users = _expected(files)
+@given(_projects(), st.integers(0, 6), st.integers(0, 5))
+def test_users_are_counted_as_by_hand_in_one_segment_or_several(files: list[FileRows], cut: int, dead: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        whole = _written(files, Path(folder, "whole.seg"))
-        np.testing.assert_allclose(whole.arrays["chunk_uses"], uses, rtol=1e-6)
-        assert whole.arrays["file_users"].tolist() == users
-        parts = [
-            _written(part, Path(folder, f"{len(part)}-{at}.seg")) for at, part in enumerate((files[:cut], files[cut:]))
-        ]
+        halves = (files[:cut], files[cut:])
+        parts = [_written(half, Path(folder, f"{number}.seg")) for number, half in enumerate(halves)]
         merge(parts, str(Path(folder, "merged.seg")))
         merged = Segment.open(str(Path(folder, "merged.seg")))
-        np.testing.assert_allclose(merged.arrays["chunk_uses"], uses, rtol=1e-6)
-        assert merged.arrays["file_users"].tolist() == users
+        alive = np.arange(len(files)) != dead
+        gone = [{number for number, lives in enumerate(half) if not lives} for half in (alive[:cut], alive[cut:])]
+        uses, users = _expected([file for file, lives in zip(files, alive, strict=True) if lives])
+        for found in (
+            centrality([(merged, set(np.flatnonzero(~alive).tolist()))]),
+            centrality(list(zip(parts, gone, strict=True))),
+        ):
+            np.testing.assert_array_equal(found["chunk_uses"][alive[merged.arrays["chunk_file"]]], np.float32(uses))
+            assert found["file_users"][alive].tolist() == users
 
 
-def test_a_changed_file_keeps_its_users(tmp_path: Path, rows_of: MakeRows) -> None:
+def test_users_are_those_of_the_files_as_they_are_now(tmp_path: Path, rows_of: MakeRows) -> None:
     root = str(tmp_path)
     call = encode(References.of([Reference("call", "take", "", 1, "", "work")]))
     with GenerationWriter(root, "model", 8, None, set()) as writer:
@@ -100,11 +104,10 @@ def test_a_changed_file_keeps_its_users(tmp_path: Path, rows_of: MakeRows) -> No
         for path in ("a.py", "b.py"):
             writer.add(replace(rows_of(path, "def work():\n    return take(1)\n"), references=call))
         writer.publish()
-    with GenerationWriter(root, "model", 8, current(root), {"pool.py"}) as writer:
-        writer.add(rows_of("pool.py", "def take(n):\n    return n + 1\n\n\ndef give(n):\n    return n\n"))
+    with GenerationWriter(root, "model", 8, current(root), {"pool.py", "b.py"}) as writer:
+        writer.add(rows_of("pool.py", "def take(n):\n    return n + 1\n"))
         writer.publish()
-    found = open_snapshot(root)
-    assert found is not None
-    changed = next(segment for segment in found[1] if segment.paths == ["pool.py"])
-    assert changed.arrays["file_users"].tolist() == [2]
-    assert changed.fame(0).uses == {"take": 2.0}
+    found = SearchSnapshot(root)
+    pool = found.file_numbers["pool.py"]
+    assert found.file_users[pool] == 1  # `b.py` is gone
+    assert found.chunk_uses[found.first_chunk[pool]] == 1.0

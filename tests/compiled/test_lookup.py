@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_code.compiled.lookup import SymbolFiles, normalise
+from sage_code.compiled.generation import GenerationWriter
+from sage_code.compiled.listing import reading
+from sage_code.compiled.lookup import SymbolFiles, normalise, open_symbols
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.kinds import TABLES
@@ -86,7 +89,7 @@ def test_find_equals_a_linear_scan(symbols: list[Symbol], data: st.DataObject) -
     kind = data.draw(st.none() | st.sampled_from(KINDS))
     with tempfile.TemporaryDirectory() as root:
         _write(root, symbols)
-        found = SymbolFiles(root).find(query, ignore_case=ignore_case, prefix=prefix, kind=kind)
+        found = SymbolFiles(compiled_dir(root)).find(query, ignore_case=ignore_case, prefix=prefix, kind=kind)
     expected = _linear(symbols, query, ignore_case=ignore_case, prefix=prefix, kind=kind)
     assert sorted(match["line"] for match in found) == expected
 
@@ -100,7 +103,7 @@ def test_the_files_are_json_with_one_sorted_symbol_a_line(symbols: list[Symbol])
             raw = Path(compiled_dir(root), f"{table}.json").read_bytes()
             document = json.loads(raw)
             assert document["table"] == table
-            assert document["count"] == len(document["symbols"]) == SymbolFiles(root).counts()[table]
+            assert document["count"] == len(document["symbols"]) == SymbolFiles(compiled_dir(root)).counts()[table]
             lines = [line.rstrip(b",") for line in raw.split(b"\n")[1:-2]]
             assert lines == sorted(lines)
             assert [json.loads(line) for line in lines] == document["symbols"]
@@ -138,34 +141,45 @@ def test_names_are_understood_as_languages_write_them(typed: str, qualname: str)
 
 def test_what_is_called_exactly_so_comes_first(tmp_path: Path) -> None:
     _write(str(tmp_path), [_symbol("Run", 1), _symbol("run", 2), _symbol("RUN", 3)])
-    found = SymbolFiles(str(tmp_path)).find("RUN", ignore_case=True)
+    found = SymbolFiles(compiled_dir(str(tmp_path))).find("RUN", ignore_case=True)
     assert [match["name"] for match in found] == ["RUN", "Run", "run"]
 
 
 def test_a_miss_names_what_looks_alike(tmp_path: Path) -> None:
     _write(str(tmp_path), [_symbol("connect", 1), _symbol("connects", 2), _symbol("zebra", 3)])
-    assert SymbolFiles(str(tmp_path)).nearest("conect") == ["connect", "connects"]
-    assert SymbolFiles(str(tmp_path)).nearest("") == []
+    assert SymbolFiles(compiled_dir(str(tmp_path))).nearest("conect") == ["connect", "connects"]
+    assert SymbolFiles(compiled_dir(str(tmp_path))).nearest("") == []
 
 
 def test_a_query_that_is_not_unicode_finds_nothing(tmp_path: Path) -> None:
     _write(str(tmp_path), [_symbol("run")])
-    assert SymbolFiles(str(tmp_path)).find("\udcff", ignore_case=True) == []
-    assert SymbolFiles(str(tmp_path)).find("\udcff") == []
+    assert SymbolFiles(compiled_dir(str(tmp_path))).find("\udcff", ignore_case=True) == []
+    assert SymbolFiles(compiled_dir(str(tmp_path))).find("\udcff") == []
 
 
-def test_missing_and_damaged_files_say_what_to_do(tmp_path: Path) -> None:
+def test_missing_and_damaged_files_say_what_to_do(tmp_path: Path, rows_of: Callable[..., FileRows]) -> None:
     root = str(tmp_path)
     with pytest.raises(NotIndexed, match="not indexed yet"):
-        SymbolFiles(root)
-    _write(root, [_symbol("run")])
+        open_symbols(root)
+    with GenerationWriter(root, "model", 8, None, set()) as writer:
+        writer.add(rows_of("a.py", "def run():\n    pass\n"))
+        writer.publish()
     functions = Path(compiled_dir(root), "functions.json")
-    functions.write_bytes(functions.read_bytes().replace(b'"kind"', b'"kind'))
-    with pytest.raises(IndexCorrupt, match="is damaged"):
-        SymbolFiles(root).find("run")
-    functions.write_bytes(b"")
-    with pytest.raises(IndexCorrupt, match="is damaged"):
-        SymbolFiles(root)
+    assert [match["name"] for match in open_symbols(root).find("run")] == ["run"]
+    written = functions.stat()
+    functions.write_bytes(functions.read_bytes().replace(b'"kind"', b'"kind '))
+    with pytest.raises(IndexCorrupt, match="is damaged, incomplete"):
+        open_symbols(root)
+    # Damage that moved no time is met when the line is read.
+    os.utime(functions, ns=(written.st_atime_ns, written.st_mtime_ns))
+    with pytest.raises(IndexCorrupt, match=r"functions\.json is damaged"):
+        open_symbols(root).find("run")
+    with pytest.raises(IndexCorrupt, match=r"functions\.json is damaged"), reading(root):
+        open_symbols(root).find("run")
+    with pytest.raises(
+        IndexCorrupt, match="is damaged, incomplete"
+    ):  # a reader has met it: the next one sees it at once
+        open_symbols(root)
     functions.unlink()
     with pytest.raises(IndexCorrupt, match="incomplete"):
-        SymbolFiles(root)
+        open_symbols(root)

@@ -318,7 +318,7 @@ def test_a_damaged_store(
 def test_an_index_of_a_newer_format_is_left_alone(sample: Path, answer: Answer, finds: Finds) -> None:
     answer("index", sample)
     path = Path(manifest_path(str(sample)))
-    path.write_bytes(newer := path.read_bytes().replace(b'"format":1', b'"format":99'))
+    path.write_bytes(newer := path.read_bytes().replace(b'"format":2', b'"format":99'))
     (sample / "new.py").write_text(GOOD)
     for words in (("index",), ("index", "--full"), ("admin", "verify"), ("admin", "rebuild-embeddings"), ("status",)):
         assert answer(*words, sample, code=2)["error"]["code"] == "format_too_new"

@@ -37,9 +37,16 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchSnapsho
 
 @given(st.lists(st.floats(-1, 4, width=32), max_size=60), st.integers(1, 20))
 def test_top_takes_the_largest_above_zero(values: list[float], count: int) -> None:
-    taken = sorted((values[place] for place in top(np.array(values, np.float32), count).tolist()), reverse=True)
+    places = top(np.array(values, np.float32), count, lambda equal: equal.astype(np.uint64)).tolist()
+    taken = sorted((values[place] for place in places), reverse=True)
     best = sorted((value for value in values if value > 0), reverse=True)
     assert taken == best[:count]
+
+
+def test_top_takes_of_equal_values_those_that_come_first() -> None:
+    values = np.array([2, 1, 1, 3, 1], np.float32)
+    order = np.array([4, 3, 0, 2, 1], np.uint64)
+    assert sorted(top(values, 4, order.__getitem__).tolist()) == [0, 2, 3, 4]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -107,7 +114,7 @@ def test_signs_find_the_nearest(snapshot: SearchSnapshot, monkeypatch: pytest.Mo
     near = _large(snapshot, monkeypatch).nearness(vector)
     assert near.places is not None
     assert len(near.places) < snapshot.chunks
-    assert set(exact.best(5, None)) <= set(near.places)
+    assert set(exact.best(snapshot, 5, None)) <= set(near.places)
     known = np.isin(every, near.places)
     np.testing.assert_allclose(near.of(every)[known], exact.of(every)[known], atol=1e-5)
     assert not near.of(every)[~known].any()
@@ -124,9 +131,9 @@ def test_of_a_large_snapshot_only_what_may_be_is_near(
         assert near.places is not None
         assert len(near.places)
         assert may[near.places].all()
-        assert set(near.best(3, may)) <= set(np.flatnonzero(may))
+        assert set(near.best(snapshot, 3, may)) <= set(np.flatnonzero(may))
     near = index.nearness(vector, np.zeros(snapshot.chunks, bool))
-    assert not len(near.best(3, None))
+    assert not len(near.best(snapshot, 3, None))
     assert not near.of(np.arange(snapshot.chunks)).any()
 
 

@@ -1,0 +1,164 @@
+"""`segments.json`: which files the published generation consists of, and whether they are the ones that were written.
+
+A file is known by its size and its time; one that was touched since is hashed. Damage that keeps the time is met by a
+reader that stumbles over it (`reading`), or by `sage index` and `sage admin verify`, which hash. Only small standard
+modules are imported here: this is on the path of `sage grep`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import zlib
+from functools import lru_cache
+
+from sage_code.errors import IndexCorrupt, NotIndexed, SageError
+from sage_code.files.contained import open_regular, read_regular
+from sage_code.kinds import TABLES
+from sage_code.ours import is_known, published_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6;
+# 6: of 7, with a file of centrality, the time of every file, and a sum over the list itself.
+FORMAT = 6
+INDEX_FILE = "segments.json"
+# How much every chunk and file is used, see `sage_code.compiled.centrality`.
+CENTRALITY_FILE = "centrality.bin"
+# Only of an imported index: see `sage_code.compiled.texts`.
+TEXTS_FILE = "texts.bin"
+MEND_HINT = "run `sage index`: it comes back from the store"
+# A reader that resolved a generation just before it was replaced may find its files gone; it looks again.
+TRIES = 20
+_MAX_INDEX_BYTES = 1 << 26
+_SUM = b',"crc32":'
+_NAME = re.compile(r"[0-9]{1,18}-[0-9a-f]{1,32}")
+_KEPT_DIGESTS = 64
+_READ_BYTES = 1 << 20
+
+
+def encoded(index: bytes) -> bytes:
+    """The JSON object `index` with a sum over itself as its last member."""
+    return index[:-1] + _SUM + b"%d}" % zlib.crc32(index)
+
+
+def current_listing(root: str) -> tuple[str, dict[str, Any]] | None:
+    """The published folder and its list; None when there is none that can be used."""
+    folder = published_folder(root)
+    for _ in range(TRIES):
+        if folder is None:
+            return None
+        if (found := _read(folder)) is not None:
+            return folder, found
+        # Replaced and deleted while we read it, perhaps: look again.
+        before, folder = folder, published_folder(root)
+        if folder == before:
+            return None
+    return None
+
+
+def missing(root: str) -> SageError:
+    """Why a project has no generation that can be used."""
+    if is_known(root):
+        return IndexCorrupt(f"the compiled index of {root} is damaged, incomplete or of another version", MEND_HINT)
+    return NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
+
+
+def digest(path: str) -> str:
+    """The xxh3 of a file's bytes."""
+    import xxhash  # lazy: only what was touched is hashed by a reader
+
+    found = xxhash.xxh3_64()
+    with open_regular(path) as file:
+        while part := file.read(_READ_BYTES):
+            found.update(part)
+    return found.hexdigest()
+
+
+def damaged(folder: str, files: dict[str, Any]) -> list[str]:
+    """The files of a generation that are not what was written; hashes all of them."""
+    found = []
+    for name, (size, hashed, *_) in files.items():
+        path = os.path.join(folder, name)
+        try:
+            good = os.stat(path).st_size == size and digest(path) == hashed
+        except OSError:
+            good = False
+        if not good:
+            found.append(path)
+    return found
+
+
+@contextlib.contextmanager
+def reading(root: str) -> Iterator[None]:
+    """Within this, an exception is said to be damage when a file of the index is damaged; otherwise it is passed on."""
+    try:
+        yield
+    except IndexCorrupt:
+        _find_damage(root)
+        raise
+    except SageError:
+        raise
+    except Exception as error:
+        if message := _find_damage(root):
+            raise IndexCorrupt(message, MEND_HINT) from error
+        raise
+
+
+def _find_damage(root: str) -> str:
+    """What is damaged, in words. Damaged files are touched: from now on every reader sees it without hashing, and the
+    next `sage index` makes them from the store."""
+    found = current_listing(root)
+    if found is None:
+        return missing(root).message
+    paths = damaged(found[0], found[1]["files"])
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+    return f"{paths[0]} is damaged" if paths else ""
+
+
+def _read(folder: str) -> dict[str, Any] | None:
+    try:
+        data = read_regular(os.path.join(folder, INDEX_FILE), _MAX_INDEX_BYTES)
+        index, _, total = data.rpartition(_SUM)
+        if int(total[:-1]) != zlib.crc32(index + b"}"):
+            return None
+        found = json.loads(index + b"}")
+        return found if found["format"] == FORMAT and _is_whole(folder, found) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _is_whole(folder: str, found: dict[str, Any]) -> bool:
+    """Whether it is a list that we write, every file is there, and none has been changed."""
+    files = found["files"]
+    names = {segment["file"] for segment in found["segments"]} | {f"{table}.json" for table in TABLES}
+    # A file name from the list that points elsewhere was not written by us.
+    return (
+        _NAME.fullmatch(found["generation"]) is not None
+        and names | {CENTRALITY_FILE} == files.keys() - {TEXTS_FILE}
+        and all(os.path.basename(name) == name and _is_as_written(folder, name, *files[name]) for name in files)
+    )
+
+
+def _is_as_written(folder: str, name: str, size: int, hashed: str, mtime_ns: int) -> bool:
+    path = os.path.join(folder, name)
+    facts = os.lstat(path)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size != size:
+        return False
+    return facts.st_mtime_ns == mtime_ns or hashed == _digest_in_state(
+        path, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns
+    )
+
+
+@lru_cache(maxsize=_KEPT_DIGESTS)
+def _digest_in_state(path: str, *_state: int) -> str:
+    """The digest of a file in a state: a server asks before every answer."""
+    return digest(path)
