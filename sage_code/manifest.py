@@ -155,7 +155,8 @@ def _from_json(path: str, data: Any) -> Manifest:
 def _states(rows: dict[str, list[Any]], make: type[_State], version: int) -> dict[str, _State]:
     """The states by path, each field of the type that it is declared with."""
     if version < 2:  # without that time: every file is read once more
-        rows = {path: [*row, 0] for path, row in rows.items()}
+        for old in rows.values():
+            old.append(0)
     # By column, so that the loop over the files runs in C.
     columns = zip(*rows.values(), strict=True)
     for (name, kind), values in zip(get_type_hints(make).items(), columns, strict=bool(rows)):
