@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from sage_code.text.masking import find
 from sage_mcp.answers import visible
 
 # Between pieces of an answer: no name of a secret reaches over it to a value.
@@ -81,7 +80,11 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _masked_pieces(pieces: Iterable[str]) -> dict[str, str]:
+    from sage_code.text.masking import find  # lazy: compiles its rules, which the handshake need not wait for
+
     given = list(pieces)
+    if not given:
+        return {}
     changed: dict[str, list[str]] = {}
     start = number = done = 0  # of the piece that is looked at: where it begins, and how much of it is done
     for finding in find(_BETWEEN.join(given)):
