@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Any
 
 from sage_code.text.escaping import visible
-from sage_code.text.masking import find
 
 # Between pieces of an answer: no name of a secret reaches over it to a value.
 _BETWEEN = "\n\0\n"
@@ -81,7 +80,11 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _masked_pieces(pieces: Iterable[str]) -> dict[str, str]:
+    from sage_code.text.masking import find  # lazy: compiles its rules, which the handshake need not wait for
+
     given = list(pieces)
+    if not given:
+        return {}
     changed: dict[str, list[str]] = {}
     start = number = done = 0  # of the piece that is looked at: where it begins, and how much of it is done
     for finding in find(_BETWEEN.join(given)):
