@@ -39,6 +39,11 @@ class BoundedConnection(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def on_response_complete(self) -> None:
+        """An answer is out; the next request may be here in part already."""
+        super().on_response_complete()
+        self._watch()
+
     def pause_writing(self) -> None:
         """The peer does not read."""
         super().pause_writing()
@@ -47,21 +52,23 @@ class BoundedConnection(H11Protocol):
     def resume_writing(self) -> None:
         """The peer reads again."""
         super().resume_writing()
-        self._unread = _cancelled(self._unread)
+        _cancel(self._unread)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended, one way or another."""
         super().connection_lost(exc)
-        self._waiting, self._unread = _cancelled(self._waiting), _cancelled(self._unread)
+        _cancel(self._waiting)
+        _cancel(self._unread)
 
     def _watch(self) -> None:
         """Time runs while a request is on its way, and stops when the whole of it is here."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) or self.transport.is_closing():
-            self._waiting = _cancelled(self._waiting)
+            _cancel(self._waiting)
+            self._waiting = None
         elif self._waiting is None:
             self._waiting = self.loop.call_later(REQUEST_S, self.transport.abort)
 
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()

@@ -100,7 +100,9 @@ def test_half_open_connections_end(server: HttpServer) -> None:
     half_body.sendall(_head(server, 100) + b"{")
     refused = _connected(server)  # answered at once, and still owing the rest of its body
     refused.sendall(_head(server, 100).replace(b"Bearer ", b"Bearer x") + b"{")
-    for peer in (silent, half_head, half_body, refused):
+    second = _connected(server)  # a whole request, and half of another in the same breath
+    second.sendall(_head(server, 0).replace(b"POST /mcp", b"GET /nothing") + _head(server, 100) + b"{")
+    for peer in (silent, half_head, half_body, refused, second):
         assert _is_ended(peer)
         peer.close()
     _talk(server, _version)
