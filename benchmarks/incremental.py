@@ -55,6 +55,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             comparison = _Comparison(Path(folder), repository, arguments)
             rows.append(comparison.run())
+            print(*rows[-1], file=sys.stderr, flush=True)
             differences += comparison.differences
     print(table(["project", "commits", "files", "killed", "merged", "compared", "answers", "differing", "s"], rows))
     for difference in differences[: arguments.show]:

@@ -84,7 +84,7 @@ def published(root: Path) -> State | None:
         found = open_snapshot(str(root))
         if found is None:
             return None
-        generation, segments = found
+        generation, segments = found.generation, found.segments
         try:
             symbols = {table: Path(generation.folder, f"{table}.json").read_bytes() for table in TABLES}
             break

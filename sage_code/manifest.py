@@ -144,19 +144,21 @@ def _from_json(path: str, data: Any) -> Manifest:
             store_uri=str(data["store_uri"]),
             generation=str(data["generation"]),
             indexed_at=str(data["indexed_at"]),
-            files=_states(data["files"], FileState, data["format"]),
-            skipped=_states(data["skipped"], SkipState, data["format"]),
+            files=_states(_with_times(data["files"], data["format"]), FileState),
+            skipped=_states(_with_times(data["skipped"], data["format"]), SkipState),
             imported=data.get("imported") is True,
         ).checked()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(path, f"unexpected shape ({error})") from error
 
 
-def _states(rows: dict[str, list[Any]], make: type[_State], version: int) -> dict[str, _State]:
+def _with_times(rows: dict[str, list[Any]], version: int) -> dict[str, list[Any]]:
+    """The rows as they are written now; those of format 1 lack a time, so that every file is read once more."""
+    return rows if version >= 2 else {path: [*row, 0] for path, row in rows.items()}
+
+
+def _states(rows: dict[str, list[Any]], make: type[_State]) -> dict[str, _State]:
     """The states by path, each field of the type that it is declared with."""
-    if version < 2:  # without that time: every file is read once more
-        for old in rows.values():
-            old.append(0)
     # By column, so that the loop over the files runs in C.
     columns = zip(*rows.values(), strict=True)
     for (name, kind), values in zip(get_type_hints(make).items(), columns, strict=bool(rows)):
