@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-import orjson
 import xxhash
 
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt
+from sage_code.files import summed
 from sage_code.files.atomic import write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.paths import manifest_path
@@ -89,14 +89,14 @@ class Manifest:
             "skipped": {path: tuple(state) for path, state in self.skipped.items()},
             **({"imported": True} if self.imported else {}),
         }
-        write_bytes(manifest_path(root), orjson.dumps(data))
+        write_bytes(manifest_path(root), summed.dumps(data))
 
 
 def load(root: str) -> Manifest | None:
     """The project's manifest, None when there is none; damaged or too new is an error that says which."""
     path = manifest_path(root)
     try:
-        data = orjson.loads(read_regular(path, _MAX_BYTES))
+        data = summed.loads(read_regular(path, _MAX_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

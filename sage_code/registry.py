@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from sage_code.errors import IndexCorrupt
+from sage_code.files import summed
 from sage_code.files.atomic import PRIVATE_FILE, sweep, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
 from sage_code.manifest import Manifest
-from sage_code.paths import sage_home
+from sage_code.paths import manifest_path, sage_home
 
 # History of the format: 1: first version.
 FORMAT = 1
@@ -68,7 +69,7 @@ def projects() -> list[ProjectEntry]:
 def load() -> list[ProjectEntry]:
     """Every registered project, for those who delete what nobody has registered: damage is an error."""
     try:
-        rows = orjson.loads(read_regular(_path(), _MAX_BYTES, follow=True))["projects"]
+        rows = summed.loads(read_regular(_path(), _MAX_BYTES, follow=True))["projects"]
         return [ProjectEntry(**row) for row in sorted(rows, key=lambda row: row["root"])]
     except FileNotFoundError:
         return []
@@ -83,13 +84,26 @@ def record(entry: ProjectEntry) -> None:
     """Add or replace one project."""
     with _changing():
         sweep(os.path.dirname(_path()))
-        _save([*(known for known in projects() if known.root != entry.root), entry])
+        _save([*(known for known in _salvaged() if known.root != entry.root), entry])
+
+
+def _salvaged() -> list[ProjectEntry]:
+    """Every registered project; of a damaged list those whose entries can be read and whose folders are there."""
+    try:
+        return load()
+    except IndexCorrupt:
+        pass
+    try:
+        rows = orjson.loads(read_regular(_path(), _MAX_BYTES, follow=True))["projects"]
+        return [ProjectEntry(**row) for row in rows if os.path.isfile(manifest_path(row["root"]))]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def forget(root: str) -> bool:
     """Remove one project; False when it was not there."""
     with _changing():
-        known = projects()
+        known = _salvaged()
         kept = [entry for entry in known if entry.root != root]
         if len(kept) < len(known):
             _save(kept)
@@ -98,7 +112,7 @@ def forget(root: str) -> bool:
 
 def _save(entries: list[ProjectEntry]) -> None:
     rows = [asdict(entry) for entry in entries]
-    write_bytes(_path(), orjson.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
+    write_bytes(_path(), summed.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
 
 
 def _changing() -> AbstractContextManager[None]:
