@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-import orjson
 import xxhash
 
 from sage_code import ours
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt, SageError
+from sage_code.files import summed
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.paths import manifest_path
@@ -95,7 +95,7 @@ class Manifest:
         }
         if not ours.is_noted(self.generation):
             ours.note(root, self.generation)
-        write_bytes(manifest_path(root), orjson.dumps(data), mode=PRIVATE_FILE)
+        write_bytes(manifest_path(root), summed.dumps(data), mode=PRIVATE_FILE)
 
 
 def load(root: str) -> Manifest | None:
@@ -105,7 +105,7 @@ def load(root: str) -> Manifest | None:
     if ours.is_linked(root):
         return None
     try:
-        data = orjson.loads(read_regular(path, _MAX_BYTES))
+        data = summed.loads(read_regular(path, _MAX_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

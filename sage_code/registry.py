@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from sage_code.errors import IndexCorrupt
+from sage_code.files import summed
 from sage_code.files.atomic import PRIVATE_FILE, remove, sweep, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
 from sage_code.manifest import Manifest
-from sage_code.paths import registry_path
+from sage_code.paths import manifest_path, registry_path
 
 # History of the format: 1: first version (in `index_meta.json` until it had a name of its own).
 FORMAT = 1
@@ -74,9 +75,9 @@ def load() -> list[ProjectEntry]:
     """Every registered project, for those who delete what nobody has registered: damage is an error."""
     try:
         try:
-            data = orjson.loads(_read(_path()))
+            data = summed.loads(_read(_path()))
         except FileNotFoundError:
-            data = orjson.loads(_read(_old_path()))
+            data = summed.loads(_read(_old_path()))
             if isinstance(data, dict) and "projects" not in data:
                 return []  # the manifest of a home folder, which an older Sage wrote over the list
         return [ProjectEntry(**row) for row in sorted(data["projects"], key=lambda row: row["root"])]
@@ -93,13 +94,26 @@ def record(entry: ProjectEntry) -> None:
     """Add or replace one project."""
     with _changing():
         sweep(os.path.dirname(_path()))
-        _save([*(known for known in projects() if known.root != entry.root), entry])
+        _save([*(known for known in _salvaged() if known.root != entry.root), entry])
+
+
+def _salvaged() -> list[ProjectEntry]:
+    """Every registered project; of a damaged list those whose entries can be read and whose folders are there."""
+    try:
+        return load()
+    except IndexCorrupt:
+        pass
+    try:
+        rows = orjson.loads(_read(_path()))["projects"]
+        return [ProjectEntry(**row) for row in rows if os.path.isfile(manifest_path(row["root"]))]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def forget(root: str) -> bool:
     """Remove one project; False when it was not there."""
     with _changing():
-        known = projects()
+        known = _salvaged()
         kept = [entry for entry in known if entry.root != root]
         if len(kept) < len(known):
             _save(kept)
@@ -112,7 +126,7 @@ def _read(path: str) -> bytes:
 
 def _save(entries: list[ProjectEntry]) -> None:
     rows = [asdict(entry) for entry in entries]
-    write_bytes(_path(), orjson.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
+    write_bytes(_path(), summed.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
     remove(_old_path())  # what it said is in the new file, or was no list
 
 

@@ -396,3 +396,21 @@ def test_every_setting_is_described() -> None:
         assert known.help.endswith("."), key
         assert known.allowed
         assert known.check(known.default, "default") == getattr(Settings(), key)
+
+
+def test_a_project_may_lower_what_costs_the_user_and_not_raise_it(tmp_path: Path) -> None:
+    (tmp_path / ".sage").mkdir()
+    file = tmp_path / ".sage" / "tuning.yaml"
+    file.write_text("index_workers: 64\nmax_file_bytes: 100000000\nparse_timeout_s: 600\n")
+    found = load_settings(str(tmp_path))
+    assert (found.index_workers, found.max_file_bytes, found.parse_timeout_s) == (0, 1_000_000, 10.0)
+    assert len([said for said in found.warnings if "may lower" in said]) == 3
+    file.write_text("index_workers: 1\nmax_file_bytes: 1000\nparse_timeout_s: 1\n")
+    found = load_settings(str(tmp_path))
+    assert (found.index_workers, found.max_file_bytes, found.parse_timeout_s) == (1, 1_000, 1.0)
+    assert not found.warnings
+    set_value("max_file_bytes", "5000000", "user")
+    file.write_text("max_file_bytes: 4000000\n")
+    assert load_settings(str(tmp_path)).max_file_bytes == 4_000_000
+    with pytest.raises(ConfigError, match="may lower"):
+        set_value("max_file_bytes", "6000000", "project", str(tmp_path))

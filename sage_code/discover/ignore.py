@@ -157,9 +157,11 @@ class IgnoreFile:
         numbered: list[tuple[int, Pattern]] = []
         self.left_out = 0  # patterns that are not obeyed, since they are too many or too long
         self._size: int = above._size if above else 0
+        is_full = False
         for pattern in parse(content):
             states = 0 if pattern.literal is not None else len(pattern.tokens) + 1
-            too_many = len(numbered) >= MAX_PATTERNS or self._size + states > MAX_GLOB_TOKENS
+            is_full = is_full or self._size + states > MAX_GLOB_TOKENS
+            too_many = len(numbered) >= MAX_PATTERNS or (states and is_full)
             if too_many or len(pattern.text) > MAX_PATTERN_CHARS:
                 self.left_out += 1
                 continue

@@ -10,7 +10,7 @@ import time
 from sage_code import manifest
 from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.discover import list_files
-from sage_code.errors import Busy, IndexCorrupt, SageError
+from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
 from sage_code.settings import Settings
 
@@ -77,6 +77,7 @@ class Freshness:
             index_project(self._root, self._settings, recompile=recompile)
         except Busy:
             return "the project is being indexed right now: this is from the last index"
-        except SageError as error:
-            return f"what has changed could not be brought in: {error.message}"
+        except (SageError, OSError) as error:  # a folder that cannot be written to is searched all the same
+            why = explain(error).message if isinstance(error, OSError) else error.message
+            return f"what has changed could not be brought in: {why}"
         return ""

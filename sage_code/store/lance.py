@@ -293,15 +293,14 @@ class Store:
                     continue
                 done.add(row["file_key"])
                 parts = [texts[digest]["text"] for digest in digests]
-                vectors = np.stack([texts[digest]["vector"] for digest in digests])
                 try:
                     if any(hash_of(text) != digest for text, digest in zip(parts, digests, strict=True)):
                         raise ValueError("a text of the store is damaged")
                     chunks, references = unpack_row(row, parts)
+                    vectors = np.stack([texts[digest]["vector"] for digest in digests])
+                    if broken(vectors).any():
+                        raise ValueError("a vector of the store is damaged")
                 except ValueError:
-                    self.damaged.add(row["file_key"])
-                    continue
-                if broken(vectors).any():
                     self.damaged.add(row["file_key"])
                     continue
                 yield FileRows(row["file_key"], row["path"], row["language"], chunks, digests, vectors, references)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sage_code.discover import DiscoverRules, list_files
 from sage_code.discover.ignore import IgnoreFile
-from sage_code.values import SourceFile
+from sage_code.values import SkippedFile, SourceFile
 
 NAMES = ["a", "b", "ab", "a.b", "a-b", "aa", "[a]", "!a", "#a", "a b", "a\\", "é", "A"]
 PIECES = ["a", "b", "ab", "*", "**", "?", "*a", "a*", "*.b", "a*b*", "[ab]", "[!a]", "[^ab]", "[a-b]", "[]a]",
@@ -76,3 +76,41 @@ def test_the_last_line_decides_and_is_named() -> None:
     assert rules.decide(b"/root/keep.py", b"keep.py") == (True, ".gitignore: keep.*")
     assert rules.decide(b"/root/sub/keep.py", b"keep.py") == (False, ".gitignore: !sub/keep.py")
     assert rules.decide(b"/root/a.rs", b"a.rs") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["*a*b*{}*[ab]?c", "*" + "a" * 100 + "{}b*", "**/**/a*/**/{}*", "a{}/**/*b*/**/c*d", "?" * 50 + "{}*", "name{}"],
+)
+def test_256_kb_of_patterns_stall_nothing(tmp_path: Path, line: str) -> None:
+    folder = tmp_path / ("a" * 200) / ("b" * 200)
+    folder.mkdir(parents=True)
+    for number in range(200):
+        (folder / f"{'a' * 200}{number}.py").write_text("x = 1\n")
+    lines: list[str] = []
+    while sum(map(len, lines)) < 256 * 1024:
+        lines += [line.format(number) for number in range(len(lines), len(lines) + 500)]
+    (tmp_path / ".sageignore").write_text("\n".join(lines))
+    started = time.process_time()
+    found = list(list_files(str(tmp_path)))
+    assert time.process_time() - started < 20  # one second where nothing else runs; it was 151
+    assert sum(isinstance(file, SourceFile) for file in found) >= 200
+
+
+def test_patterns_beyond_the_limit_are_not_obeyed_and_that_is_said(tmp_path: Path) -> None:
+    for name in ("first.x1", "late.x2", "long.x3"):
+        (tmp_path / name).write_text("x")
+    many = "\n".join(f"*.no{number}*" for number in range(5000))
+    (tmp_path / ".sageignore").write_text(f"*.x1\n{many}\n*.x2\n*.x3{'?' * 2000}\n")
+    found = {file.path: file for file in list_files(str(tmp_path))}
+    assert "first.x1" not in found
+    assert isinstance(found["late.x2"], SourceFile)
+    said = [file for file in list_files(str(tmp_path)) if isinstance(file, SkippedFile) and "not obeyed" in file.detail]
+    assert [file.path for file in said] == [".sageignore"]
+
+
+def test_half_a_pattern_at_the_end_of_a_large_ignore_file_is_none(tmp_path: Path) -> None:
+    (tmp_path / "kept.py").write_text("x = 1\n")
+    comment = "#" + "x" * 1022 + "\n"
+    (tmp_path / ".sageignore").write_text(comment * 255 + "#" + "x" * 1017 + "\n*.pyc\n")  # cut, it would read `*.py`
+    assert "kept.py" in [file.path for file in list_files(str(tmp_path)) if isinstance(file, SourceFile)]

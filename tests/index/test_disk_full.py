@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 _MB = 1 << 20
+_BUG = re.compile(r"unexpected|bug|Traceback")
 
 
 @pytest.fixture
@@ -66,3 +68,43 @@ def test_disk_full(
     assert answer("index", sample)["files_indexed"] == len(many_files)
     assert finds(sample, "work_7_3") == ["package/module_7.py"]
     assert answer("admin", "verify", sample, "--check")["clean"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["checkpoint", "save", "-t", "Ports are opened late.", "--project", "{root}"],
+        ["knowledge", "add", "{root}/server.py", "--id", "note", "--project", "{root}"],
+        ["core", "add", "server.py", "--summary", "Serves.", "--path", "{root}"],
+        ["config", "set", "recall_threshold", "0.5"],
+        ["config", "set", "exclude", "*.x", "--project", "--path", "{root}"],
+        ["index", "export", "{root}/out.sage", "{root}"],
+        ["mcp", "install", "--agent", "cursor"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_what_a_full_disk_refuses_is_said_and_not_taken_for_saved(
+    small_disk: Path, sample: Path, sage: Callable[..., object], monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(small_disk))
+    monkeypatch.setenv("SAGE_HOME", str(small_disk / ".sage"))
+    root = str(shutil.move(sample, small_disk / "project"))
+    (small_disk / ".cursor").mkdir()
+    assert sage("index", root).code == 0
+    sage("knowledge", "list", "--project", root)  # whatever is made by looking is there
+    words = [word.replace("{root}", root) for word in words]
+    before = _contents(small_disk)
+    with filled(small_disk, 0):
+        outcome = sage(*words)
+        assert outcome.code == 2, outcome
+        assert not _BUG.search(outcome.err), outcome.err
+        assert "o space left" in outcome.err, outcome.err
+    after = {path: data for path, data in _contents(small_disk).items() if data and not path.endswith(".lock")}
+    assert {path: after.get(path) for path in before if before[path]} == {
+        path: data for path, data in before.items() if data
+    }
+    assert sage(*words).code == 0
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "filler"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,62 @@ def _spoil_vectors(store: Store) -> None:
     store._chunks.add(rows.set_column(place, rows.schema.field(place), spoiled))
 
 
-@pytest.mark.parametrize("damage", [_lose_file, _lose_texts, _double_files, _double_texts, _spoil_vectors])
+def _replaced(table: Any, column: str, change: Callable[[Any], Any]) -> None:
+    rows = table.search().where("path = 'server.py'").to_arrow()
+    table.delete("path = 'server.py'")
+    place = rows.schema.get_field_index(column)
+    values = pa.array([change(value) for value in rows[column].to_pylist()], rows.schema.field(place).type)
+    table.add(rows.set_column(place, rows.schema.field(place), values))
+
+
+def _turn_vectors_round(store: Store) -> None:
+    _replaced(store._chunks, "vector", lambda vector: [-number for number in vector])  # of the right length, and wrong
+
+
+def _change_texts(store: Store) -> None:
+    _replaced(store._chunks, "text", lambda text: text.replace("port", "part").replace("host", "hast"))
+
+
+def _change_hashes(store: Store) -> None:
+    _replaced(store._chunks, "text_hash", lambda digest: f"zz {digest[3:]}")
+
+
+def _flip_a_byte_of_layouts(store: Store) -> None:
+    _replaced(store._files, "layout", lambda layout: layout[:-9] + bytes([layout[-9] ^ 4]) + layout[-8:])
+
+
+def _cut_layouts(store: Store) -> None:
+    _replaced(store._files, "layout", lambda layout: layout[:6])
+
+
+def _change_languages(store: Store) -> None:
+    _replaced(store._files, "language", lambda _: "pythom")
+
+
+def _lose_half_of_a_hash(store: Store) -> None:
+    _replaced(store._files, "texts", lambda texts: texts[:-5])
+
+
+_DAMAGED = [
+    _turn_vectors_round, _change_texts, _change_hashes, _flip_a_byte_of_layouts, _cut_layouts, _change_languages,
+    _lose_half_of_a_hash,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", _DAMAGED[1:])  # a vector that is merely wrong only `verify` can tell
+def test_index_reads_damaged_rows_again_from_the_files(
+    sample: Path, answer: Answer, open_store: OpenStore, damage: Callable[[Store], None]
+) -> None:
+    answer("index", sample)
+    before = [answer("grep", name, "--path", sample)["matches"] for name in ("Server.start", "connect")]
+    damage(open_store())
+    shutil.rmtree(codebase_dir(str(sample)))  # everything comes from the store, as far as it is sound
+    assert answer("index", sample)["files_indexed"] == 2
+    assert [answer("grep", name, "--path", sample)["matches"] for name in ("Server.start", "connect")] == before
+    assert answer("search", "open the port", "--project", sample)["results"][0]["file"] == "server.py"
+
+
+@pytest.mark.parametrize("damage", [_lose_file, _lose_texts, _double_files, _double_texts, _spoil_vectors, *_DAMAGED])
 def test_verify_mends_rows(
     sample: Path, answer: Answer, open_store: OpenStore, damage: Callable[[Store], None]
 ) -> None:
@@ -51,7 +107,7 @@ def test_verify_mends_rows(
     damage(open_store())
     checked = answer("admin", "verify", sample, "--check", code=2)
     assert (checked["clean"], checked["mended"]) == (False, False)
-    assert any(finding.startswith("server.py") for finding in checked["findings"])
+    assert any(finding.startswith("server.py") for finding in checked["findings"]), checked
     assert answer("admin", "verify", sample)["mended"]
     assert answer("admin", "verify", sample, "--check") == {
         "root": str(sample), "files": 2, "rows": first["chunks_created"],
