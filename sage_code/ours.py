@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from functools import lru_cache
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
 from sage_code.files.private import make_private
@@ -32,19 +33,22 @@ NAME_BYTES = 12
 
 def published_folder(root: str) -> str | None:
     """The folder of the published generation, or None when nothing was published that this user's Sage has made."""
-    folder = resolve(compiled_dir(root))
-    while folder is not None and not is_ours(root, folder):
+    link = compiled_dir(root)
+    folder = resolve(link)
+    while folder is not None and not _is_ours(os.path.dirname(link), folder):
         # Replaced and deleted while we looked, perhaps: look again.
-        before, folder = folder, resolve(compiled_dir(root))
+        before, folder = folder, resolve(link)
         if folder == before:
             return None
     return folder
 
 
-def is_ours(root: str, folder: str) -> bool:
+def _is_ours(codebase: str, folder: str) -> bool:
     """Whether the files of this generation are the ones that this user's Sage has written."""
-    generations = generations_dir(root)
-    if os.path.dirname(folder) != generations or is_linked(root) or any(map(os.path.islink, (generations, folder))):
+    generations = os.path.join(codebase, "generations")
+    if os.path.dirname(folder) != generations:
+        return False
+    if any(map(os.path.islink, (os.path.dirname(codebase), codebase, generations, folder))):
         return False
     try:
         with open(_note(os.path.basename(folder)), "rb") as file:
@@ -97,6 +101,26 @@ def sweep() -> None:
             root = _root_of(name)
             if root is None or not os.path.lexists(generations_dir(root)):
                 remove(_note(name))
+
+
+@lru_cache(maxsize=4)
+def _private_name(home: str) -> str:
+    path = os.path.join(home, "codebase", "private-name")
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+        name = file.read(2 * NAME_BYTES)
+        if len(name) == 2 * NAME_BYTES and name.isalnum():
+            return name
+    name = os.urandom(NAME_BYTES).hex()
+    with contextlib.suppress(OSError):  # in a home that cannot be written it serves this process alone
+        make_private(os.path.dirname(path))
+        write_bytes(path, name.encode(), mode=PRIVATE_FILE)
+    return name
+
+
+def private_name() -> str:
+    """A name that only this user's Sage knows, for a folder inside of one that may come from anybody: whatever lies
+    there was not brought by a clone."""
+    return _private_name(sage_home())
 
 
 def _root_of(generation: str) -> str | None:
