@@ -78,7 +78,8 @@ def verify_project(
     with explained(uri):
         damaged = _set_damaged_aside(uri, mend=mend)
     rows, bad, texts = _check_rows(uri, meta, findings) if meta and (mend or not damaged) else (0, [], set())
-    findings += damaged + check(current(root))
+    generation = current(root)
+    findings += damaged + (check(generation) if generation else [ours.complaint(root)])
     if findings and mend:
         if bad and meta is not None:
             _delete_rows(root, meta, Store(uri, meta.model, meta.dim), bad, texts)

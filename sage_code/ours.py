@@ -50,12 +50,18 @@ def _is_ours(codebase: str, folder: str) -> bool:
         return False
     if any(map(os.path.islink, (os.path.dirname(codebase), codebase, generations, folder))):
         return False
-    try:
-        with open(_note(os.path.basename(folder)), "rb") as file:
-            files = json.loads(file.read())["files"]
-        return bool(files) and all(_stamp(os.path.join(folder, name)) == stamp for name, stamp in files.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+    files = _noted_files(folder)
+    return bool(files) and all(_stamp(os.path.join(folder, name)) == stamp for name, stamp in files.items())
+
+
+def complaint(root: str) -> str:
+    """What is wrong with the index that this user's Sage has published here and that is not usable now."""
+    folder = resolve(compiled_dir(root)) or ""
+    for name, stamp in _noted_files(folder).items():
+        found = _stamp(os.path.join(folder, name))
+        if found and found != stamp:
+            return f"{os.path.join(folder, name)} is damaged"
+    return f"the compiled index of {root} is incomplete or of another version"
 
 
 def is_linked(root: str) -> bool:
@@ -123,6 +129,16 @@ def private_name() -> str:
     return _private_name(sage_home())
 
 
+def _noted_files(folder: str) -> dict[str, list[int]]:
+    """The files of a generation as its note has them; none when there is no note."""
+    try:
+        with open(_note(os.path.basename(folder)), "rb") as file:
+            files = json.loads(file.read())["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
 def _root_of(generation: str) -> str | None:
     try:
         with open(_note(generation), "rb") as file:
@@ -137,5 +153,9 @@ def _note(generation: str) -> str:
 
 
 def _stamp(path: str) -> list[int]:
-    found = os.lstat(path)
+    """Size and time of a file; nothing when it is not there."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return []
     return [found.st_size, found.st_mtime_ns]

@@ -15,7 +15,7 @@ from itertools import islice, pairwise, product
 
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.kinds import TABLES, TEXT_KINDS
-from sage_code.ours import is_known, published_folder
+from sage_code.ours import complaint, is_known, published_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ class SymbolFiles:
             except FileNotFoundError:
                 continue
         if is_known(root):
-            raise IndexCorrupt(
-                f"the compiled index of {root} is incomplete",
-                "run `sage index`: it comes back from the store",
-            )
+            raise IndexCorrupt(complaint(root), "run `sage index`: it comes back from the store")
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
 
     def find(

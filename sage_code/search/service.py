@@ -17,7 +17,7 @@ from sage_code import registry
 from sage_code.changes import discover_rules
 from sage_code.compiled.published import current
 from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.ours import is_known
+from sage_code.ours import complaint, is_known
 from sage_code.search.freshness import Freshness
 from sage_code.search.query import Filters, parse_query
 from sage_code.search.results import SearchResponse
@@ -97,7 +97,7 @@ class Searcher:
         if generation is None:
             if is_known(self.root):
                 hint = "run `sage index`: it comes back from the store"
-                raise IndexCorrupt(f"the compiled index of {self.root} is incomplete or of another version", hint)
+                raise IndexCorrupt(complaint(self.root), hint)
             raise NotIndexed(f"{self.root} is not indexed yet", f"run `sage index {self.root}` first")
         if self._engine is None or self._engine.snapshot.generation.name != generation.name:
             from sage_code.search.engine import SearchEngine  # lazy: NumPy
