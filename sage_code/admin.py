@@ -21,7 +21,6 @@ from sage_code.errors import IndexCorrupt, NotIndexed, UsageError
 from sage_code.files.locks import locked
 from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.manifest import Manifest
-from sage_code.paths import generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings, load_settings
 from sage_code.status import folder_bytes
@@ -155,9 +154,9 @@ def forget_project(which: str) -> ForgetReport:
             deleted = store.sweep()
             store.compact()  # until then the old version of a table still holds what was deleted from it
             waits = not store.keys() <= used
-        generations = os.listdir(generations_dir(entry.root)) if meta else []
+        notes = ours.noted(entry.root)
         left = dot_sage.clear(entry.root)
-        ours.forget(entry.root, [*generations, meta.generation if meta else ""])
+        ours.forget(entry.root, notes)
     return ForgetReport(entry.root, deleted, waits, left)
 
 

@@ -93,6 +93,14 @@ def note(root: str, generation: str, folder: str | None = None) -> None:
     write_bytes(_note(generation), json.dumps({"root": root, "files": files}).encode(), mode=PRIVATE_FILE)
 
 
+def noted(root: str) -> list[str]:
+    """The generations of this project that have a note; reads all notes, for whoever deletes."""
+    try:
+        return [name for name in os.listdir(os.path.dirname(_note(""))) if _root_of(name) == root]
+    except FileNotFoundError:
+        return []
+
+
 def forget(root: str, generations: Iterable[str]) -> None:
     """Drop the notes of generations of this project that are gone; one that a copy of the project has is the copy's."""
     for name in generations:
