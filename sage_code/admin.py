@@ -25,7 +25,6 @@ from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files.locks import locked
 from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.manifest import Manifest
-from sage_code.paths import generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.settings import Settings, load_settings
 from sage_code.settings_table import BUILT_IN_MODELS
@@ -95,7 +94,8 @@ def verify_project(
             names = table_name(meta.model, meta.dim)
             findings.append(error.message)
             damaged += _set_aside(uri, lambda _: [names, files_table(names)], mend=mend)
-    findings += damaged + check(current(root))
+    generation = current(root)
+    findings += damaged + (check(generation) if generation else [ours.complaint(root)])
     if findings and mend:
         index_project(root, settings, recompile=True, progress=progress)
     files = len(meta.files) if meta else 0
@@ -219,9 +219,9 @@ def forget_project(which: str) -> ForgetReport:
             deleted = store.sweep()
             store.compact()  # until then the old version of a table still holds what was deleted from it
             waits = not store.keys() <= used
-        generations = os.listdir(generations_dir(entry.root)) if meta else []
+        notes = ours.noted(entry.root)
         left = dot_sage.clear(entry.root)
-        ours.forget(entry.root, [*generations, meta.generation if meta else ""])
+        ours.forget(entry.root, notes)
     return ForgetReport(entry.root, deleted, waits, left)
 
 

@@ -46,7 +46,8 @@ def prepare(root: str, *folders: str, shares: bool = False) -> str:
 
 def share(root: str) -> None:
     """Something that a team shares has been saved in the project's `.sage/`."""
-    _ignore(dot_sage_dir(root), shared=True)
+    if os.path.isdir(dot_sage_dir(root)):
+        _ignore(dot_sage_dir(root), shared=True)
 
 
 def clear(root: str) -> list[str]:

@@ -202,6 +202,8 @@ class _Run:
             self.progress.note("this version of Sage cuts files in another way: cutting them anew")
             return None
         base = current(self.root)
+        if base is None and ours.is_known(self.root):
+            self.progress.note(f"{ours.complaint(self.root)}; making it anew")
         if base is None or self.recompile or old.store_uri != self.settings.store_uri:
             return None
         return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from functools import lru_cache
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
 from sage_code.files.private import make_private
@@ -32,26 +33,35 @@ NAME_BYTES = 12
 
 def published_folder(root: str) -> str | None:
     """The folder of the published generation, or None when nothing was published that this user's Sage has made."""
-    folder = resolve(compiled_dir(root))
-    while folder is not None and not is_ours(root, folder):
+    link = compiled_dir(root)
+    folder = resolve(link)
+    while folder is not None and not _is_ours(os.path.dirname(link), folder):
         # Replaced and deleted while we looked, perhaps: look again.
-        before, folder = folder, resolve(compiled_dir(root))
+        before, folder = folder, resolve(link)
         if folder == before:
             return None
     return folder
 
 
-def is_ours(root: str, folder: str) -> bool:
+def _is_ours(codebase: str, folder: str) -> bool:
     """Whether the files of this generation are the ones that this user's Sage has written."""
-    generations = generations_dir(root)
-    if os.path.dirname(folder) != generations or is_linked(root) or any(map(os.path.islink, (generations, folder))):
+    generations = os.path.join(codebase, "generations")
+    if os.path.dirname(folder) != generations:
         return False
-    try:
-        with open(_note(os.path.basename(folder)), "rb") as file:
-            files = json.loads(file.read())["files"]
-        return bool(files) and all(_stamp(os.path.join(folder, name)) == stamp for name, stamp in files.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    if any(map(os.path.islink, (os.path.dirname(codebase), codebase, generations, folder))):
         return False
+    files = _noted_files(folder)
+    return bool(files) and all(_stamp(os.path.join(folder, name)) == stamp for name, stamp in files.items())
+
+
+def complaint(root: str) -> str:
+    """What is wrong with the index that this user's Sage has published here and that is not usable now."""
+    folder = resolve(compiled_dir(root)) or ""
+    for name, stamp in _noted_files(folder).items():
+        found = _stamp(os.path.join(folder, name))
+        if found and found != stamp:
+            return f"{os.path.join(folder, name)} is damaged"
+    return f"the compiled index of {root} is incomplete or of another version"
 
 
 def is_linked(root: str) -> bool:
@@ -83,6 +93,14 @@ def note(root: str, generation: str, folder: str | None = None) -> None:
     write_bytes(_note(generation), json.dumps({"root": root, "files": files}).encode(), mode=PRIVATE_FILE)
 
 
+def noted(root: str) -> list[str]:
+    """The generations of this project that have a note; reads all notes, for whoever deletes."""
+    try:
+        return [name for name in os.listdir(os.path.dirname(_note(""))) if _root_of(name) == root]
+    except FileNotFoundError:
+        return []
+
+
 def forget(root: str, generations: Iterable[str]) -> None:
     """Drop the notes of generations of this project that are gone; one that a copy of the project has is the copy's."""
     for name in generations:
@@ -99,6 +117,36 @@ def sweep() -> None:
                 remove(_note(name))
 
 
+@lru_cache(maxsize=4)
+def _private_name(home: str) -> str:
+    path = os.path.join(home, "codebase", "private-name")
+    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+        name = file.read(2 * NAME_BYTES)
+        if len(name) == 2 * NAME_BYTES and name.isalnum():
+            return name
+    name = os.urandom(NAME_BYTES).hex()
+    with contextlib.suppress(OSError):  # in a home that cannot be written it serves this process alone
+        make_private(os.path.dirname(path))
+        write_bytes(path, name.encode(), mode=PRIVATE_FILE)
+    return name
+
+
+def private_name() -> str:
+    """A name that only this user's Sage knows, for a folder inside of one that may come from anybody: whatever lies
+    there was not brought by a clone."""
+    return _private_name(sage_home())
+
+
+def _noted_files(folder: str) -> dict[str, list[int]]:
+    """The files of a generation as its note has them; none when there is no note."""
+    try:
+        with open(_note(os.path.basename(folder)), "rb") as file:
+            files = json.loads(file.read())["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
 def _root_of(generation: str) -> str | None:
     try:
         with open(_note(generation), "rb") as file:
@@ -113,5 +161,9 @@ def _note(generation: str) -> str:
 
 
 def _stamp(path: str) -> list[int]:
-    found = os.lstat(path)
+    """Size and time of a file; nothing when it is not there."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return []
     return [found.st_size, found.st_mtime_ns]

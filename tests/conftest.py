@@ -46,13 +46,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("chance")
 
 
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SAGE_HOME for the tests of a module that ask an index which was made once: it counts only for its own user."""
+    return tmp_path_factory.mktemp("home") / ".sage"
+
+
 @pytest.fixture(autouse=True)
-def sage_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sage_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A temporary HOME and SAGE_HOME; the real ones are never touched. The latter does not exist yet."""
     for variable in os.environ:
         if variable.startswith("SAGE_"):
             monkeypatch.delenv(variable)
-    home = tmp_path_factory.mktemp("home")
+    shared: Path | None = request.getfixturevalue("shared_home") if "shared_home" in request.fixturenames else None
+    home = shared.parent if shared else tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

@@ -16,6 +16,7 @@ from sage_code.compiled.published import current
 from sage_code.compiled.texts import stored_text
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.manifest import load
+from sage_code.memory.places import Place
 from sage_code.paths import codebase_dir, compiled_dir
 
 
@@ -150,3 +151,19 @@ def test_the_look_is_cheap(sample: Path) -> None:
     for _ in range(200):
         assert ours.published_folder(str(sample))
     assert (time.process_time() - started) / 200 < 0.005  # 0.1 ms; a safety limit for a machine under load
+
+
+def test_memories_of_a_clone_are_read_from_its_markdown_alone(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors, titles and the map of attached memories are made here, whatever a clone brings under `local/`."""
+    with monkeypatch.context() as theirs:
+        theirs.setenv("SAGE_HOME", str(tmp_path / "theirs" / ".sage"))
+        place = Place("project", str(sample), ".sage")
+        place.prepare("checkpoints")
+        their_folder = Path(place.derived)
+        place.write_derived("checkpoints.npz", b"forged")
+    assert Path(place.derived) != their_folder
+    place.prepare("checkpoints")
+    assert not list(Path(place.derived).iterdir())
+    assert Path(Place("project", str(sample), ".sage").derived) == Path(place.derived)

@@ -18,7 +18,7 @@ from functools import lru_cache
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files.contained import open_regular, read_regular
 from sage_code.kinds import TABLES
-from sage_code.ours import is_known, published_folder
+from sage_code.ours import complaint, is_known, published_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def current_listing(root: str) -> tuple[str, dict[str, Any]] | None:
 def missing(root: str) -> SageError:
     """Why a project has no generation that can be used."""
     if is_known(root):
-        return IndexCorrupt(f"the compiled index of {root} is damaged, incomplete or of another version", MEND_HINT)
+        return IndexCorrupt(complaint(root), MEND_HINT)
     return NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
 
 

@@ -1,8 +1,9 @@
 """Which memories hang on a piece of code: a map from files to memories that a search can ask in a millisecond.
 
-It is made from the memories' references and lies in `.sage/local/`: a first line with the state of the folders that it
-was made from, then one reference a line, sorted by file, so that a file's are found by bisecting. When a folder has
-changed, only the files that changed are read again; a search spends little on that and leaves the rest to the next.
+It is made from the memories' references and lies in `.sage/local/`, in a folder that no clone can have brought: a first
+line with the state of the folders that it was made from, then one reference a line, sorted by file, so that a file's
+are found by bisecting. When a folder has changed, only the files that changed are read again; a search spends little on
+that and leaves the rest to the next.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) 
 
 
 def _folder(place: Place) -> str:
-    return place.path("local")
+    return place.derived
 
 
 def _folders(place: Place) -> dict[str, int]:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sage_code import dot_sage
+from sage_code import dot_sage, ours
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files import atomic
 from sage_code.files.contained import read_contained, remove_contained
@@ -26,6 +26,9 @@ _MAX_ID_CHARS = 120
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]+")
 _PRIVATE_FOLDER, _SHARED_FOLDER = 0o700, 0o755
 _SHARED_FILE = 0o644
+_EMBEDDINGS = "embeddings"
+# Where an older Sage had the map of attached memories.
+_OLD_MAPS = ("attached.jsonl", "attached_rows.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,10 @@ class Place:
 
     @property
     def derived(self) -> str:
-        """The folder for what can be made again, never shared."""
-        return self.path("local", "embeddings") if self.scope == "project" else self.path("embeddings")
+        """The folder for what can be made again, never shared; in a project one that no clone can have brought."""
+        if self.scope == "project":
+            return self.path("local", f"{_EMBEDDINGS}-{ours.private_name()}")
+        return self.path(_EMBEDDINGS)
 
     @property
     def lock(self) -> str:
@@ -56,7 +61,10 @@ class Place:
             steps = [
                 os.path.join(*folder.split("/")[: n + 1]) for folder in folders for n in range(folder.count("/") + 1)
             ]
-            dot_sage.prepare(self.root, "local", os.path.join("local", "embeddings"), *steps, shares=bool(steps))
+            derived = os.path.join("local", os.path.basename(self.derived))
+            dot_sage.prepare(self.root, "local", derived, *steps, shares=bool(steps))
+            for old in (_EMBEDDINGS, *_OLD_MAPS):  # of an older Sage, or of a clone
+                remove_contained(self.root, f"{self.base}/local/{old}")
             return
         for folder in (self.root, self.derived, *(self.path(folder) for folder in folders)):
             os.makedirs(folder, mode=_PRIVATE_FOLDER, exist_ok=True)

@@ -151,7 +151,7 @@ def test_damaged_and_hostile_files_hide_nothing(project: Project, tmp_path: Path
     (folder / "broken.md").write_text("---\ncode_refs: [\n---\n")
     (folder / "tag.md").write_text("---\ncode_refs: !!python/object/apply:os.system [id]\n---\n")
     (folder / "link.md").symlink_to(tmp_path / "nowhere")
-    (Path(project.root) / ".sage" / "local" / "attached.jsonl").write_bytes(b"\x00garbage")
+    (Path(places(project.root)[0].derived) / "attached.jsonl").write_bytes(b"\x00garbage")
     found = {one.memory.id: [state.ref.file for state in one.states] for one in refs_check(project.root)}
     assert found == {"good": ["server.py"], "odd": ["server.py"]}
     assert {note.partition(":")[0] for note in _beside(project)} == {"good", "odd"}

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sage_code import ours
 from sage_code.compiled import generation
 from sage_code.compiled.generation import GenerationWriter, check
 from sage_code.compiled.published import Generation, current
@@ -168,9 +169,11 @@ def test_an_incomplete_or_changed_generation_is_noticed(tmp_path: Path, rows_of:
     data = bytearray(path.read_bytes())
     written = path.stat()
     data[-10] ^= 1
+    written = path.stat()
     path.write_bytes(data)
     assert current(root) is None
-    os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # as a disk does it
+    assert path.name in ours.complaint(root)
+    os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # as a failing disk does it
     if victim != "segments.json":
         (finding,) = check(current(root))
         assert path.name in finding

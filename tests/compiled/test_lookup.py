@@ -14,13 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sage_code import ours
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.listing import reading
 from sage_code.compiled.lookup import SymbolFiles, normalise, open_symbols
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.files.atomic import publish
 from sage_code.kinds import TABLES
-from sage_code.paths import compiled_dir
+from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
 
@@ -46,12 +48,14 @@ def _symbols(draw: st.DrawFn) -> list[Symbol]:
 
 
 def _write(root: str, symbols: Sequence[Symbol], path: str = "src/a b.py") -> None:
-    folder = Path(compiled_dir(root))
+    folder = Path(generations_dir(root), "000001-test")
     folder.mkdir(parents=True)
     writer = SymbolWriter(str(folder))
     chunk = Chunk("module", "", "", 1, 99, "", "", "", tuple(symbols))
     writer.add(FileRows("key", path, "python", (chunk,), ("hash",), np.zeros((1, 2), np.float32)))
     writer.finish(None, ())
+    ours.note(root, folder.name, str(folder))
+    publish(compiled_dir(root), str(folder))
 
 
 def _fold(text: str, like: str) -> str:

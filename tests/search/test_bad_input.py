@@ -22,10 +22,10 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def asked(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterator[Project]:
     """A project that is only asked."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(tmp_path_factory.mktemp("home") / ".sage"))
+        patch.setenv("SAGE_HOME", str(shared_home))
         root = tmp_path_factory.mktemp("asked")
         (root / "web").mkdir()
         (root / "server.py").write_text('def connect(host, port):\n    """Reach a host."""\n    return host\n')
@@ -196,7 +196,7 @@ def test_an_index_that_is_gone_or_damaged_is_said(project: Project) -> None:
     for name in os.listdir(folder):
         if name.endswith(".seg"):
             os.truncate(os.path.join(folder, name), 100)
-    with pytest.raises(IndexCorrupt, match="incomplete"):
+    with pytest.raises(IndexCorrupt, match="is damaged"):
         project.search("connect", refresh=False)
     shutil.rmtree(codebase_dir(project.root))
     with pytest.raises(NotIndexed, match="is not indexed yet"):

@@ -28,10 +28,10 @@ TOP = 3
 
 
 @pytest.fixture(scope="module")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Project]]:
+def projects(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterator[dict[str, Project]]:
     """The fixtures, copied and indexed with the default model."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(tmp_path_factory.mktemp("home") / ".sage"))
+        patch.setenv("SAGE_HOME", str(shared_home))
         indexed = {}
         for name, folder in PROJECTS.items():
             root = tmp_path_factory.mktemp(name) / name

@@ -26,9 +26,9 @@ QUESTIONS = ("how are retries backed off", "queue refuses jobs", "worker", "pars
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchSnapshot]:
+def snapshot(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterator[SearchSnapshot]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(tmp_path_factory.mktemp("home") / ".sage"))
+        patch.setenv("SAGE_HOME", str(shared_home))
         root = tmp_path_factory.mktemp("harbor") / "harbor"
         shutil.copytree(HARBOR, root)
         Project(str(root)).index()
