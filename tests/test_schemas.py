@@ -53,6 +53,7 @@ COMMANDS = {
     "refs-check": "refs_check.json",
     "stale": "refs_check.json",
     "why": "refs_check.json",
+    "still-true": "still_true.json",
     "usage": "usage.json",
     "projects list": "projects.json",
     "projects forget": "projects_forget.json",
@@ -81,6 +82,7 @@ COMMANDS = {
     "knowledge rm": "memory_rm.json",
     "knowledge restore": "memory_restore.json",
     "knowledge merge": "knowledge_item.json",
+    "todo add": "knowledge_save.json",
     "todo list": "knowledge_list.json",
     "todo pending": "knowledge_list.json",
     "todo done": "knowledge_item.json",
@@ -258,13 +260,17 @@ def test_what_the_code_says_about_itself(project: Path, printed: Run) -> None:
 
 
 def test_memories_and_their_code(project: Path, printed: Run) -> None:
-    assert printed("refs-check", code=1)["memories"] == []
+    assert printed("refs-check")["memories"] == []
+    assert printed("stale")["memories"] == []
     (project / ".sage" / "checkpoints").mkdir()
     refs = "code_refs:\n- file: server.py\n  symbol: connect\n- file: gone.py\n  lines: [1, 2]\n"
     (project / ".sage" / "checkpoints" / "c.md").write_text(f"---\nid: c\nts: x\n{refs}---\n# Why\n")
     assert printed("refs-check")["counts"] == {"unchanged": 1, "moved": 0, "changed": 0, "gone": 1}
     assert printed("stale")["memories"][0]["stale"]
     assert printed("why", "connect")["query"] == "connect"
+    confirmed = printed("still-true", "c")
+    assert (confirmed["dropped"], [ref["symbol"] for ref in confirmed["refs"]]) == (1, ["connect"])
+    assert printed("stale")["memories"] == []
 
 
 def test_usage(project: Path, printed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,6 +337,11 @@ def test_knowledge_and_todos(project: Path, printed: Run) -> None:
     assert [item["is_due"] for item in printed("todo list")["items"]] == [True]
     assert printed("todo done", "gdpr-2")["status"] == "done"
     assert printed("todo pending", code=1) == {"items": []}
+    added = printed("todo add", "Renew the certificate of staging", "--due", "2020-01-01")
+    assert (added["id"], added["type"], added["replaced"]) == ("renew-the-certificate-of-staging", "todo", False)
+    assert printed("todo add", "Renew the certificate of staging")["replaced"]
+    assert [item["id"] for item in printed("todo pending")["items"]] == [added["id"]]
+    assert printed("todo done", added["id"])["status"] == "done"
     assert printed("knowledge merge", "gdpr", "gdpr-2")["id"] == "gdpr"
     assert printed("knowledge rm", "gdpr")["removed"]
 

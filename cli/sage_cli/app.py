@@ -81,6 +81,7 @@ app.command("similar")(graph_commands.similar)
 app.command("refs-check")(refs_commands.refs_check)
 app.command("stale")(refs_commands.stale)
 app.command("why")(refs_commands.why)
+app.command("still-true")(refs_commands.still_true)
 app.command("usage")(usage_commands.usage)
 
 

@@ -23,7 +23,7 @@ from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import show
 
 app = typer.Typer(name="knowledge", help="Keep and recall facts, preferences and references.", no_args_is_help=True)
-todo_app = typer.Typer(name="todo", help="See and finish todos.", no_args_is_help=True)
+todo_app = typer.Typer(name="todo", help="Add, see and finish todos.", no_args_is_help=True)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id.")]
 SkillOption = Annotated[str, typer.Option("--skill", help="Of this skill; recalled only while it is active.")]
 _MAX_INPUT = 1_000_000
@@ -122,12 +122,14 @@ def match(
         print_json({"query": query, "results": [score_row(one) for one in scores]})
     else:
         cells = (
-            ("✓" if one.is_recalled else " ", f"{one.score:.2f}", f"of {one.threshold:.2f}", one.id, one.arithmetic)
+            ("✓" if one.is_recalled else "below", f"{one.score:.2f}", f"of {one.threshold:.2f}", one.id, one.arithmetic)
             for one in scores
         )
         show(("", "score", "wanted", "id", "how"), cells)
     if not any(one.is_recalled for one in scores):
-        print("nothing would be recalled", file=sys.stderr)
+        near = next(iter(scores), None)
+        nearest = f"; nearest: {one_line(near.id)} ({near.score:.2f} of {near.threshold:.2f})" if near else ""
+        print(f"nothing would be recalled{nearest}", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
@@ -197,6 +199,42 @@ def edit(item: IdArgument, project: ProjectOption = ".") -> None:
     print(f"read again: {one_line(knowledge.edited(item).id)}")
 
 
+@todo_app.command("add")
+def add_todo(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
+    id_: Annotated[str, typer.Option("--id", help="What to call it; made from the text otherwise.")] = "",
+    due: Annotated[str, typer.Option("--due", metavar="DAY", help="By when, as 2026-11-30.")] = "",
+    keywords: Annotated[str, typer.Option("--keywords", "-k", help="Words that call it up, with commas.")] = "",
+    ref: RefOption = None,
+    allow_secret: SecretOption = False,
+    user: UserOption = False,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Add a todo; the same text again changes the one that is there.
+
+    Example:  sage todo add "Renew the certificate of staging" --due 2027-03-01
+    """
+    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+
+    words = tuple(word.strip() for word in keywords.split(",") if word.strip())
+    saved, masked = memory_of(project).add_todo(
+        text,
+        id_=id_,
+        due=due,
+        keywords=words,
+        refs=ref or (),
+        allow_secret=allow_secret,
+        scope="user" if user else None,
+    )
+    if as_json:
+        print_json(saved_knowledge(saved, masked))
+    else:
+        print(f"{'changed' if saved.replaced else 'added'}: {one_line(saved.item.id)}")
+    say_masked(list(masked))
+    say(said_of_maintenance(saved.maintenance, "knowledge"))
+
+
 @todo_app.command("list")
 def list_todos(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """List all todos, those that are due first.
@@ -247,7 +285,7 @@ def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:
         )
         show(("id", "state", "by"), cells)
     if not found:
-        print("no todo", file=sys.stderr)
+        print("no todo; `sage todo add TEXT` adds one", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 

@@ -1,4 +1,4 @@
-"""`sage refs-check`, `stale` and `why`: what was concluded about the code, and whether the code still says so."""
+"""`sage refs-check`, `stale`, `still-true` and `why`: what was concluded about the code, and whether it still holds."""
 
 from __future__ import annotations
 
@@ -28,25 +28,46 @@ def refs_check(
 ) -> None:
     """Hold every memory against the code that it is about: unchanged, moved, changed or gone.
 
-    Code that has only moved is followed. Exits with 1 when no memory refers to code.
+    Code that has only moved is followed. Exits with 0, whatever it finds: the check is done.
 
     Example:  sage refs-check
 
     Example:  sage refs-check --json
     """
     project = open_project(path)
-    _answer("", project.root, project.refs_check(), as_json, hidden=() if everything else ("unchanged",))
+    hidden = () if everything else ("unchanged",)
+    _answer("", project.root, project.refs_check(), as_json, hidden, "no memory refers to code")
 
 
 def stale(path: PathOption = ".", as_json: JsonOption = False) -> None:
     """List the memories that need another look, because their code has changed or is gone.
 
-    Exits with 1 when there are none.
+    Exits with 0, also when there are none: `sage still-true ID` confirms one that holds all the same.
 
     Example:  sage stale
     """
     project = open_project(path)
-    _answer("", project.root, project.stale(), as_json, hidden=("unchanged", "moved"))
+    _answer("", project.root, project.stale(), as_json, ("unchanged", "moved"), "no memory is stale")
+
+
+def still_true(
+    memory: Annotated[str, typer.Argument(metavar="ID", help="Of a checkpoint or of an item of knowledge.")],
+    path: PathOption = ".",
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a stale memory holds all the same: it refers to the code as it is now.
+
+    Example:  sage still-true which-queue
+    """
+    from sage_code.memory.confirming import confirm
+    from sage_code.memory.documents import confirmed_document
+
+    done = confirm(open_project(path).memory, memory)
+    if as_json:
+        print_json(confirmed_document(done))
+        return
+    dropped = f", {done.dropped} gone and taken out" if done.dropped else ""
+    print(f"still true: {one_line(done.id)} ({len(done.refs)} references, {done.renewed} renewed{dropped})")
 
 
 def why(
@@ -63,10 +84,15 @@ def why(
     Example:  sage why Server.start
     """
     project = open_project(path)
-    _answer(what, project.root, project.why(what), as_json, hidden=())
+    found = project.why(what)
+    _answer(what, project.root, found, as_json, (), "no memory about this code")
+    if not found:
+        raise typer.Exit(EXIT_NOTHING)
 
 
-def _answer(query: str, root: str, found: Sequence[Standing], as_json: bool, hidden: tuple[str, ...]) -> None:
+def _answer(
+    query: str, root: str, found: Sequence[Standing], as_json: bool, hidden: tuple[str, ...], none: str
+) -> None:
     counts: Counter[str] = Counter(state.state for one in found for state in one.states)
     if as_json:
         document: dict[str, Any] = {"query": query} if query else {}
@@ -76,9 +102,7 @@ def _answer(query: str, root: str, found: Sequence[Standing], as_json: bool, hid
         for one in found:
             _show(one, hidden)
         said = ", ".join(f"{counts[state]} {state}" for state in _MARK if counts[state])
-        print(said if found else "no memory about this code", file=sys.stderr)
-    if not found:
-        raise typer.Exit(EXIT_NOTHING)
+        print(said if found else none, file=sys.stderr)
 
 
 def _show(one: Standing, hidden: tuple[str, ...]) -> None:

@@ -101,6 +101,8 @@ def _figures(row: UsageRow) -> dict[str, Any]:
 def _show(report: UsageReport) -> None:
     from sage_code.transcripts.prices import dated
 
+    if report.corrupt or report.too_long:
+        print(f"left out: {report.corrupt} damaged lines, {report.too_long} that are too long", file=sys.stderr)
     if not report.rows:
         print("no transcript has any usage", file=sys.stderr)
         return

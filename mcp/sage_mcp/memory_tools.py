@@ -243,8 +243,13 @@ def sage_recall_knowledge(
         )
         rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
+    near = [] if rows else found.memory.recaller.nearest(query, skill=skill)
+    if near:
+        some = ", ".join(f"{one_line(one.id)} ({one.score:.2f} of {one.threshold:.2f})" for one in near)
+        head += f"; nearest, below their thresholds: {some}"
     head = "\n".join([*_told(found.memory), head])
-    data = {"query": query[:1_000]}
+    nearest = [{"id": one.id, "score": one.score, "threshold": one.threshold} for one in near]
+    data = {"query": query[:1_000], "nearest": nearest}
     rows = [_short(row, max_tokens) for row in rows]
     return listing(head, "items", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a narrower question")
 
@@ -283,6 +288,23 @@ def sage_remove_knowledge(
     return Answer(f"Removed {one_line(removed)}", {"id": removed, "removed": True}, found.root)
 
 
+def sage_still_true(
+    context: Context,
+    memory_id: Annotated[str, Field(max_length=300, description="Of a checkpoint or of an item of knowledge.")],
+    project: ProjectPath = None,
+    max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
+) -> Answer:
+    """Say that a memory marked STALE holds all the same, after you have looked at the code: its references take over
+    the code as it is now."""
+    from sage_code.memory.confirming import confirm
+    from sage_code.memory.documents import confirmed_document
+
+    found = projects.find(context, project)
+    done = confirm(found.memory, memory_id)
+    text = f"Still true: {one_line(done.id)}, {done.renewed} references renewed, {done.dropped} gone and taken out"
+    return Answer(text, confirmed_document(done), found.root)
+
+
 def debug_memory(project: Any, query: str, limit: int) -> tuple[list[str], dict[str, Any]]:
     """For `sage_debug_query`: the arithmetic of what memory would answer, as lines and as data."""
     from sage_code.memory.documents import score_row
@@ -319,7 +341,7 @@ def _save(
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
     told = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
-    return Answer("\n".join([text, *_masked(saved.masked), *told]), document, found.root)
+    return Answer("\n".join([text, *_told(found.memory), *_masked(saved.masked), *told]), document, found.root)
 
 
 def _told(memory: Memory) -> list[str]:
@@ -396,4 +418,5 @@ TOOLS = (
     ToolSpec(sage_recall_knowledge, "mcp_recall", READS),
     ToolSpec(sage_list_knowledge, "knowledge_list", READS),
     ToolSpec(sage_remove_knowledge, "memory_rm", REMOVES),
+    ToolSpec(sage_still_true, "still_true", WRITES),
 )

@@ -130,7 +130,8 @@ class Checkpoints:
     ) -> Similar | None:
         """What was saved just now by the same words, or says nearly the same as this one wants to say first."""
         passages = shelf.known()
-        for id_ in heapq.nlargest(RECENT, passages.row_of):
+        # One that was given a name of its own is meant to be another.
+        for id_ in () if checkpoint.id else heapq.nlargest(RECENT, passages.row_of):
             shown = passages.records[passages.row_of[id_]].shown
             if all(shown.get(name) == getattr(checkpoint, name) for name in _SAME) and _is_just_before(
                 str(shown.get("ts")), checkpoint.ts

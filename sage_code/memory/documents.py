@@ -17,6 +17,7 @@ from sage_code.memory.templates import Template
 
 if TYPE_CHECKING:
     from sage_code.coderefs.check import RefState
+    from sage_code.memory.confirming import Confirmed
 
 _ROW = ("id", "ts", "trigger", "confidence", "core_question", "thesis", "skill", "project")
 
@@ -97,6 +98,21 @@ def said_of_maintenance(done: MaintenanceResult, kind: str) -> list[str]:
             f"archived {len(done.archived)} beyond the limits ({some}): `sage {kind} restore ID` takes one back"
         )
     return lines
+
+
+def confirmed_document(done: Confirmed) -> dict[str, Any]:
+    """A memory that holds, with its references as its code is now."""
+    refs = [
+        {"file": ref.file, "lines": list(ref.lines) if ref.lines else None, "symbol": ref.symbol} for ref in done.refs
+    ]
+    return {
+        "id": done.id,
+        "kind": done.kind,
+        "scope": done.scope,
+        "renewed": done.renewed,
+        "dropped": done.dropped,
+        "refs": refs,
+    }
 
 
 def score_row(one: Recalled) -> dict[str, Any]:

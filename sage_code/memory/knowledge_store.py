@@ -182,6 +182,18 @@ class Knowledge:
             f"nothing known is called {wanted}", f"did you mean {close[0]}?" if close else "`sage knowledge list`"
         )
 
+    def unused_id(self, wanted: str, content: str) -> str:
+        """An id that no item has, or whose item says exactly this."""
+        first = id_ = safe_id(wanted)
+        number = 1
+        while any(self._path_in(place, id_) for place in places(self.root)):
+            with suppress(MemoryDamaged):
+                if self.load(id_).content == content:
+                    break
+            number += 1
+            id_ = f"{first}-{number}"
+        return id_
+
     def items(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[Known]:
         """Everything that is known, by id; with `skill` what is known to everybody and to that skill."""
         seen: set[str] = set()

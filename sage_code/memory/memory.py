@@ -7,6 +7,7 @@ afterwards. Loading says what has become of that code since.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -78,7 +79,7 @@ class Memory:
         if refusal is not None:
             return SavedCheckpoint(None, refusal)
         if auto_code_context and self.root is not None:
-            checkpoint = with_code_context(self.root, checkpoint)
+            checkpoint = with_code_context(self.root, checkpoint, self.notices)
         masked: list[str] = []
         if not allow_secret:
             checkpoint = _without_secrets(checkpoint, masked)
@@ -124,6 +125,22 @@ class Memory:
         if self.settings.maintenance_on_save and self.settings.knowledge_max_age_days:
             saved = replace(saved, maintenance=self.knowledge.prune(scope=scope))
         return saved, tuple(masked)
+
+    def add_todo(
+        self,
+        text: str,
+        *,
+        id_: str = "",
+        due: str = "",
+        keywords: tuple[str, ...] = (),
+        refs: Sequence[Any] = (),
+        allow_secret: bool = False,
+        scope: Scope | None = None,
+    ) -> tuple[Saved, tuple[str, ...]]:
+        """Keep something to be done, called by its first words; another text of that name gets a number."""
+        wanted = id_ or self.knowledge.unused_id("-".join(re.findall(r"[a-z0-9]+", text.lower())[:6]) or "todo", text)
+        item = KnowledgeItem(wanted, text, "todo", keywords, due=due)
+        return self.save_knowledge(item, refs=refs, allow_secret=allow_secret, scope=scope)
 
     def tidy_checkpoints(self, scope: Scope | None = None, limits: Limits | None = None) -> MaintenanceResult:
         """Archive checkpoints of the place that this scope is written to, as the user's settings say or as given."""
@@ -189,7 +206,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
     )
 
 
-def with_code_context(root: str, checkpoint: Checkpoint) -> Checkpoint:
+def with_code_context(root: str, checkpoint: Checkpoint, notices: Notices) -> Checkpoint:
     """The checkpoint with the files and the code of the session that it was made in, if there is a transcript of it."""
     from sage_code.coderefs.capture import capture  # lazy: the parser
     from sage_code.transcripts.context import session_context
@@ -197,6 +214,8 @@ def with_code_context(root: str, checkpoint: Checkpoint) -> Checkpoint:
     context = session_context(root)
     if context is None:
         return checkpoint
+    if context.corrupt:
+        notices.add(f"{context.corrupt} damaged lines of the session's transcript were left out")
     return replace(
         checkpoint,
         files_explored=checkpoint.files_explored | _inside(root, context.files_read),

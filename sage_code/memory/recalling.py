@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # More than this helps nobody, whatever its score.
 MOST_RECALLED = 10
 _QUESTION_CHARS = 10_000
+# What is shown where nothing is recalled; what scores less has nothing to do with the question.
+_MOST_NEAREST = 3
+_LEAST_NEAREST = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ class Recaller:
             except MemoryDamaged as error:  # damaged since it was read
                 self._knowledge.notices.add(error.message)
         return recalled
+
+    def nearest(self, question: str, *, skill: str = "") -> list[Recalled]:
+        """What comes next where nothing is recalled: the best items below their thresholds."""
+        scores = self.scores(question, skill=skill, limit=_MOST_NEAREST)
+        return [one for one in scores if not one.is_recalled and one.score >= _LEAST_NEAREST]
 
     def scores(
         self, question: str, *, skill: str | None = "", threshold: float | None = None, limit: int = 50

@@ -19,6 +19,7 @@ MAX_INTERACTIONS = 20_000
 # Files that this process has read, how far, and what was in them; the least recently asked for goes first.
 _MAX_READ = 16
 _read: dict[str, tuple[Resume | None, deque[Touch]]] = {}
+_corrupt: dict[str, int] = {}  # damaged lines of these files
 _guard = Lock()
 # Ranges of one file that later edits still move.
 _MAX_MOVED = 500
@@ -42,6 +43,7 @@ class SessionCodeContext:
     files_read: frozenset[str] = frozenset()
     files_edited: frozenset[str] = frozenset()
     files_written: frozenset[str] = frozenset()
+    corrupt: int = 0  # damaged lines of the transcript, which were left out
 
     @property
     def files_changed(self) -> frozenset[str]:
@@ -60,7 +62,12 @@ def session_context(project_root: str, transcript: str | None = None) -> Session
     Its subagents count as the session. Files outside the project are in it too: `capture` leaves them out.
     """
     path = transcript or find_active_transcript(project_root)
-    return build_session_code_context(extract_file_interactions(path)) if path else None
+    if not path:
+        return None
+    context = build_session_code_context(extract_file_interactions(path))
+    with _guard:
+        corrupt = sum(_corrupt.get(part, 0) for part in parts_of(path))
+    return replace(context, corrupt=corrupt)
 
 
 def extract_file_interactions(transcript: str) -> list[FileInteraction]:
@@ -79,10 +86,14 @@ def _touches(part: str) -> deque[Touch]:
     new = deque(reader, maxlen=MAX_INTERACTIONS)
     if reader.reading.restarted:
         touches.clear()
+        _corrupt.pop(part, None)
     touches.extend(new)
+    _corrupt[part] = _corrupt.get(part, 0) + reader.reading.corrupt
     _read[part] = (reader.resume(), touches)
     while len(_read) > _MAX_READ:
-        del _read[next(iter(_read))]
+        oldest = next(iter(_read))
+        del _read[oldest]
+        _corrupt.pop(oldest, None)
     return touches
 
 

@@ -92,6 +92,11 @@ class LineReader:
             return Cursor(self._offset, self._skipping, _mark(file, self._offset) or "")
 
 
+def is_whole(line: bytes) -> bool:
+    """Whether a line can be a record; told by its ends, because most lines are never decoded."""
+    return line[:1] == b"{" and line.rstrip().endswith(b"}") and b"\0" not in line
+
+
 def open_regular(path: str) -> BinaryIO:
     """Open a regular file for reading; links, pipes and folders are refused."""
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sage_code.transcripts.claude import ClaudeRecords
 from sage_code.transcripts.codex import CodexRecords
-from sage_code.transcripts.lines import Cursor, LineReader, Reading
+from sage_code.transcripts.lines import Cursor, LineReader, Reading, is_whole
 from sage_code.transcripts.touches import Call, Hunk, Touch
 
 _CODEX_NAME = "rollout-"
@@ -60,8 +60,10 @@ class TranscriptReader:
                 self._records.pending.clear()
                 restarted = True
             try:
-                touches = self._records.touches(line)
+                touches = self._records.touches(line) if is_whole(line) else None
             except ValueError:  # a damaged line, JSON nested too deep, bytes that are no text
+                touches = None
+            if touches is None:
                 reading.corrupt += 1
                 continue
             yield from touches

@@ -15,7 +15,7 @@ from typing import Any
 from sage_code.errors import UsageError
 from sage_code.paths import find_root
 from sage_code.transcripts.find import all_transcripts
-from sage_code.transcripts.lines import LineReader
+from sage_code.transcripts.lines import LineReader, is_whole
 from sage_code.transcripts.prices import Tokens, cost
 from sage_code.transcripts.reader import is_codex
 from sage_code.transcripts.touches import decode
@@ -173,7 +173,9 @@ def _codex_replies(reader: LineReader) -> Iterator[Reply]:
 
 def _records(reader: LineReader, always: bytes, *one_of: bytes) -> Iterator[dict[str, Any]]:
     for line in reader:
-        if always in line and any(needle in line for needle in one_of):
+        if not is_whole(line):
+            reader.reading.corrupt += 1
+        elif always in line and any(needle in line for needle in one_of):
             try:
                 record = decode(line)
             except ValueError:

@@ -34,9 +34,11 @@ def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return sample
 
 
-def test_nothing_is_stale_yet(project: Path, sage: Run) -> None:
+def test_a_check_that_finds_nothing_stale_exits_with_0(project: Path, sage: Run) -> None:
     assert sage("refs-check").code == 0
-    assert sage("stale").code == 1
+    quiet = sage("stale")
+    assert (quiet.code, quiet.out) == (0, "")
+    assert "no memory is stale" in quiet.err
     found = sage("why", "connect")
     assert found.code == 0
     assert "reach" in found.out
@@ -57,11 +59,28 @@ def test_changed_code_is_shown_with_its_difference(project: Path, sage: Run) -> 
     assert document["memories"][0]["refs"][0]["relevance"] == "stale"
 
 
+def test_a_stale_memory_that_is_still_true_is_confirmed(project: Path, sage: Run) -> None:
+    server = project / "server.py"
+    server.write_text(server.read_text().replace("[host] * retries", "[host] * 2"))
+    (file,) = (project / ".sage" / "checkpoints").glob("*.md")
+    before = file.read_text()
+    assert "(stale)" in sage("stale").out
+    done = sage("still-true", "reach")
+    assert (done.code, "1 renewed" in done.out) == (0, True)
+    assert sage("stale").out == ""
+    assert file.read_text().partition("\n---\n")[2] == before.partition("\n---\n")[2]  # what it says stays
+    assert "Hosts are reached" in sage("checkpoint", "show", "reach").out
+    server.write_text(server.read_text().replace("[host] * 2", "[host] * 3"))
+    assert "(stale)" in sage("stale").out  # and it is watched again
+    assert sage("still-true", "nothing-of-that-name").code == 2
+
+
 def test_a_place_outside_the_project_is_an_error(project: Path, sage: Run) -> None:
     assert sage("why", "../../etc/passwd:3").code == 2
 
 
 def test_a_project_without_memories(sample: Path, monkeypatch: pytest.MonkeyPatch, sage: Run) -> None:
     monkeypatch.chdir(sample)
-    assert sage("refs-check").code == 1
+    assert sage("refs-check").code == 0
+    assert sage("stale").code == 0
     assert sage("why", "connect").code == 1

@@ -47,3 +47,11 @@ def test_times(used: None, sage: Run) -> None:
     assert sage("usage", "--here").code == 1
     assert sage("usage", "--since", "yesterday").code == 2
     assert sage("usage", "--by", "colour").code == 2
+
+
+def test_damaged_lines_of_transcripts_are_counted_and_said(used: None, sage: Run, tmp_path: Path) -> None:
+    with (tmp_path / "claude" / "projects" / "-x" / "s.jsonl").open("a") as file:
+        file.write('{"type":"assist\nnothing of a record\n{"type":"user","message":{"content":"cut of\n')
+    found = sage("usage", "--by", "model")
+    assert (found.code, "left out: 3 damaged lines" in found.err) == (0, True)
+    assert json.loads(sage("usage", "--json").out)["lines_corrupt"] == 3

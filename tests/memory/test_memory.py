@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -182,3 +184,41 @@ def test_the_opening_of_a_session(memory: Memory, root: Path) -> None:
     assert "cooking" not in text
     assert "- renew (due 2020-01-01)" in text
     assert session_opening(str(root), 5) == ""
+
+
+def test_a_thesis_saved_twice_within_a_second_is_one_checkpoint(memory: Memory) -> None:
+    first = memory.save_checkpoint(_given())
+    assert first.checkpoint is not None
+    again = memory.save_checkpoint(_given())
+    assert (again.checkpoint, again.judgement.verdict) == (None, "duplicate")
+    assert again.similar is not None
+    assert again.similar.id == first.checkpoint.id
+    assert memory.save_checkpoint(_given(core_question="Another one?")).checkpoint is not None
+    later = (datetime.now(UTC) + timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert memory.save_checkpoint(_given(ts=later)).checkpoint is not None  # asked for again, it is kept
+
+
+def test_of_many_that_save_one_thesis_at_once_one_does(root: Path) -> None:
+    memories = [Memory(str(root), load_settings(str(root))) for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        given = _given(trigger="synthesis", ts="2026-08-01T10:00:00Z")
+        done = list(pool.map(lambda memory: memory.save_checkpoint(given, autosave=True), memories))
+    assert [one.judgement.verdict for one in done].count("save") == 1
+    assert len(os.listdir(root / ".sage" / "checkpoints")) == 1
+
+
+def test_the_example_of_the_readme_is_recalled_and_what_comes_next_is_shown(memory: Memory) -> None:
+    text = "The staging database listens on 5433"
+    memory.save_knowledge(KnowledgeItem("staging-db", text, keywords=("staging", "database")))
+    assert [item.id for item, _ in memory.recaller.recall("on which port is staging")] == ["staging-db"]
+    assert memory.recaller.recall("how do we back up the database of production") == []
+    (near,) = memory.recaller.nearest("how do we back up the database of production")
+    assert (near.id, near.is_recalled) == ("staging-db", False)
+    assert memory.recaller.nearest("who waters the plants") == []
+
+
+def test_todos_with_one_name_and_other_texts_do_not_replace_each_other(memory: Memory) -> None:
+    texts = ["Renew the certificate of the staging host", "Renew the certificate of the staging host, then restart"]
+    ids = [memory.add_todo(text)[0].item.id for text in (*texts, texts[0])]
+    assert ids == ["renew-the-certificate-of-the-staging", "renew-the-certificate-of-the-staging-2", ids[0]]
+    assert {one.item.id for one in memory.knowledge.items(kind="todo")} == set(ids)

@@ -87,6 +87,7 @@ PARAMETERS = {
     "sage_recall_knowledge": {"query", "skill", "project"},
     "sage_list_knowledge": {"skill", "project", "offset"},
     "sage_remove_knowledge": {"knowledge_id", "project"},
+    "sage_still_true": {"memory_id", "project"},
     "sage_health": {"project", "offset"},
     "sage_version": set(),
 }
@@ -98,7 +99,7 @@ REQUIRED = {
     "sage_autosave_check": {"trigger_event", "core_question", "current_thesis", "confidence"},
     "sage_load_checkpoint": {"checkpoint_id"}, "sage_search_checkpoints": {"query"},
     "sage_save_knowledge": {"knowledge_id", "content"}, "sage_recall_knowledge": {"query"},
-    "sage_remove_knowledge": {"knowledge_id"},
+    "sage_remove_knowledge": {"knowledge_id"}, "sage_still_true": {"memory_id"},
 }  # fmt: skip
 SAID_BY_THEIR_NAMES = {"project", "offset", "max_tokens", "limit", "name", "query", "skill", "language"}
 SAID_BY_THEIR_NAMES |= {"checkpoint_id", "knowledge_id", "content", "source", "action_goal"}
@@ -107,7 +108,7 @@ MOST_TOKENS_A_TOOL, MOST_CHARACTERS_A_TOOL = 12_024 / 2 / 23, 28_235 / 2 / 23
 MOST_OUTPUT_CHARACTERS_A_TOOL = 55_436 / 2 / 23
 WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core": True}  # and which of them destroy
 WRITERS |= {"sage_save_checkpoint": False, "sage_autosave_check": False, "sage_save_knowledge": False}
-WRITERS |= {"sage_remove_knowledge": True}
+WRITERS |= {"sage_remove_knowledge": True, "sage_still_true": False}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_code", {"query": "reach a host", "explain": True}),
     ("sage_search_code", {"query": "connect", "all_projects": True}),
@@ -141,6 +142,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_checkpoints", {"query": "which port do we use"}),
     ("sage_save_knowledge", {"knowledge_id": "ports", "content": "The server listens on 80.", "keywords": ["port"]}),
     ("sage_recall_knowledge", {"query": "on which port does the server listen"}),
+    ("sage_recall_knowledge", {"query": "what did the port authority decide"}),
+    ("sage_save_knowledge", {"knowledge_id": "lists", "content": "Hosts in lists.", "code_refs": ["connect"]}),
+    ("sage_still_true", {"memory_id": "lists"}),
     ("sage_list_knowledge", {}),
     ("sage_debug_query", {"query": "which port", "limit": 1}),
     ("sage_remove_knowledge", {"knowledge_id": "ports"}),
