@@ -13,7 +13,7 @@ from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from sage_code.core_files import CoreFile
@@ -363,6 +363,12 @@ class Project:
         from sage_code.xref.disk import DiskGraph
 
         return DiskGraph(self.root)
+
+    def lines_at(self, places: Iterable[tuple[str, int]]) -> list[str]:
+        """The line of code at each (file, line) as it is on the disk now; empty where there is none."""
+        from sage_code.analyze import lines_at
+
+        return lines_at(self.root, self.settings, places)
 
     def analyze(self, name: str) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.published import current
 from sage_code.compiled.segment import Segment
 from sage_code.errors import NotIndexed, UsageError
+from sage_code.values import definition_line
 
 # Cosine from which two chunks count as near-identical: renamed variables stay above it, rewritten logic falls below.
 DUPLICATE_SIMILARITY = 0.95
@@ -24,6 +25,7 @@ class Place:
     """A chunk, as an answer names it."""
 
     file: str
+    line: int  # of the name, where it is a definition
     start_line: int
     end_line: int
     kind: str
@@ -123,11 +125,7 @@ def _unit(vectors: NDArray[np.int8]) -> NDArray[np.float32]:
 
 
 def _place(segment: Segment, chunk: int) -> Place:
-    arrays = segment.arrays
-    return Place(
-        file=segment.paths[int(arrays["chunk_file"][chunk])],
-        start_line=int(arrays["chunk_start"][chunk]),
-        end_line=int(arrays["chunk_end"][chunk]),
-        kind=segment.kind(chunk),
-        qualname=segment.string("names", chunk),
-    )
+    arrays, qualname = segment.arrays, segment.string("names", chunk)
+    file, first, last = (int(arrays[name][chunk]) for name in ("chunk_file", "chunk_start", "chunk_end"))
+    line = definition_line(segment.symbols(file), qualname, first, last)
+    return Place(segment.paths[file], line, first, last, segment.kind(chunk), qualname)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.index_commands import JsonOption, open_project
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import shortened, show
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from sage_code.memory.memory import Memory
 
 app = typer.Typer(name="checkpoint", help="Keep and find what was concluded.", no_args_is_help=True)
-ProjectOption = Annotated[
-    str, typer.Option("--project", "--path", metavar="PATH", help="The project, by any folder in it.")
-]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a part of it that no other has.")]
 UserOption = Annotated[bool, typer.Option("--user", help="Keep it in your own ~/.sage, not in the project.")]
 SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret as it is.")]

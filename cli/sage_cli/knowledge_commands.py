@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sage_cli.checkpoint_commands import ProjectOption, RefOption, SecretOption, UserOption, memory_of, say_masked
-from sage_cli.index_commands import JsonOption
+from sage_cli.checkpoint_commands import RefOption, SecretOption, UserOption, memory_of, say_masked
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import show
 

@@ -1,10 +1,14 @@
-"""How the command line speaks: JSON on request, one error format, clean text from foreign files.
+"""How the command line speaks: JSON on request, one error format, clean text from foreign files, whole words.
 
-Only `sys` is imported up front: `sage grep` goes through here.
+A path is printed as it can be opened from the folder in which the command runs: relative to it, or absolute for a
+project that lies elsewhere. In JSON, `file` is relative to the project's root.
+
+Nothing but `os` and `sys` is imported up front: `sage grep` goes through here.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from sage_code.errors import SageError
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 EXIT_FOUND, EXIT_NOTHING, EXIT_ERROR = 0, 1, 2
+CYAN, DIM, MARK, BOLD, END = _COLOURS = ("\x1b[36m", "\x1b[2m", "\x1b[1;33m", "\x1b[1m", "\x1b[0m")
+_USUAL_COLUMNS = 80
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127, *range(128, 160))}
 
 
@@ -35,6 +41,47 @@ def one_line(text: str) -> str:
     return plain(text.replace("\n", "\\n"))
 
 
+def say(line: str, indent: str = "    ") -> None:
+    """Print one line that is clean already; on a terminal that is too narrow for it, broken between words."""
+    print(wrapped(line, indent) if sys.stdout.isatty() else line)
+
+
+def wrapped(line: str, indent: str = "    ", width: int = 0) -> str:
+    """The line broken between words to a width, the terminal's if none is given; what follows the first is indented."""
+    width = width or columns()
+    if _seen(line) <= width:
+        return line
+    body = line.lstrip(" ")
+    done, current = [], line[: len(line) - len(body)]
+    length, begun = len(current), False
+    for word in body.split(" "):
+        if begun and length + 1 + _seen(word) > width:
+            done.append(current.rstrip(" "))
+            current, length, begun = indent, len(indent), False
+        if word or begun:
+            current += f" {word}" if begun else word
+            length += begun + _seen(word)
+            begun = True
+    return "\n".join([*done, current])
+
+
+def shown_path(root: str, file: str) -> str:
+    """The path of a project's file as it can be opened from here."""
+    path = os.path.join(root, file)
+    try:
+        here = os.getcwd()
+        relative = os.path.relpath(path, here)
+    except (OSError, ValueError):  # the folder is gone, or on another drive
+        return path
+    is_inside = os.path.join(here, "").startswith(os.path.join(root, ""))
+    return relative if is_inside or not relative.startswith("..") else path
+
+
+def has_colour() -> bool:
+    """Whether standard output shows colours: a terminal that can, and nobody has asked for none."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 def say_missing(name: str, nearest: list[str]) -> None:
     """Nothing is called `name`; what comes closest is."""
     hint = f"; nearest: {one_line(', '.join(nearest))}" if nearest else ""
@@ -49,6 +96,21 @@ def fail(error: SageError, *, as_json: bool) -> int:
     if error.hint:
         print(f"      {one_line(error.hint)}", file=sys.stderr)
     return EXIT_ERROR
+
+
+def columns() -> int:
+    """How wide the terminal is."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
+
+
+def _seen(word: str) -> int:
+    """How many columns a word takes: its colours take none."""
+    for part in _COLOURS:
+        word = word.replace(part, "")
+    return len(word)
 
 
 def _utf8() -> bool:

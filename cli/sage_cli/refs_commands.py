@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.index_commands import JsonOption, PathOption, open_project
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _MARK = {"unchanged": "  ", "moved": "→ ", "changed": "! ", "gone": "✗ "}
 
 def refs_check(
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show what is unchanged, too.")] = False,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Hold every memory against the code that it is about: unchanged, moved, changed or gone.
@@ -34,24 +35,24 @@ def refs_check(
 
     Example:  sage refs-check --json
     """
-    project = open_project(path)
-    _answer("", project.root, project.refs_check(), as_json, hidden=() if everything else ("unchanged",))
+    opened = open_project(project)
+    _answer("", opened.root, opened.refs_check(), as_json, hidden=() if everything else ("unchanged",))
 
 
-def stale(path: PathOption = ".", as_json: JsonOption = False) -> None:
+def stale(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """List the memories that need another look, because their code has changed or is gone.
 
     Exits with 1 when there are none.
 
     Example:  sage stale
     """
-    project = open_project(path)
-    _answer("", project.root, project.stale(), as_json, hidden=("unchanged", "moved"))
+    opened = open_project(project)
+    _answer("", opened.root, opened.stale(), as_json, hidden=("unchanged", "moved"))
 
 
 def why(
     what: Annotated[str, typer.Argument(metavar="FILE:LINE|SYMBOL", help="A place, a file or a symbol.")],
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """List everything that was ever concluded about a place in the code.
@@ -62,8 +63,8 @@ def why(
 
     Example:  sage why Server.start
     """
-    project = open_project(path)
-    _answer(what, project.root, project.why(what), as_json, hidden=())
+    opened = open_project(project)
+    _answer(what, opened.root, opened.why(what), as_json, hidden=())
 
 
 def _answer(query: str, root: str, found: Sequence[Standing], as_json: bool, hidden: tuple[str, ...]) -> None:
