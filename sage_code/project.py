@@ -67,8 +67,12 @@ class Project:
             from sage_code import registry
             from sage_code.search.everywhere import find_project
 
-            if any(entry.name == name for entry in registry.projects()) or not os.path.exists(name):
+            if any(entry.name == name for entry in registry.projects()):
                 return cls(find_project(name).root)
+            if not os.path.exists(name):
+                names = ", ".join(sorted({entry.name for entry in registry.projects()})[:20])
+                hint = f"there are: {names}" if names else "run `sage index` in one"
+                raise UsageError(f"there is no {name[:200]}, and no indexed project of that name", hint)
         return cls.open(os.path.expanduser(name))
 
     @property
