@@ -9,7 +9,7 @@ import typer
 
 from sage_cli.index_commands import open_project, show_stats
 from sage_cli.options import JsonOption, ProjectArgument, ProjectOption
-from sage_cli.output import EXIT_ERROR, one_line, print_json
+from sage_cli.output import EXIT_ERROR, one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 app = typer.Typer(name="admin", help="Check, mend and tidy up.", no_args_is_help=True)
@@ -37,11 +37,11 @@ def verify(
         print_json(asdict(report))
     else:
         for finding in report.findings:
-            print(one_line(finding))
+            say(one_line(finding))
         if report.clean:
-            print(f"clean: {report.files:,} files, {report.rows:,} rows")
+            say(f"clean: {report.files:,} files, {report.rows:,} rows")
         else:
-            print(f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}")
+            say(f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}")
     if not report.clean and not report.mended:
         raise typer.Exit(EXIT_ERROR)
 
@@ -62,7 +62,7 @@ def rebuild_embeddings(place: ProjectArgument = "", project: ProjectOption = "."
         print_json({**asdict(stats), "memories": memories})
         return
     show_stats(stats, as_json)
-    print(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded anew")
+    say(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded anew")
 
 
 @app.command("compact")
@@ -78,5 +78,5 @@ def compact(place: ProjectArgument = "", project: ProjectOption = ".", as_json: 
     if as_json:
         print_json(asdict(report))
     else:
-        print(f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models")
-        print(f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)")
+        say(f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models")
+        say(f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)")

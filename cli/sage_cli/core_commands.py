@@ -10,7 +10,7 @@ import typer
 
 from sage_cli.index_commands import open_project
 from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, one_line, print_json, say, shown_path
+from sage_cli.output import EXIT_NOTHING, asked_file, one_line, print_json, say, shown_path
 
 app = typer.Typer(name="core", help="Mark the files that an agent should know first.", no_args_is_help=True)
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")]
@@ -49,7 +49,8 @@ def add(
 
     Example:  sage core add src/auth/tokens.py --summary "How tokens are made and checked"
     """
-    marked = open_project(project).mark_core(file, summary)
+    opened = open_project(project)
+    marked = opened.mark_core(asked_file(opened.root, file), summary)
     if as_json:
         print_json(asdict(marked))
     else:
@@ -62,7 +63,8 @@ def remove(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption
 
     Example:  sage core rm src/auth/tokens.py
     """
-    removed = open_project(project).unmark_core(file)
+    opened = open_project(project)
+    removed = opened.unmark_core(asked_file(opened.root, file))
     if as_json:
         print_json({"path": removed or file, "removed": removed is not None})
     else:

@@ -13,7 +13,7 @@ import typer
 
 from sage_cli.index_commands import open_project
 from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json, say, say_missing, shown_path
+from sage_cli.output import EXIT_NOTHING, asked_file, one_line, plain, print_json, say, say_missing, shown_path
 
 if TYPE_CHECKING:
     from sage_code.project import Project
@@ -125,8 +125,9 @@ def impact(
     """
     opened = open_project(project)
     resolver = opened.resolver(seconds or math.inf)
-    is_file = os.path.isfile(what) or os.path.isfile(os.path.join(opened.root, what))
-    targets: Sequence[str | Definition] = [what] if is_file else opened.definitions(what)
+    file = asked_file(opened.root, what)
+    is_file = os.path.isfile(os.path.join(opened.root, file))
+    targets: Sequence[str | Definition] = [file] if is_file else opened.definitions(what)
     found = [one for target in targets for one in opened.impact(target, resolver=resolver)]
     rows = _with_lines(opened, found, limit)
     _answer(opened, what, "affected", rows, limit, as_json, _use_lines, stopped=resolver.ran_out, known=bool(targets))
@@ -141,7 +142,8 @@ def outline(
 
     Example:  sage outline src/server.py
     """
-    found = open_project(project).outline(file)
+    opened = open_project(project)
+    found = opened.outline(asked_file(opened.root, file))
     if as_json:
         items = [{**asdict(item.symbol), "depth": item.depth} for item in found.items]
         print_json({"file": found.file, "language": found.language, "lines": found.lines, "symbols": items})
@@ -166,11 +168,13 @@ def map_project(
 
     Example:  sage map --under src/server
     """
-    found = open_project(project).map(under or below, max_tokens)
+    opened = open_project(project)
+    found = opened.map(under or below, max_tokens)
     if as_json:
         print_json(asdict(found))
-    for line in () if as_json else plain(found.text).split("\n"):
-        say(line, " " * 8)
+    for line in found.text.split("\n") if found.text and not as_json else ():
+        is_file = not line.startswith("  ")
+        say(f"{one_line(shown_path(opened.root, line[:-1]))}:" if is_file else one_line(line), " " * 8)
     if not found.entries:
         print("nothing here is referred to from elsewhere", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
@@ -203,9 +207,8 @@ def similar(
 def _place(project: Project, where: str) -> tuple[str, int] | None:
     file, _, line = where.rpartition(":")
     if file and line.isdecimal():
-        from sage_code.files.inside import relative_path
-
-        return relative_path(project.root, file), int(line)
+        here = asked_file(project.root, file)
+        return os.path.relpath(here, project.root) if os.path.isabs(here) else file, int(line)
     found = project.definitions(where)
     return (found[0].file, found[0].symbol.line) if found else None
 

@@ -76,7 +76,7 @@ def run(
             document["nearest"] = opened.nearest(name)
         print_json(document)
     elif kinds:
-        print(f"no {one_line(kind or '')} {one_line(name)}; there is: {one_line(', '.join(kinds))}", file=sys.stderr)
+        say(f"no {one_line(kind or '')} {one_line(name)}; there is: {one_line(', '.join(kinds))}", file=sys.stderr)
     elif not matches:
         say_missing(name, opened.nearest(name))
     elif names:

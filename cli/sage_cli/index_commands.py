@@ -164,7 +164,7 @@ def _print_status(status: Status, dates: bool) -> None:
     lines = [
         f"indexed   {when(status.indexed_at, dates)}, {state}",
         f"holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled",
-        f"languages {languages}",
+        *([f"languages {languages}"] if languages else []),
         f"model     {one_line(status.model)}; store: {one_line(status.store)}",
     ]
     if status.model_changed:
@@ -198,10 +198,10 @@ def _print_sources(root: str, found: list[dict[str, Any]]) -> None:
             from rich.console import Console
             from rich.syntax import Syntax
 
-            syntax = Syntax(
-                plain(match["source"]), match["language"], line_numbers=True, start_line=match["start_line"]
-            )
+            source, first = plain(match["source"]), match["start_line"]
+            syntax = Syntax(source, match["language"], line_numbers=True, start_line=first, word_wrap=True)
             Console().print(syntax)
         else:
-            print(plain(match["source"]))
+            for line in plain(match["source"]).split("\n"):
+                say(line, " " * 8)
         print()

@@ -10,7 +10,7 @@ import typer
 
 from sage_cli.index_commands import open_project, show_stats
 from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
-from sage_cli.output import one_line, print_json
+from sage_cli.output import one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def list_models(project: ProjectOption = ".", as_json: JsonOption = False) -> No
         return
     for model in models:
         uses = f"  <- {', '.join(model.used_for)}" if model.used_for else ""
-        print(f"{one_line(model.name)}  {_dim(model.dim)}, {_size(model)}, {one_line(model.source)}{uses}")
+        say(f"{one_line(model.name)}  {_dim(model.dim)}, {_size(model)}, {one_line(model.source)}{uses}")
     for table in tables:
-        print(f"  store: {one_line(table.name)}  {_dim(table.dim)}, {table.bytes / 1e6:,.1f} MB")
+        say(f"  store: {one_line(table.name)}  {_dim(table.dim)}, {table.bytes / 1e6:,.1f} MB")
 
 
 @app.command("info")
@@ -52,17 +52,17 @@ def info(
     if as_json:
         print_json(asdict(model))
         return
-    print(one_line(model.name))
-    print(f"  from      {one_line(model.source)}")
-    print(f"  size      {_size(model)}, {_dim(model.dim)}")
+    say(one_line(model.name))
+    say(f"  from      {one_line(model.source)}")
+    say(f"  size      {_size(model)}, {_dim(model.dim)}")
     if model.vectors:
-        print(f"  vectors   {one_line(model.vectors)}")
+        say(f"  vectors   {one_line(model.vectors)}")
     if model.used_for:
-        print(f"  used for  {', '.join(model.used_for)}")
+        say(f"  used for  {', '.join(model.used_for)}")
     for root in model.projects:
-        print(f"  project   {one_line(root)}")
+        say(f"  project   {one_line(root)}")
     if model.card:
-        print(f"  card      {one_line(model.card)}")
+        say(f"  card      {one_line(model.card)}")
 
 
 @app.command("use")
@@ -89,13 +89,13 @@ def use(
     if as_json:
         print_json({"model": used, "where": source.where, "index": asdict(stats) if stats else None})
         return
-    print(f"the model for code is {one_line(used)} now  ({one_line(source.where)})")
+    say(f"the model for code is {one_line(used)} now  ({one_line(source.where)})")
     if source.kind != scope.value:
         print(f"note: {one_line(source.where)} sets the model too, and wins here", file=sys.stderr)
     if stats:
         show_stats(stats, as_json=False)
     else:
-        print("the next `sage index` uses it")
+        say("the next `sage index` uses it")
 
 
 def _dim(dim: int | None) -> str:

@@ -15,7 +15,7 @@ from sage_code.errors import SageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TextIO
 
 EXIT_FOUND, EXIT_NOTHING, EXIT_ERROR = 0, 1, 2
 CYAN, DIM, MARK, BOLD, END = _COLOURS = ("\x1b[36m", "\x1b[2m", "\x1b[1;33m", "\x1b[1m", "\x1b[0m")
@@ -41,9 +41,10 @@ def one_line(text: str) -> str:
     return plain(text.replace("\n", "\\n"))
 
 
-def say(line: str, indent: str = "    ") -> None:
+def say(line: str, indent: str = "    ", file: TextIO | None = None) -> None:
     """Print one line that is clean already; on a terminal that is too narrow for it, broken between words."""
-    print(wrapped(line, indent) if sys.stdout.isatty() else line)
+    stream = file or sys.stdout
+    print(wrapped(line, indent) if stream.isatty() else line, file=stream)
 
 
 def wrapped(line: str, indent: str = "    ", width: int = 0) -> str:
@@ -77,6 +78,12 @@ def shown_path(root: str, file: str) -> str:
     return relative if is_inside or not relative.startswith("..") else path
 
 
+def asked_file(root: str, path: str) -> str:
+    """A file of a project as the user names it: as seen from here, if that is in the project, else from its root."""
+    here = os.path.realpath(path)
+    return here if here.startswith(os.path.join(root, "")) and os.path.isfile(here) else path
+
+
 def has_colour() -> bool:
     """Whether standard output shows colours: a terminal that can, and nobody has asked for none."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
@@ -85,16 +92,16 @@ def has_colour() -> bool:
 def say_missing(name: str, nearest: list[str]) -> None:
     """Nothing is called `name`; what comes closest is."""
     hint = f"; nearest: {one_line(', '.join(nearest))}" if nearest else ""
-    print(f"no symbol {one_line(name)}{hint}", file=sys.stderr)
+    say(f"no symbol {one_line(name)}{hint}", file=sys.stderr)
 
 
 def fail(error: SageError, *, as_json: bool) -> int:
     """Report an error; with --json also as a document. Returns the exit code."""
     if as_json:
         print_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
-    print(f"sage: {one_line(error.message)}", file=sys.stderr)
+    say(f"sage: {one_line(error.message)}", " " * 6, sys.stderr)
     if error.hint:
-        print(f"      {one_line(error.hint)}", file=sys.stderr)
+        say(f"      {one_line(error.hint)}", " " * 6, sys.stderr)
     return EXIT_ERROR
 
 

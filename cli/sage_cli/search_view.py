@@ -29,7 +29,7 @@ def print_hits(response: SearchResponse) -> None:
         if hit.signature and hit.snippet_line > hit.line:  # the part that matched does not show the head
             say(f"{dim}{hit.line:>6}  {one_line(hit.signature)} ...{end}", " " * 8)
         for number, line in enumerate(plain(hit.snippet).split("\n") if hit.snippet else (), hit.snippet_line):
-            print(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}")
+            say(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}", " " * 12)
         for line in _more(hit):
             say(f"{dim}        {line}{end}", " " * 10)
         print()
