@@ -148,7 +148,7 @@ def run(arguments: list[str]) -> int:
         if context and error.format_message() == context.get_help():  # a group without a command shows its help
             print(context.get_help())
             return EXIT_ERROR
-        command = context.command_path if context else "sage"
+        command = context.command_path if context else " ".join(["sage", *arguments[:1]])
         raise UsageError(error.format_message(), f"`{command} --help` shows how") from error
     if result == _TYPERS_INTERRUPT:
         raise KeyboardInterrupt  # Typer swallows it and says nothing

@@ -40,7 +40,7 @@ def list_settings(as_json: JsonOption = False, project: ProjectOption = ".") -> 
     for key, known in TABLE.items():
         source, value = settings.source(key), one_line(_text(getattr(settings, key)))
         if sys.stdout.isatty():
-            say(f"{key} = {value}  ({'default' if source.kind == 'default' else one_line(source.where)})")
+            say(f"{key} = {value or '(empty)'}  ({'default' if source.kind == 'default' else one_line(source.where)})")
             say(f"    {known.help}")
         else:
             print(f"{key}\t{value}\t{source.kind}\t{one_line(source.where)}\t{known.help}")

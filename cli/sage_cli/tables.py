@@ -33,10 +33,10 @@ def _print_table(headings: Sequence[str], rows: list[list[str]]) -> None:
     """Columns as wide as they need, the last wrapped between words; where that leaves it no room, a block a row."""
     from rich.cells import cell_len
 
-    *fixed, _ = (max(map(cell_len, column)) for column in zip(headings, *rows, strict=True))
+    *fixed, last = (max(map(cell_len, column)) for column in zip(headings, *rows, strict=True))
     before = sum(fixed) + len(_GAP) * len(fixed)
     room = columns() - before
-    if room >= _LEAST_ROOM:
+    if room >= min(last, _LEAST_ROOM):
         bold, end = (BOLD, END) if has_colour() else ("", "")
         for number, row in enumerate([list(headings), *rows]):
             padded = _GAP.join([cell + " " * (width - cell_len(cell)) for cell, width in zip(row, fixed, strict=False)])
