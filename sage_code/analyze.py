@@ -4,6 +4,7 @@ files, as it was."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from sage_code import manifest
@@ -33,6 +34,19 @@ def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
             match = {**match, **{key: getattr(symbol, key) for key in Symbol.__dataclass_fields__}}
         lines = text.text.split("\n")[match["start_line"] - 1 : match["end_line"]]
         found.append({**match, "source": "\n".join(lines)})
+    return found
+
+
+def lines_at(root: str, settings: Settings, places: Iterable[tuple[str, int]]) -> list[str]:
+    """The line at each (file, line) as it is now, without the blanks around it; empty where there is none."""
+    generation = open_symbols(root).folder
+    files: dict[str, list[str]] = {}
+    found = []
+    for path, line in places:
+        if path not in files:
+            text = _text(root, settings, path, "", generation)
+            files[path] = text.text.split("\n") if text else []
+        found.append(files[path][line - 1].strip() if line <= len(files[path]) else "")
     return found
 
 

@@ -14,7 +14,7 @@ from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from sage_code.core_files import CoreFile
@@ -68,8 +68,12 @@ class Project:
             from sage_code import registry
             from sage_code.search.everywhere import find_project
 
-            if any(entry.name == name for entry in registry.projects()) or not os.path.exists(name):
+            if any(entry.name == name for entry in registry.projects()):
                 return cls(find_project(name).root)
+            if not os.path.exists(name):
+                names = ", ".join(sorted({entry.name for entry in registry.projects()})[:20])
+                hint = f"there are: {names}" if names else "run `sage index` in one"
+                raise UsageError(f"there is no {name[:200]}, and no indexed project of that name", hint)
         return cls.open(os.path.expanduser(name))
 
     @property
@@ -381,6 +385,12 @@ class Project:
         from sage_code.memory.standing import why
 
         return why(self.root, what)
+
+    def lines_at(self, places: Iterable[tuple[str, int]]) -> list[str]:
+        """The line of code at each (file, line) as it is on the disk now; empty where there is none."""
+        from sage_code.analyze import lines_at
+
+        return lines_at(self.root, self.settings, places)
 
     def analyze(self, name: str) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""

@@ -42,6 +42,16 @@ class MapEntry:
     signature: str
     score: float
 
+    @property
+    def title(self) -> str:
+        """What it is, with the class of a method: `Server: def start(self)`, unless the signature says it."""
+        owner, _, name = self.qualname.rpartition(".")
+        if not self.signature:
+            return self.qualname
+        head = self.signature.partition(name)[0]
+        is_said = not owner or owner.rpartition(".")[2] in head
+        return self.signature if is_said else f"{owner}: {self.signature}"
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectMap:
@@ -77,10 +87,7 @@ def _text(entries: list[MapEntry]) -> str:
     lines = []
     for file, members in by_file.items():
         lines.append(f"{one_line(file)}:")
-        lines += [
-            f"  {entry.line}: {one_line(entry.signature or entry.qualname)}"
-            for entry in sorted(members, key=lambda e: e.line)
-        ]
+        lines += [f"  {entry.line}: {one_line(entry.title)}" for entry in sorted(members, key=lambda e: e.line)]
     return "\n".join(lines)
 
 

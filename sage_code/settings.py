@@ -106,7 +106,7 @@ def tuning_path(scope: Scope, root: str | None = None) -> str:
     if scope == "user":
         return os.path.join(sage_home(), TUNING_FILE)
     if root is None:
-        raise UsageError("a project's settings need the project's folder", "pass --path")
+        raise UsageError("a project's settings need the project's folder", "pass --project")
     return os.path.join(root, DOT_SAGE, TUNING_FILE)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sage_code.errors import UsageError
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.values import definition_line
 
 # Cosine from which two chunks count as near-identical: renamed variables stay above it, rewritten logic falls below.
 DUPLICATE_SIMILARITY = 0.95
@@ -30,6 +31,7 @@ class Place:
     """A chunk, as an answer names it."""
 
     file: str
+    line: int  # of the name, where it is a definition
     start_line: int
     end_line: int
     kind: str
@@ -120,11 +122,8 @@ class VectorSnapshot:
         raise UsageError(f"{file}:{line} is not in the index", "give FILE:LINE of an indexed file, or a symbol")
 
     def _place(self, chunk: int) -> Place:
-        snapshot = self._snapshot
-        return Place(
-            file=snapshot.path(int(snapshot.chunk_file[chunk])),
-            start_line=int(snapshot.chunk_start[chunk]),
-            end_line=int(snapshot.chunk_end[chunk]),
-            kind=snapshot.kind(chunk),
-            qualname=snapshot.qualname(chunk),
-        )
+        snapshot, file = self._snapshot, int(self._snapshot.chunk_file[chunk])
+        first, last = int(snapshot.chunk_start[chunk]), int(snapshot.chunk_end[chunk])
+        qualname = snapshot.qualname(chunk)
+        line = definition_line(snapshot.symbols(file), qualname, first, last)
+        return Place(snapshot.path(file), line, first, last, snapshot.kind(chunk), qualname)

@@ -5,6 +5,7 @@ Paths are relative to the project's root, with forward slashes. Lines are 1-base
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -59,6 +60,12 @@ class Symbol:
     end_line: int
     signature: str = ""
     docstring: str = ""
+
+
+def definition_line(symbols: Iterable[Symbol], qualname: str, first: int, last: int) -> int:
+    """The line to show for a piece of a file that is called `qualname`: that of the name, where the piece holds it, not
+    that of the comment or decorator above."""
+    return next((one.line for one in symbols if one.qualname == qualname and first <= one.line <= last), first)
 
 
 class Reference(NamedTuple):

@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from sage_cli.index_commands import open_project, show_stats
-from sage_cli.output import EXIT_ERROR, one_line, print_json
+from sage_cli.options import JsonOption, ProjectArgument, ProjectOption
+from sage_cli.output import EXIT_ERROR, one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 app = typer.Typer(name="admin", help="Check, mend and tidy up.", no_args_is_help=True)
-PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="The project, by any folder in it.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("verify")
 def verify(
-    path: PathArgument = ".",
+    place: ProjectArgument = "",
+    project: ProjectOption = ".",
     mend: Annotated[bool, typer.Option("--mend/--check", help="Mend what is found, or only report it.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -30,53 +30,53 @@ def verify(
     """
     from sage_code.admin import verify_project
 
-    project = open_project(path)
+    opened = open_project(place or project)
     with TerminalProgress(quiet=as_json) as progress:
-        report = verify_project(project.root, project.settings, mend=mend, progress=progress)
+        report = verify_project(opened.root, opened.settings, mend=mend, progress=progress)
     if as_json:
         print_json(asdict(report))
     else:
         for finding in report.findings:
-            print(one_line(finding))
+            say(one_line(finding))
         if report.clean:
-            print(f"clean: {report.files:,} files, {report.rows:,} rows")
+            say(f"clean: {report.files:,} files, {report.rows:,} rows")
         else:
-            print(f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}")
+            say(f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}")
     if not report.clean and not report.mended:
         raise typer.Exit(EXIT_ERROR)
 
 
 @app.command("rebuild-embeddings")
-def rebuild_embeddings(path: PathArgument = ".", as_json: JsonOption = False) -> None:
+def rebuild_embeddings(place: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """Embed every chunk of a project anew, and everything that is remembered about it.
 
     Example:  sage admin rebuild-embeddings
     """
     from sage_code.admin import rebuild_embeddings as rebuild
 
-    project = open_project(path)
+    opened = open_project(place or project)
     with TerminalProgress(quiet=as_json) as progress:
-        stats = rebuild(project.root, project.settings, progress=progress)
-        memories = project.memory.rebuild()
+        stats = rebuild(opened.root, opened.settings, progress=progress)
+        memories = opened.memory.rebuild()
     if as_json:
         print_json({**asdict(stats), "memories": memories})
         return
     show_stats(stats, as_json)
-    print(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded anew")
+    say(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded anew")
 
 
 @app.command("compact")
-def compact(path: PathArgument = ".", as_json: JsonOption = False) -> None:
+def compact(place: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """Give space back: rows and tables that no project uses any more, and old versions of the tables.
 
     Example:  sage admin compact
     """
     from sage_code.admin import compact_store
 
-    project = open_project(path)
-    report = compact_store(project.settings)
+    opened = open_project(place or project)
+    report = compact_store(opened.settings)
     if as_json:
         print_json(asdict(report))
     else:
-        print(f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models")
-        print(f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)")
+        say(f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models")
+        say(f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)")

@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sage_cli.index_commands import JsonOption, PathOption
+from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
 from sage_cli.output import EXIT_ERROR, EXIT_NOTHING, one_line, print_json
 
 if TYPE_CHECKING:
     from sage_code.agents.install import Change, Step
-
-
-class ScopeChoice(StrEnum):
-    """For whom: oneself in every project, or everybody in this one."""
-
-    USER = "user"
-    PROJECT = "project"
 
 
 class Via(StrEnum):
@@ -39,7 +32,6 @@ AgentOption = Annotated[
         help="claude, codex, cursor, gemini, vscode, windsurf, zed, opencode, or all that are here (the default).",
     ),
 ]
-ScopeOption = Annotated[ScopeChoice, typer.Option("--scope", help="For you in every project, or for this project.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a server called sage that is not Sage's.")]
 SnippetOption = Annotated[
     bool, typer.Option("--snippet", help="Also a few lines in AGENTS.md, CLAUDE.md or GEMINI.md.")
@@ -59,7 +51,7 @@ def install(
         Via, typer.Option("--via", help="This installation, or this very version through uvx.")
     ] = Via.INSTALLED,
     force: ForceOption = False,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Tell coding agents about Sage's MCP server.
@@ -75,24 +67,24 @@ def install(
     """
     from sage_code import __version__
     from sage_code.agents import install as agents
-    from sage_code.paths import find_root
+    from sage_code.project import Project
 
     chosen = agents.chosen_agents(agent)
     command = agents.server_command(scope.value, version=__version__ if via is Via.UVX else "")
     if print_only:
-        _print_only([agents.preview(one, scope.value, find_root(path), command) for one in chosen], as_json)
+        _print_only([agents.preview(one, scope.value, Project.named(project).root, command) for one in chosen], as_json)
         return
     steps: list[Step] = [("server", partial(agents.install, command=command, force=force))]
     steps += [("snippet", agents.install_notes)] if snippet else []
     steps += [("subagent", agents.install_subagent)] if subagent else []
-    _show(agents.apply_to(chosen, steps, scope.value, find_root(path)), as_json)
+    _show(agents.apply_to(chosen, steps, scope.value, Project.named(project).root), as_json)
 
 
 def uninstall(
     agent: AgentOption = [],  # noqa: B006
     scope: ScopeOption = ScopeChoice.USER,
     force: ForceOption = False,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Take Sage out of the configuration of coding agents, with its lines in AGENTS.md and its helper.
@@ -102,14 +94,14 @@ def uninstall(
     Example:  sage mcp uninstall --agent claude --scope project
     """
     from sage_code.agents import install as agents
-    from sage_code.paths import find_root
+    from sage_code.project import Project
 
     steps: list[Step] = [
         ("server", partial(agents.uninstall, force=force)),
         ("snippet", agents.uninstall_notes),
         ("subagent", agents.uninstall_subagent),
     ]
-    changes = agents.apply_to(agents.chosen_agents(agent), steps, scope.value, find_root(path))
+    changes = agents.apply_to(agents.chosen_agents(agent), steps, scope.value, Project.named(project).root)
     # Most agents never had lines or a helper.
     _show([one for one in changes if one.kind == "server" or one.action not in ("absent", "skipped")], as_json)
     if all(change.action in ("absent", "skipped") for change in changes):

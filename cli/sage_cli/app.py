@@ -11,6 +11,7 @@ import sage_cli.grep as grep_command
 from sage_cli import (
     admin_commands,
     checkpoint_commands,
+    completion_commands,
     config_commands,
     core_commands,
     doctor_commands,
@@ -27,6 +28,7 @@ from sage_cli import (
     template_commands,
     usage_commands,
 )
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
@@ -41,6 +43,12 @@ class _Words(typer.core.TyperGroup):
         """The command that the first words name."""
         if len(args) > 1 and (command := self.commands.get(name := " ".join(args[:2]))) is not None:
             return name, command, args[2:]
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            from sage_cli.suggestions import meant  # lazy: only mistakes need it
+
+            near = " or ".join(f"`sage {one}`" for one in meant(args[0], self.commands))
+            hint = f"did you mean {near}? `sage --help` lists all" if near else "`sage --help` lists them"
+            raise UsageError(f"there is no command {args[0]!r}", hint)
         return super().resolve_command(ctx, args)
 
 
@@ -52,6 +60,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(config_commands.app)
 app.add_typer(project_commands.app)
@@ -83,6 +92,7 @@ app.command("stale")(refs_commands.stale)
 app.command("why")(refs_commands.why)
 app.command("still-true")(refs_commands.still_true)
 app.command("usage")(usage_commands.usage)
+app.command("completion")(completion_commands.completion)
 
 
 @app.callback(invoke_without_command=True)
@@ -109,8 +119,9 @@ def grep(
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")] = (
         grep_command.DEFAULT_LIMIT
     ),
-    path: Annotated[str, typer.Option("--path", help="The project, by any folder in it.")] = ".",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    names: Annotated[bool, typer.Option("--names", help="Print names only, each once.")] = False,
+    project: ProjectOption = ".",
+    as_json: JsonOption = False,
 ) -> None:
     """Find a symbol by its exact name.
 
@@ -122,7 +133,7 @@ def grep(
 
     Example:  sage grep handle --prefix --kind method
     """
-    raise typer.Exit(grep_command.run(name, kind, ignore_case, prefix, limit, path, as_json))
+    raise typer.Exit(grep_command.run(name, kind, ignore_case, prefix, limit, names, project, as_json))
 
 
 def run(arguments: list[str]) -> int:
@@ -138,7 +149,7 @@ def run(arguments: list[str]) -> int:
         if context and error.format_message() == context.get_help():  # a group without a command shows its help
             print(context.get_help())
             return EXIT_ERROR
-        command = context.command_path if context else "sage"
+        command = context.command_path if context else " ".join(["sage", *arguments[:1]])
         raise UsageError(error.format_message(), f"`{command} --help` shows how") from error
     if result == _TYPERS_INTERRUPT:
         raise KeyboardInterrupt  # Typer swallows it and says nothing

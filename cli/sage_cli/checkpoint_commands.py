@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.index_commands import JsonOption, open_project
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import shortened, show
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from sage_code.memory.memory import Memory
 
 app = typer.Typer(name="checkpoint", help="Keep and find what was concluded.", no_args_is_help=True)
-ProjectOption = Annotated[
-    str, typer.Option("--project", "--path", metavar="PATH", help="The project, by any folder in it.")
-]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a part of it that no other has.")]
 UserOption = Annotated[bool, typer.Option("--user", help="Keep it in your own ~/.sage, not in the project.")]
 SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret as it is.")]
@@ -33,7 +31,7 @@ _MAX_INPUT = 2_000_000
 def memory_of(path: str) -> Memory:
     """The memory of the project that a path lies in."""
     memory = open_project(path).memory
-    memory.notices.listener = lambda text: say([text])
+    memory.notices.listener = lambda text: say_notes([text])
     return memory
 
 
@@ -43,8 +41,8 @@ def say_masked(masked: list[str]) -> None:
         print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
 
 
-def say(lines: list[str]) -> None:
-    """Tell what happened besides."""
+def say_notes(lines: list[str]) -> None:
+    """Print what happened besides to stderr."""
     for line in lines:
         print(f"sage: {one_line(line)}", file=sys.stderr)
 
@@ -110,7 +108,7 @@ def save(
     else:
         print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
     say_masked(list(saved.masked))
-    say(said_of_maintenance(saved.maintenance, "checkpoint"))
+    say_notes(said_of_maintenance(saved.maintenance, "checkpoint"))
     if saved.checkpoint is None:
         raise typer.Exit(EXIT_NOTHING)
 
@@ -135,7 +133,9 @@ def list_checkpoints(
     found = (
         (pair for pair in store.archived() if not skill or pair[0].skill == skill)
         if archived
-        else store.newest(wanted=(lambda one: one.skill == skill) if skill else None, on_damaged=lambda why: say([why]))
+        else store.newest(
+            wanted=(lambda one: one.skill == skill) if skill else None, on_damaged=lambda why: say_notes([why])
+        )
     )
     shown = islice(found, limit or None)
     if as_json:

@@ -8,28 +8,31 @@ from typing import Annotated
 
 import typer
 
-from sage_cli.index_commands import JsonOption, PathOption, open_project
-from sage_cli.output import EXIT_NOTHING, one_line, print_json
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, ProjectOption
+from sage_cli.output import EXIT_NOTHING, asked_file, one_line, print_json, say, shown_path
 
 app = typer.Typer(name="core", help="Mark the files that an agent should know first.", no_args_is_help=True)
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")]
 
 
 @app.command("list")
-def list_core(path: PathOption = ".", as_json: JsonOption = False) -> None:
+def list_core(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """List the core files with their summaries.
 
     They stand in `.sage/core.md`, for the repository, and are given to each new session of an agent.
 
     Example:  sage core list
     """
-    project = open_project(path)
-    files = project.core_files()
+    opened = open_project(project)
+    files = opened.core_files()
     if as_json:
-        print_json({"root": project.root, "files": [asdict(file) for file in files]})
+        print_json({"root": opened.root, "files": [asdict(file) for file in files]})
     for file in () if as_json else files:
         gone = "" if file.exists else "  (not there any more)"
-        print(f"{one_line(file.path)}{gone}" + (f"\n    {one_line(file.summary)}" if file.summary else ""))
+        say(f"{one_line(shown_path(opened.root, file.path))}{gone}")
+        if file.summary:
+            say(f"    {one_line(file.summary)}")
     if not files:
         print("no core file; `sage core add FILE` marks one", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
@@ -39,14 +42,15 @@ def list_core(path: PathOption = ".", as_json: JsonOption = False) -> None:
 def add(
     file: FileArgument,
     summary: Annotated[str, typer.Option("--summary", "-s", help="What it is about, in a line.")] = "",
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Mark a file as core, or give it another summary.
 
     Example:  sage core add src/auth/tokens.py --summary "How tokens are made and checked"
     """
-    marked = open_project(path).mark_core(file, summary)
+    opened = open_project(project)
+    marked = opened.mark_core(asked_file(opened.root, file), summary)
     if as_json:
         print_json(asdict(marked))
     else:
@@ -56,12 +60,13 @@ def add(
 
 
 @app.command("rm")
-def remove(file: FileArgument, path: PathOption = ".", as_json: JsonOption = False) -> None:
+def remove(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """Take a mark away; the file stays.
 
     Example:  sage core rm src/auth/tokens.py
     """
-    removed = open_project(path).unmark_core(file)
+    opened = open_project(project)
+    removed = opened.unmark_core(asked_file(opened.root, file))
     if as_json:
         print_json({"path": removed or file, "removed": removed is not None})
     else:

@@ -17,7 +17,7 @@ def main() -> None:
     """The `sage` command."""
     arguments = sys.argv[1:]
     debug = "--debug" in arguments or bool(os.environ.get("SAGE_DEBUG"))
-    arguments = [word for word in arguments if word != "--debug"]
+    arguments = [_present_name(word) for word in arguments if word != "--debug"]
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # a reader that is gone is noticed here, not while Python shuts down
@@ -47,6 +47,11 @@ def main() -> None:
             "this is a bug: run again with --debug and report what it prints",
         )
         sys.exit(fail(report, as_json="--json" in arguments))
+
+
+def _present_name(word: str) -> str:
+    """`--project` under the name that it had in some commands."""
+    return f"--project{word[6:]}" if word == "--path" or word.startswith("--path=") else word
 
 
 def _dispatch(arguments: list[str]) -> int:

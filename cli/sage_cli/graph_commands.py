@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.index_commands import JsonOption, PathOption, open_project
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json, say_missing
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, ProjectOption
+from sage_cli.output import EXIT_NOTHING, asked_file, one_line, plain, print_json, say, say_missing, shown_path
 
 if TYPE_CHECKING:
     from sage_code.project import Project
     from sage_code.xref.graph import Definition
-    from sage_code.xref.resolve import Resolver
 
 SymbolArgument = Annotated[str, typer.Argument(metavar="SYMBOL", help="A name, bare or qualified: `Server.run`.")]
 DepthOption = Annotated[int, typer.Option("--depth", "-d", min=1, max=20, help="Steps along the calls.")]
@@ -29,6 +29,14 @@ SecondsOption = Annotated[
     float, typer.Option("--seconds", "-s", min=0, help="Look no longer than this, and say so; 0 looks to the end.")
 ]
 _DEFAULT_LIMIT = 100
+_NOTHING = {
+    "references": "nothing refers to it",
+    "callers": "nothing calls it",
+    "callees": "it calls nothing that is known",
+    "affected": "nothing else is affected",
+    "similar": "nothing is like it",
+    "duplicates": "no duplicates",
+}
 # A name like `make` may be meant in ten thousand places: as long as somebody watches a cursor, and as the server waits.
 _PATIENCE_S = 8.0
 
@@ -38,22 +46,22 @@ def refs(
     min_confidence: ConfidenceOption = None,
     limit: LimitOption = _DEFAULT_LIMIT,
     seconds: SecondsOption = _PATIENCE_S,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show who uses a symbol, each place with the confidence that it is really meant.
 
     Example:  sage refs Server.start --min-confidence 0.8
     """
-    project = open_project(path)
-    resolver = project.resolver(seconds or math.inf)
+    opened = open_project(project)
+    resolver = opened.resolver(seconds or math.inf)
     found = [
         use
-        for one in _definitions(project, symbol, resolver)
-        for use in project.references(one, min_confidence=min_confidence, resolver=resolver)
+        for one in opened.definitions(symbol, resolver=resolver)
+        for use in opened.references(one, min_confidence=min_confidence, resolver=resolver)
     ]
-    rows = [{**asdict(use), "definition": _target(use.definition)} for use in found]
-    _answer(symbol, "references", rows, limit, as_json, _use_line, stopped=resolver.ran_out)
+    rows = _with_lines(opened, found, limit, lambda use: {"definition": _target(use.definition)})
+    _answer(opened, symbol, "references", rows, limit, as_json, _use_lines, stopped=resolver.ran_out)
 
 
 def callers(
@@ -62,22 +70,22 @@ def callers(
     min_confidence: ConfidenceOption = None,
     limit: LimitOption = _DEFAULT_LIMIT,
     seconds: SecondsOption = _PATIENCE_S,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show who calls a function, and who calls those.
 
     Example:  sage callers parse_config --depth 3
     """
-    project = open_project(path)
-    resolver = project.resolver(seconds or math.inf)
+    opened = open_project(project)
+    resolver = opened.resolver(seconds or math.inf)
     found = [
         one
-        for target in _definitions(project, symbol, resolver)
-        for one in project.callers(target, depth, min_confidence, resolver=resolver)
+        for target in opened.definitions(symbol, resolver=resolver)
+        for one in opened.callers(target, depth, min_confidence, resolver=resolver)
     ]
-    rows = [{**asdict(one), "calls": _target(one.calls)} for one in found]
-    _answer(symbol, "callers", rows, limit, as_json, _use_line, stopped=resolver.ran_out)
+    rows = _with_lines(opened, found, limit, lambda one: {"calls": _target(one.calls)})
+    _answer(opened, symbol, "callers", rows, limit, as_json, _use_lines, stopped=resolver.ran_out)
 
 
 def callees(
@@ -86,78 +94,89 @@ def callees(
     min_confidence: ConfidenceOption = None,
     limit: LimitOption = _DEFAULT_LIMIT,
     seconds: SecondsOption = _PATIENCE_S,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show what a function calls.
 
     Example:  sage callees Server.start
     """
-    project = open_project(path)
-    resolver = project.resolver(seconds or math.inf)
+    opened = open_project(project)
+    resolver = opened.resolver(seconds or math.inf)
     found = [
         one
-        for source in _definitions(project, symbol, resolver)
-        for one in project.callees(source, depth, min_confidence, resolver=resolver)
+        for source in opened.definitions(symbol, resolver=resolver)
+        for one in opened.callees(source, depth, min_confidence, resolver=resolver)
     ]
     rows = [{**asdict(one), "definition": _target(one.definition)} for one in found]
-    _answer(symbol, "callees", rows, limit, as_json, _callee_line, stopped=resolver.ran_out)
+    _answer(opened, symbol, "callees", rows, limit, as_json, _callee_line, stopped=resolver.ran_out)
 
 
 def impact(
     what: Annotated[str, typer.Argument(metavar="FILE|SYMBOL", help="A file of the project, or a symbol.")],
     limit: LimitOption = _DEFAULT_LIMIT,
     seconds: SecondsOption = _PATIENCE_S,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show what could break when a file or a symbol changes.
 
     Example:  sage impact src/server.py
     """
-    project = open_project(path)
-    resolver = project.resolver(seconds or math.inf)
-    is_file = os.path.isfile(what) or os.path.isfile(os.path.join(project.root, what))
-    targets: Sequence[str | Definition] = [what] if is_file else _definitions(project, what, resolver)
-    found = [one for target in targets for one in project.impact(target, resolver=resolver)]
-    _answer(what, "affected", [asdict(one) for one in found], limit, as_json, _use_line, stopped=resolver.ran_out)
+    opened = open_project(project)
+    resolver = opened.resolver(seconds or math.inf)
+    file = asked_file(opened.root, what)
+    is_file = os.path.isfile(os.path.join(opened.root, file))
+    targets: Sequence[str | Definition] = [file] if is_file else opened.definitions(what, resolver=resolver)
+    found = [one for target in targets for one in opened.impact(target, resolver=resolver)]
+    rows = _with_lines(opened, found, limit)
+    _answer(opened, what, "affected", rows, limit, as_json, _use_lines, stopped=resolver.ran_out, known=bool(targets))
 
 
 def outline(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")],
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show the skeleton of a file: signatures and docstrings, bodies left out.
 
     Example:  sage outline src/server.py
     """
-    found = open_project(path).outline(file)
+    opened = open_project(project)
+    found = opened.outline(asked_file(opened.root, file))
     if as_json:
         items = [{**asdict(item.symbol), "depth": item.depth} for item in found.items]
         print_json({"file": found.file, "language": found.language, "lines": found.lines, "symbols": items})
     for item in () if as_json else found.items:
-        print(plain(f"{item.symbol.line:>6}  " + item.text().replace("\n", "\n        ")))
+        for number, line in enumerate(plain(item.text()).split("\n")):
+            say(f"{item.symbol.line if number == 0 else '':>6}  {line}", " " * (10 + 4 * item.depth))
     if not found.items:
+        print(f"nothing is defined in {one_line(found.file)}", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
 def map_project(
-    below: Annotated[str, typer.Argument(metavar="[PATH]", help="Only this folder of the project.")] = "",
+    below: Annotated[str, typer.Argument(metavar="[FOLDER]", help="The same as --under.")] = "",
+    under: Annotated[str, typer.Option("--under", "-u", metavar="PATH", help="Only below this folder.")] = "",
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-t", min=16, help="What the answer may cost.")] = 1024,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show the most important symbols of a project, by who refers to them, within a budget of tokens.
 
     Example:  sage map --max-tokens 2000
+
+    Example:  sage map --under src/server
     """
-    found = open_project(path).map(below, max_tokens)
+    opened = open_project(project)
+    found = opened.map(under or below, max_tokens)
     if as_json:
         print_json(asdict(found))
-    elif found.entries:
-        print(plain(found.text))
+    for line in found.text.split("\n") if found.text and not as_json else ():
+        is_file = not line.startswith("  ")
+        say(f"{one_line(shown_path(opened.root, line[:-1]))}:" if is_file else one_line(line), " " * 8)
     if not found.entries:
+        print("nothing here is referred to from elsewhere", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 
@@ -165,7 +184,7 @@ def similar(
     where: Annotated[str, typer.Argument(metavar="[FILE:LINE|SYMBOL]", help="What to compare with.")] = "",
     duplicates: Annotated[bool, typer.Option("--duplicates", help="Near-identical code across the index.")] = False,
     limit: LimitOption = 10,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show what else looks like this.
@@ -174,31 +193,34 @@ def similar(
 
     Example:  sage similar --duplicates
     """
-    project = open_project(path)
+    opened = open_project(project)
     if duplicates:
-        pairs = project.duplicates(limit or 1000)
-        _answer(where, "duplicates", [asdict(pair) for pair in pairs], 0, as_json, _duplicate_line)
+        pairs = opened.duplicates(limit or 1000)
+        _answer(opened, where, "duplicates", [asdict(pair) for pair in pairs], 0, as_json, _duplicate_line, known=True)
         return
-    file, line = _place(project, where)
-    found = project.similar(file, line, limit or 1000)
+    place = _place(opened, where)
+    found = opened.similar(*place, limit or 1000) if place else []
     rows = [{**asdict(one.place), "similarity": round(one.similarity, 4)} for one in found]
-    _answer(where, "similar", rows, 0, as_json, _similar_line)
+    _answer(opened, where, "similar", rows, 0, as_json, _similar_line, known=place is not None)
 
 
-def _place(project: Project, where: str) -> tuple[str, int]:
+def _place(project: Project, where: str) -> tuple[str, int] | None:
     file, _, line = where.rpartition(":")
     if file and line.isdecimal():
-        return file, int(line)
-    found = _definitions(project, where)
-    return found[0].file, found[0].symbol.line
+        here = asked_file(project.root, file)
+        return os.path.relpath(here, project.root) if os.path.isabs(here) else file, int(line)
+    found = project.definitions(where)
+    return (found[0].file, found[0].symbol.line) if found else None
 
 
-def _definitions(project: Project, name: str, resolver: Resolver | None = None) -> Sequence[Definition]:
-    found = project.definitions(name, resolver=resolver)
-    if not found:
-        say_missing(name, project.nearest(name))
-        raise typer.Exit(EXIT_NOTHING)
-    return found
+def _with_lines(
+    project: Project, found: Sequence[Any], limit: int, more: Callable[[Any], dict[str, Any]] = lambda _: {}
+) -> list[dict[str, Any]]:
+    """The places as rows, those that are shown with their line of code."""
+    shown = found[:limit] if limit else found
+    lines = project.lines_at((one.file, one.line) for one in shown)
+    lines += [""] * (len(found) - len(shown))
+    return [{**asdict(one), "text": line, **more(one)} for one, line in zip(found, lines, strict=True)]
 
 
 def _target(definition: Definition) -> dict[str, Any]:
@@ -207,53 +229,67 @@ def _target(definition: Definition) -> dict[str, Any]:
 
 
 def _answer(
+    project: Project,
     asked: str,
     what: str,
     rows: list[dict[str, Any]],
     limit: int,
     as_json: bool,
-    line: Any,
+    lines: Callable[[str, dict[str, Any]], list[str]],
     *,
     stopped: bool = False,
+    known: bool | None = None,
 ) -> None:
-    """Print what was found; `stopped`: the time was over before everything was looked at."""
+    """Print what was found; `stopped`: the time was over before everything was looked at; `known`: whether there is
+    such a thing at all, if the caller has looked."""
     shown = rows[:limit] if limit else rows
+    is_missing = not rows and not (project.definitions(asked) if known is None else known)
     if as_json:
         document: dict[str, Any] = {"query": asked, what: shown}
         if len(shown) < len(rows):
             document["truncated"] = len(rows) - len(shown)
         if stopped:
             document["incomplete"] = True
+        if is_missing:
+            document["nearest"] = project.nearest(asked)
         print_json(document)
+    elif is_missing:
+        say_missing(asked, project.nearest(asked))
     else:
         for row in shown:
-            print(line(row))
+            first, *rest = lines(project.root, row)
+            say(first)
+            for line in rest:
+                say(f"    {line}", " " * 8)
         if len(shown) < len(rows):
             print(f"... and {len(rows) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
         if not rows:
-            print(f"no {what}{' so far' if stopped else ''}", file=sys.stderr)
+            print(f"{_NOTHING[what]}{' so far' if stopped else ''}", file=sys.stderr)
         if stopped:
             print("the time was over before everything was looked at; --seconds 0 looks to the end", file=sys.stderr)
     if not rows:
         raise typer.Exit(EXIT_NOTHING)
 
 
-def _use_line(row: dict[str, Any]) -> str:
+def _use_lines(root: str, row: dict[str, Any]) -> list[str]:
     scope = one_line(row["scope"]) or "(top of the file)"
-    return f"{one_line(row['file'])}:{row['line']}  {scope}  {row['confidence']:.2f}  {one_line(row['why'])}"
+    where = f"{one_line(shown_path(root, row['file']))}:{row['line']}"
+    line = f"{where}  {scope}  {row['confidence']:.2f}  {one_line(row['why'])}"
+    return [line, one_line(row["text"])] if row["text"] else [line]
 
 
-def _callee_line(row: dict[str, Any]) -> str:
+def _callee_line(root: str, row: dict[str, Any]) -> list[str]:
     target = row["definition"]
-    where = f"{one_line(target['file'])}:{target['line']}"
-    return f"{one_line(target['qualname'])}  {where}  {row['confidence']:.2f}  called in line {row['line']}"
+    where = f"{one_line(shown_path(root, target['file']))}:{target['line']}"
+    return [f"{one_line(target['qualname'])}  {where}  {row['confidence']:.2f}  called in line {row['line']}"]
 
 
-def _similar_line(row: dict[str, Any]) -> str:
-    where = f"{one_line(row['file'])}:{row['start_line']}"
-    return f"{row['similarity']:.2f}  {where}  {one_line(row['kind'])} {one_line(row['qualname'])}"
+def _similar_line(root: str, row: dict[str, Any]) -> list[str]:
+    where = f"{one_line(shown_path(root, row['file']))}:{row['line']}"
+    return [f"{row['similarity']:.2f}  {where}  {one_line(row['kind'])} {one_line(row['qualname'])}"]
 
 
-def _duplicate_line(row: dict[str, Any]) -> str:
-    first, second = (f"{one_line(p['file'])}:{p['start_line']}-{p['end_line']}" for p in (row["first"], row["second"]))
-    return f"{row['similarity']:.2f}  {first}  {second}"
+def _duplicate_line(root: str, row: dict[str, Any]) -> list[str]:
+    places = (row["first"], row["second"])
+    first, second = (f"{one_line(shown_path(root, p['file']))}:{p['start_line']}-{p['end_line']}" for p in places)
+    return [f"{row['similarity']:.2f}  {first}  {second}"]

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from sage_cli import hot
-from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_missing
+from sage_cli.output import (
+    CYAN,
+    DIM,
+    END,
+    EXIT_FOUND,
+    EXIT_NOTHING,
+    has_colour,
+    one_line,
+    print_json,
+    say,
+    say_missing,
+    shown_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +34,8 @@ FLAGS: dict[str, tuple[str, type]] = {
     "-p": ("prefix", bool),
     "--limit": ("limit", int),
     "-n": ("limit", int),
-    "--path": ("path", str),
+    "--names": ("names", bool),
+    "--project": ("project", str),
     "--json": ("as_json", bool),
 }
 DEFAULT_LIMIT = 50
@@ -43,34 +55,47 @@ def run(
     ignore_case: bool = False,
     prefix: bool = False,
     limit: int = DEFAULT_LIMIT,
-    path: str = ".",
+    names: bool = False,
+    project: str = ".",
     as_json: bool = False,
 ) -> int:
     """Print the symbols called `name`; on a miss the nearest names."""
     from sage_code.project import Project
 
-    project = Project.open(path)
-    matches = project.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
+    opened = Project.named(project)
+    matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
     shown = matches[:limit] if limit else matches
+    kinds = _kinds(opened.grep(name, ignore_case=ignore_case, prefix=prefix)) if kind and not matches else []
     if as_json:
         document: dict[str, Any] = {"name": name, "matches": shown}
         if len(shown) < len(matches):
             document["truncated"] = len(matches) - len(shown)
-        if not matches:
-            document["nearest"] = project.nearest(name)
+        if kinds:
+            document["kinds"] = kinds
+        elif not matches:
+            document["nearest"] = opened.nearest(name)
         print_json(document)
-        return EXIT_FOUND if matches else EXIT_NOTHING
-    if not matches:
-        say_missing(name, project.nearest(name))
-        return EXIT_NOTHING
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    place, dim, end = ("\x1b[36m", "\x1b[2m", "\x1b[0m") if colour else ("", "", "")
-    here = os.path.relpath(project.root) if sys.stdout.isatty() else ""
-    for match in shown:
-        file = os.path.join(here, match["file"]) if here not in ("", ".") else match["file"]
-        where = f"{place}{one_line(file)}:{match['line']}{end}"
+    elif kinds:
+        say(f"no {one_line(kind or '')} {one_line(name)}; there is: {one_line(', '.join(kinds))}", file=sys.stderr)
+    elif not matches:
+        say_missing(name, opened.nearest(name))
+    elif names:
+        for one in dict.fromkeys(match["name"] for match in shown):
+            print(one_line(one))
+    else:
+        _show(opened.root, shown)
+        if len(shown) < len(matches):
+            print(f"... and {len(matches) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
+    return EXIT_FOUND if matches else EXIT_NOTHING
+
+
+def _kinds(matches: list[dict[str, Any]]) -> list[str]:
+    return sorted({match["kind"] for match in matches})
+
+
+def _show(root: str, matches: list[dict[str, Any]]) -> None:
+    place, dim, end = (CYAN, DIM, END) if has_colour() else ("", "", "")
+    for match in matches:
+        where = f"{place}{one_line(shown_path(root, match['file']))}:{match['line']}{end}"
         what = f"{dim}{one_line(match['kind'])}{end} {one_line(match['qualname'])}"
-        print(f"{where}  {what}  {dim}{one_line(match['signature'])}{end}")
-    if len(shown) < len(matches):
-        print(f"... and {len(matches) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
-    return EXIT_FOUND
+        say(f"{where}  {what}  {dim}{one_line(match['signature'])}{end}".rstrip())

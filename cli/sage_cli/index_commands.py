@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json, say_missing
+from sage_cli.dates import when
+from sage_cli.options import DatesOption, JsonOption, NameOption, ProjectArgument, ProjectOption
+from sage_cli.output import EXIT_NOTHING, has_colour, one_line, plain, print_json, say, say_missing, shown_path
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
     from sage_code.status import Preview, Status
     from sage_code.values import SkippedFile
 
-PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="The project, by any folder in it.")]
-PathOption = Annotated[str, typer.Option("--path", help="The project, by any folder in it.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # Skipped files named in a terminal before the list is cut; --json has them all.
 _SHOWN_SKIPS = 20
+_STATUS_INDENT = " " * 12
 
 
 def index(
-    path: PathArgument = ".",
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="The folder to index, or any in it.")] = ".",
     full: Annotated[
         bool, typer.Option("--full/--incremental", help="Read every file again, or only what has changed.")
     ] = False,
@@ -35,7 +34,7 @@ def index(
         bool, typer.Option("--dry-run", help="Show what would be indexed and what not, and why.")
     ] = False,
     model: Annotated[str | None, typer.Option("--model", metavar="M", help="Embed with this model, this time.")] = None,
-    project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Call the project NAME.")] = None,
+    name: NameOption = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Index also a home folder, a system folder or the root of the disk.")
     ] = False,
@@ -45,19 +44,19 @@ def index(
 
     Example:  sage index
 
-    Example:  sage index ~/src/server --project server
+    Example:  sage index ~/src/server --name server
 
     Example:  sage index --dry-run
 
     `sage index export FILE` and `sage index import FILE` take an index elsewhere; a folder of that name is `./export`.
     """
-    opened = open_project(path, {"code_embedding_model": model} if model else None)
+    opened = open_folder(path, {"code_embedding_model": model} if model else None)
     if dry_run:
         show_preview(opened.preview(), as_json)
         return
     anywhere = yes or _is_wanted(opened)
     with TerminalProgress(quiet=as_json) as progress:
-        stats = opened.index(full=full, progress=progress, name=project, anywhere=anywhere)
+        stats = opened.index(full=full, progress=progress, name=name, anywhere=anywhere)
     show_stats(stats, as_json)
 
 
@@ -72,51 +71,63 @@ def _is_wanted(project: Project) -> bool:
     return True
 
 
-def status(path: PathArgument = ".", as_json: JsonOption = False) -> None:
+def status(
+    place: ProjectArgument = "", project: ProjectOption = ".", dates: DatesOption = False, as_json: JsonOption = False
+) -> None:
     """Show what is indexed, how fresh it is, and what was left out and why.
 
     Exits with 1 when the project is not indexed.
 
     Example:  sage status --json
     """
-    found = open_project(path).status()
+    found = open_project(place or project).status()
     if as_json:
         print_json({**asdict(found), "fresh": found.fresh})
     else:
-        _print_status(found)
+        _print_status(found, dates)
     if not found.indexed:
         raise typer.Exit(EXIT_NOTHING)
 
 
 def analyze(
     name: Annotated[str, typer.Argument(metavar="FUNCTION", help="A name, bare or qualified: `run`, `Server.run`.")],
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Show the whole source of a definition, with its signature, docstring and place.
 
     Example:  sage analyze Server.start
     """
-    project = open_project(path)
-    found = project.analyze(name)
+    opened = open_project(project)
+    found = opened.analyze(name)
     if as_json:
         document: dict[str, Any] = {"name": name, "matches": found}
         if not found:
-            document["nearest"] = project.nearest(name)
+            document["nearest"] = opened.nearest(name)
         print_json(document)
     elif found:
-        _print_sources(found)
+        _print_sources(opened.root, found)
     else:
-        say_missing(name, project.nearest(name))
+        say_missing(name, opened.nearest(name))
     if not found:
         raise typer.Exit(EXIT_NOTHING)
 
 
-def open_project(path: str, overrides: dict[str, object] | None = None) -> Project:
-    """The project at `path`, its settings' warnings said."""
+def open_project(name: str) -> Project:
+    """The project with this name or at this path, its settings' warnings said."""
     from sage_code.project import Project
 
-    project = Project.open(path, overrides=overrides)
+    return _warned(Project.named(name))
+
+
+def open_folder(path: str, overrides: dict[str, object] | None = None) -> Project:
+    """The project at a path, which need not be indexed yet, its settings' warnings said."""
+    from sage_code.project import Project
+
+    return _warned(Project.open(path, overrides=overrides))
+
+
+def _warned(project: Project) -> Project:
     for warning in project.settings.warnings:
         print(f"warning: {one_line(warning)}", file=sys.stderr)
     return project
@@ -128,11 +139,11 @@ def show_stats(stats: IndexStats, as_json: bool) -> None:
         print_json(asdict(stats))
         return
     seconds = stats.duration_ms / 1000
-    print(
+    say(
         f"{one_line(stats.project)}: {stats.files_indexed:,} files indexed, {stats.files_unchanged:,} unchanged, "
         f"{stats.files_removed:,} removed, {stats.files_skipped:,} skipped in {seconds:.1f} s"
     )
-    print(
+    say(
         f"  {stats.chunks_created:,} chunks embedded, {stats.chunks_reused:,} reused; "
         f"{stats.functions_compiled:,} functions, {stats.classes_compiled:,} classes, "
         f"{stats.constants_compiled:,} constants; {len(stats.languages)} languages; model {one_line(stats.model)}"
@@ -158,24 +169,28 @@ def show_preview(preview: Preview, as_json: bool) -> None:
     )
 
 
-def _print_status(status: Status) -> None:
+def _print_status(status: Status, dates: bool) -> None:
     if not status.indexed:
         reason = status.damaged or f"{status.root} is not indexed"
-        print(f"{one_line(reason)}; `sage index` makes it ({len(status.changed):,} files to read)")
+        say(f"{one_line(reason)}; `sage index` makes it ({len(status.changed):,} files to read)")
         return
     state = "fresh" if status.fresh else f"{len(status.changed):,} files changed, {len(status.removed):,} removed since"
-    print(f"{one_line(status.project)}  {one_line(status.root)}")
-    print(f"  indexed   {one_line(status.indexed_at)}, {state}")
-    print(
-        f"  holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled"
-    )
     languages = ", ".join(f"{one_line(name)} {count:,}" for name, count in list(status.languages.items())[:8])
-    print(f"  languages {languages}")
-    print(f"  model     {one_line(status.model)}; store: {one_line(status.store)}")
+    lines = [
+        f"indexed   {when(status.indexed_at, dates)}, {state}",
+        f"holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled",
+        *([f"languages {languages}"] if languages else []),
+        f"model     {one_line(status.model)}; store: {one_line(status.store)}",
+    ]
     if status.model_changed:
-        print(f"  the model is set to {one_line(status.model_setting)} now: the next `sage index` embeds anew")
+        lines.append(
+            f"the model is now {one_line(status.model_setting)}: the next `sage index` embeds everything again"
+        )
     if not status.compiled:
-        print("  the compiled files are missing: `sage index` brings them back from the store")
+        lines.append("the compiled files are missing: `sage index` brings them back from the store")
+    say(f"{one_line(status.project)}  {one_line(status.root)}")
+    for line in lines:
+        say(f"  {line}", _STATUS_INDENT)
     _print_skips(status.skipped)
 
 
@@ -183,26 +198,25 @@ def _print_skips(skipped: list[SkippedFile]) -> None:
     if not skipped:
         return
     reasons = Counter(skip.reason.value for skip in skipped)
-    print(f"  skipped   {', '.join(f'{reason} {count:,}' for reason, count in reasons.most_common())}")
+    say(f"  skipped   {', '.join(f'{reason} {count:,}' for reason, count in reasons.most_common())}", _STATUS_INDENT)
     for skip in skipped[:_SHOWN_SKIPS]:
-        print(f"    {one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})")
+        say(f"    {one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})", " " * 6)
     if len(skipped) > _SHOWN_SKIPS:
         print(f"    ... and {len(skipped) - _SHOWN_SKIPS:,} more; --json lists all")
 
 
-def _print_sources(found: list[dict[str, Any]]) -> None:
-    pretty = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def _print_sources(root: str, found: list[dict[str, Any]]) -> None:
     for match in found:
-        heading = f"{match['file']}:{match['line']}  {match['kind']} {match['qualname']}"
-        print(one_line(heading))
-        if pretty:
+        heading = f"{shown_path(root, match['file'])}:{match['line']}  {match['kind']} {match['qualname']}"
+        say(one_line(heading))
+        if has_colour():
             from rich.console import Console
             from rich.syntax import Syntax
 
-            syntax = Syntax(
-                plain(match["source"]), match["language"], line_numbers=True, start_line=match["start_line"]
-            )
+            source, first = plain(match["source"]), match["start_line"]
+            syntax = Syntax(source, match["language"], line_numbers=True, start_line=first, word_wrap=True)
             Console().print(syntax)
         else:
-            print(plain(match["source"]))
+            for line in plain(match["source"]).split("\n"):
+                say(line, " " * 8)
         print()

@@ -7,27 +7,29 @@ from typing import Annotated
 
 import typer
 
-from sage_cli.index_commands import JsonOption, PathArgument, open_project
-from sage_cli.output import one_line, print_json
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, NameOption, ProjectArgument, ProjectOption
+from sage_cli.output import one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The archive to write.")],
-    path: PathArgument = ".",
+    place: ProjectArgument = "",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Write the index of a project, as it was last made, to one file.
 
     Example:  sage index && sage index export server.sageindex
     """
-    project = open_project(path)
+    opened = open_project(place or project)
     with TerminalProgress(quiet=as_json) as progress:
-        report = project.export_index(file, progress)
+        report = opened.export_index(file, progress)
     if as_json:
         print_json(asdict(report))
         return
-    print(
+    say(
         f"{one_line(report.project)}: {report.files:,} files, {report.chunks:,} chunks in {report.bytes / 1e6:,.1f} MB "
         f"({report.bytes_per_chunk:,} bytes a chunk), {report.duration_ms / 1000:.1f} s"
     )
@@ -39,7 +41,7 @@ def import_(
     path: Annotated[
         str, typer.Argument(metavar="[PATH]", help="The project's folder; it may be empty, or not there yet.")
     ] = ".",
-    project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Call the project NAME.")] = None,
+    name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make an exported index the one of a project.
@@ -52,11 +54,11 @@ def import_(
     from sage_code.project import Project
 
     with TerminalProgress(quiet=as_json) as progress:
-        report = Project.import_index(file, path, name=project, progress=progress)
+        report = Project.import_index(file, path, name=name, progress=progress)
     if as_json:
         print_json(asdict(report))
         return
-    print(
+    say(
         f"{one_line(report.project)}: {report.files:,} files, {report.chunks:,} chunks "
         f"({report.chunks_added:,} new to the store, {report.vectors_checked:,} vectors compared with the model's) "
         f"in {report.duration_ms / 1000:.1f} s"

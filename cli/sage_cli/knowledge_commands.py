@@ -9,16 +9,15 @@ import typer
 
 from sage_cli.checkpoint_commands import (
     ArchivedOption,
-    ProjectOption,
     RefOption,
     SecretOption,
     UserOption,
     memory_of,
-    say,
+    say_notes,
     say_masked,
     show_restored,
 )
-from sage_cli.index_commands import JsonOption
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 from sage_cli.tables import show
 
@@ -66,7 +65,7 @@ def add(
             what = "says the same" if one.kind == "duplicate" else "may say otherwise"
             print(f"  {one_line(one.id)} {what} ({one.similarity:.0%}): sage knowledge merge {saved.item.id} {one.id}")
     say_masked(list(masked))
-    say(said_of_maintenance(saved.maintenance, "knowledge"))
+    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
 
 
 @app.command("list")
@@ -232,7 +231,7 @@ def add_todo(
     else:
         print(f"{'changed' if saved.replaced else 'added'}: {one_line(saved.item.id)}")
     say_masked(list(masked))
-    say(said_of_maintenance(saved.maintenance, "knowledge"))
+    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
 
 
 @todo_app.command("list")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sage_cli.config_commands import ProjectOption
-from sage_cli.index_commands import JsonOption, PathOption, open_project, show_stats
-from sage_cli.output import one_line, print_json
+from sage_cli.index_commands import open_project, show_stats
+from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
+from sage_cli.output import one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
@@ -20,57 +20,57 @@ app = typer.Typer(name="models", help="List, describe and choose embedding model
 
 
 @app.command("list")
-def list_models(path: PathOption = ".", as_json: JsonOption = False) -> None:
+def list_models(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """List the models that are here or in use, and the tables of vectors in the store.
 
     Example:  sage models list
     """
-    project = open_project(path)
-    models, tables = project.models(), project.vector_tables()
+    opened = open_project(project)
+    models, tables = opened.models(), opened.vector_tables()
     if as_json:
         print_json({"models": [asdict(model) for model in models], "tables": [asdict(table) for table in tables]})
         return
     for model in models:
         uses = f"  <- {', '.join(model.used_for)}" if model.used_for else ""
-        print(f"{one_line(model.name)}  {_dim(model.dim)}, {_size(model)}, {one_line(model.source)}{uses}")
+        say(f"{one_line(model.name)}  {_dim(model.dim)}, {_size(model)}, {one_line(model.source)}{uses}")
     for table in tables:
-        print(f"  store: {one_line(table.name)}  {_dim(table.dim)}, {table.bytes / 1e6:,.1f} MB")
+        say(f"  store: {one_line(table.name)}  {_dim(table.dim)}, {table.bytes / 1e6:,.1f} MB")
 
 
 @app.command("info")
 def info(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="A model; the one for code without it.")] = "",
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Describe one model: size, dimension, where it came from, who uses it.
 
     Example:  sage models info bundled
     """
-    project = open_project(path)
-    model = project.model(name or project.settings.code_embedding_model)
+    opened = open_project(project)
+    model = opened.model(name or opened.settings.code_embedding_model)
     if as_json:
         print_json(asdict(model))
         return
-    print(one_line(model.name))
-    print(f"  from      {one_line(model.source)}")
-    print(f"  size      {_size(model)}, {_dim(model.dim)}")
+    say(one_line(model.name))
+    say(f"  from      {one_line(model.source)}")
+    say(f"  size      {_size(model)}, {_dim(model.dim)}")
     if model.vectors:
-        print(f"  vectors   {one_line(model.vectors)}")
+        say(f"  vectors   {one_line(model.vectors)}")
     if model.used_for:
-        print(f"  used for  {', '.join(model.used_for)}")
+        say(f"  used for  {', '.join(model.used_for)}")
     for root in model.projects:
-        print(f"  project   {one_line(root)}")
+        say(f"  project   {one_line(root)}")
     if model.card:
-        print(f"  card      {one_line(model.card)}")
+        say(f"  card      {one_line(model.card)}")
 
 
 @app.command("use")
 def use(
     name: Annotated[str, typer.Argument(metavar="NAME", help="bundled, hashing, OWNER/NAME from the hub, ./FOLDER.")],
-    project: ProjectOption = False,
+    scope: ScopeOption = ScopeChoice.USER,
     index: Annotated[bool, typer.Option("--index/--no-index", help="Embed the project here anew, or later.")] = True,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Use another model for code, and embed the project here with it if it is indexed.
@@ -81,21 +81,21 @@ def use(
 
     Example:  sage models use bundled
     """
-    opened = open_project(path)
+    opened = open_project(project)
     with TerminalProgress(quiet=as_json) as progress:
-        stats = opened.use_model(name, scope="project" if project else "user", index=index, progress=progress)
+        stats = opened.use_model(name, scope=scope.value, index=index, progress=progress)
     used = opened.settings.code_embedding_model
     source = opened.settings.source("code_embedding_model")
     if as_json:
         print_json({"model": used, "where": source.where, "index": asdict(stats) if stats else None})
         return
-    print(f"the model for code is {one_line(used)} now  ({one_line(source.where)})")
-    if source.kind != ("project" if project else "user"):
+    say(f"the model for code is {one_line(used)} now  ({one_line(source.where)})")
+    if source.kind != scope.value:
         print(f"note: {one_line(source.where)} sets the model too, and wins here", file=sys.stderr)
     if stats:
         show_stats(stats, as_json=False)
     else:
-        print("the next `sage index` uses it")
+        say("the next `sage index` uses it")
 
 
 def _dim(dim: int | None) -> str:

@@ -1,10 +1,14 @@
-"""How the command line speaks: JSON on request, one error format, clean text from foreign files.
+"""How the command line speaks: JSON on request, one error format, clean text from foreign files, whole words.
 
-Only `sys` is imported up front: `sage grep` goes through here.
+A path is printed as it can be opened from the folder in which the command runs: relative to it, or absolute for a
+project that lies elsewhere. In JSON, `file` is relative to the project's root.
+
+Nothing but `os` and `sys` is imported up front: `sage grep` goes through here.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from sage_code.errors import SageError
@@ -12,9 +16,11 @@ from sage_code.text.escaping import in_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TextIO
 
 EXIT_FOUND, EXIT_NOTHING, EXIT_ERROR = 0, 1, 2
+CYAN, DIM, MARK, BOLD, END = _COLOURS = ("\x1b[36m", "\x1b[2m", "\x1b[1;33m", "\x1b[1m", "\x1b[0m")
+_USUAL_COLUMNS = 80
 
 
 def print_json(value: Any) -> None:
@@ -36,20 +42,83 @@ def one_line(text: str) -> str:
     return plain(text.replace("\n", "\\n"))
 
 
+def say(line: str, indent: str = "    ", file: TextIO | None = None) -> None:
+    """Print one line that is clean already; on a terminal that is too narrow for it, broken between words."""
+    stream = file or sys.stdout
+    print(wrapped(line, indent) if stream.isatty() else line, file=stream)
+
+
+def wrapped(line: str, indent: str = "    ", width: int = 0) -> str:
+    """The line broken between words to a width, the terminal's if none is given; what follows the first is indented."""
+    width = width or columns()
+    if _seen(line) <= width:
+        return line
+    body = line.lstrip(" ")
+    done, current = [], line[: len(line) - len(body)]
+    length, begun = len(current), False
+    for word in body.split(" "):
+        if begun and length + 1 + _seen(word) > width:
+            done.append(current.rstrip(" "))
+            current, length, begun = indent, len(indent), False
+        if word or begun:
+            current += f" {word}" if begun else word
+            length += begun + _seen(word)
+            begun = True
+    return "\n".join([*done, current])
+
+
+def shown_path(root: str, file: str) -> str:
+    """The path of a project's file as it can be opened from here."""
+    path = os.path.join(root, file)
+    try:
+        here = os.getcwd()
+        relative = os.path.relpath(path, here)
+    except (OSError, ValueError):  # the folder is gone, or on another drive
+        return path
+    is_inside = os.path.join(here, "").startswith(os.path.join(root, ""))
+    return relative if is_inside or not relative.startswith("..") else path
+
+
+def asked_file(root: str, path: str) -> str:
+    """A file of a project as the user names it: as seen from here, if that is in the project, else from its root."""
+    here = os.path.realpath(path)
+    return here if here.startswith(os.path.join(root, "")) and os.path.isfile(here) else path
+
+
+def has_colour() -> bool:
+    """Whether standard output shows colours: a terminal that can, and nobody has asked for none."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 def say_missing(name: str, nearest: list[str]) -> None:
     """Nothing is called `name`; what comes closest is."""
     hint = f"; nearest: {one_line(', '.join(nearest))}" if nearest else ""
-    print(f"no symbol {one_line(name)}{hint}", file=sys.stderr)
+    say(f"no symbol {one_line(name)}{hint}", file=sys.stderr)
 
 
 def fail(error: SageError, *, as_json: bool) -> int:
     """Report an error; with --json also as a document. Returns the exit code."""
     if as_json:
         print_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
-    print(f"sage: {one_line(error.message)}", file=sys.stderr)
+    say(f"sage: {one_line(error.message)}", " " * 6, sys.stderr)
     if error.hint:
-        print(f"      {one_line(error.hint)}", file=sys.stderr)
+        say(f"      {one_line(error.hint)}", " " * 6, sys.stderr)
     return EXIT_ERROR
+
+
+def columns() -> int:
+    """How wide the terminal is."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
+
+
+def _seen(word: str) -> int:
+    """How many columns a word takes: its colours take none."""
+    for part in _COLOURS:
+        word = word.replace(part, "")
+    return len(word)
 
 
 def _utf8() -> bool:

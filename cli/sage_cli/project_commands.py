@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from sage_cli.output import EXIT_NOTHING, one_line, print_json
+from sage_cli.dates import when
+from sage_cli.options import DatesOption, JsonOption
+from sage_cli.output import EXIT_NOTHING, one_line, print_json, say
 
 app = typer.Typer(name="projects", help="List and forget indexed projects.", no_args_is_help=True)
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
-def list_projects(as_json: JsonOption = False) -> None:
+def list_projects(dates: DatesOption = False, as_json: JsonOption = False) -> None:
     """List every project that was indexed.
 
     Example:  sage projects list
@@ -25,11 +27,11 @@ def list_projects(as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"projects": [asdict(entry) for entry in known]})
     for entry in [] if as_json else known:
-        print(f"{one_line(entry.name)}  {one_line(entry.root)}")
-        print(
-            f"  {entry.files:,} files, {entry.chunks:,} chunks, {one_line(entry.model)}, {one_line(entry.indexed_at)}"
-        )
+        say(f"{one_line(entry.name)}  {one_line(entry.root)}")
+        facts = f"{entry.files:,} files, {entry.chunks:,} chunks, {one_line(entry.model)}"
+        say(f"  {facts}, {when(entry.indexed_at, dates)}")
     if not known:
+        print("no project is indexed; `sage index` in one does it", file=sys.stderr)
         raise typer.Exit(EXIT_NOTHING)
 
 

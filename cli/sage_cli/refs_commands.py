@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.index_commands import JsonOption, PathOption, open_project
+from sage_cli.index_commands import open_project
+from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _MARK = {"unchanged": "  ", "moved": "→ ", "changed": "! ", "gone": "✗ "}
 
 def refs_check(
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show what is unchanged, too.")] = False,
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Hold every memory against the code that it is about: unchanged, moved, changed or gone.
@@ -34,25 +35,25 @@ def refs_check(
 
     Example:  sage refs-check --json
     """
-    project = open_project(path)
+    opened = open_project(project)
     hidden = () if everything else ("unchanged",)
-    _answer("", project.root, project.refs_check(), as_json, hidden, "no memory refers to code")
+    _answer("", opened.root, opened.refs_check(), as_json, hidden, "no memory refers to code")
 
 
-def stale(path: PathOption = ".", as_json: JsonOption = False) -> None:
+def stale(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """List the memories that need another look, because their code has changed or is gone.
 
     Exits with 0, also when there are none: `sage still-true ID` confirms one that holds all the same.
 
     Example:  sage stale
     """
-    project = open_project(path)
-    _answer("", project.root, project.stale(), as_json, ("unchanged", "moved"), "no memory is stale")
+    opened = open_project(project)
+    _answer("", opened.root, opened.stale(), as_json, ("unchanged", "moved"), "no memory is stale")
 
 
 def still_true(
     memory: Annotated[str, typer.Argument(metavar="ID", help="Of a checkpoint or of an item of knowledge.")],
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Say that a stale memory holds all the same: it refers to the code as it is now.
@@ -62,7 +63,7 @@ def still_true(
     from sage_code.memory.confirming import confirm
     from sage_code.memory.documents import confirmed_document
 
-    done = confirm(open_project(path).memory, memory)
+    done = confirm(open_project(project).memory, memory)
     if as_json:
         print_json(confirmed_document(done))
         return
@@ -72,7 +73,7 @@ def still_true(
 
 def why(
     what: Annotated[str, typer.Argument(metavar="FILE:LINE|SYMBOL", help="A place, a file or a symbol.")],
-    path: PathOption = ".",
+    project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """List everything that was ever concluded about a place in the code.
@@ -83,9 +84,9 @@ def why(
 
     Example:  sage why Server.start
     """
-    project = open_project(path)
-    found = project.why(what)
-    _answer(what, project.root, found, as_json, (), "no memory about this code")
+    opened = open_project(project)
+    found = opened.why(what)
+    _answer(what, opened.root, found, as_json, (), "no memory about this code")
     if not found:
         raise typer.Exit(EXIT_NOTHING)
 

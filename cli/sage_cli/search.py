@@ -119,7 +119,7 @@ def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
         from sage_cli.editor import open_at
 
         first = response.results[0]
-        open_at(os.path.join(first.root or response.root, first.file), first.start_line)
+        open_at(os.path.join(first.root or response.root, first.file), first.line)
         return
     if files:
         search_view.print_files(response)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import sage_cli.search as search_command
+from sage_cli.options import ProjectOption
 
 
 def search(
@@ -24,9 +25,7 @@ def search(
     kind: Annotated[
         list[str] | None, typer.Option("--kind", "-k", metavar="KIND", help="Only this: function, class, struct ...")
     ] = None,
-    project: Annotated[
-        str, typer.Option("--project", metavar="NAME|ROOT", help="The project, by its name or any folder in it.")
-    ] = ".",
+    project: ProjectOption = ".",
     everywhere: Annotated[bool, typer.Option("--all", help="In every project that was indexed.")] = False,
     context: Annotated[int, typer.Option("--context", "-C", min=0, help="Lines around what matched.")] = 0,
     max_tokens: Annotated[

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
-from sage_cli.output import one_line, plain
+from sage_cli.output import CYAN, DIM, END, MARK, has_colour, one_line, plain, say, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,23 +21,22 @@ def print_files(response: SearchResponse) -> None:
 
 def print_hits(response: SearchResponse) -> None:
     """The answers, best first."""
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    place, dim, mark, end = ("\x1b[36m", "\x1b[2m", "\x1b[1;33m", "\x1b[0m") if colour else ("", "", "", "")
+    place, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
     for hit in response.results:
-        where = f"{place}{one_line(_path(response, hit))}:{hit.start_line}{end}"
+        where = f"{place}{one_line(_path(response, hit))}:{hit.line}{end}"
         name = f"  {one_line(hit.qualname)}" if hit.qualname else ""
-        print(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
-        if hit.signature and hit.snippet_line > hit.start_line:  # the part that matched does not show the head
-            print(f"{dim}{hit.start_line:>6}  {one_line(hit.signature)} ...{end}")
+        say(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
+        if hit.signature and hit.snippet_line > hit.line:  # the part that matched does not show the head
+            say(f"{dim}{hit.line:>6}  {one_line(hit.signature)} ...{end}", " " * 8)
         for number, line in enumerate(plain(hit.snippet).split("\n") if hit.snippet else (), hit.snippet_line):
-            print(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}")
+            say(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}", " " * 12)
         for line in _more(hit):
-            print(f"{dim}        {line}{end}")
+            say(f"{dim}        {line}{end}", " " * 10)
         print()
 
 
 def _path(response: SearchResponse, hit: Hit) -> str:
-    return os.path.relpath(os.path.join(hit.root or response.root, hit.file))
+    return shown_path(hit.root or response.root, hit.file)
 
 
 def _marked(line: str, query: str, mark: str, end: str) -> str:

@@ -1,11 +1,18 @@
-"""Rows for people: a table on a terminal, plain lines anywhere else, each printed when it is there."""
+"""Rows for people: a table on a terminal, plain lines anywhere else, each printed when it is there.
+
+A table never breaks a word, however narrow the terminal is.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 
-from sage_cli.output import one_line
+from sage_cli.output import BOLD, END, columns, has_colour, one_line, wrapped
+
+_GAP = "  "
+# Narrower than this the last column reads like a list of words.
+_LEAST_ROOM = 24
 
 
 def show(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
@@ -16,19 +23,32 @@ def show(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
             print("  ".join(one_line(str(cell)) for cell in row))
             count += 1
         return count
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    cells = [[one_line(str(cell)) for cell in row] for row in rows]
+    if cells:
+        _print_table(headings, cells)
+    return len(cells)
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+
+def _print_table(headings: Sequence[str], rows: list[list[str]]) -> None:
+    """Columns as wide as they need, the last wrapped between words; where that leaves it no room, a block a row."""
+    from rich.cells import cell_len
+
+    *fixed, last = (max(map(cell_len, column)) for column in zip(headings, *rows, strict=True))
+    before = sum(fixed) + len(_GAP) * len(fixed)
+    room = columns() - before
+    if room >= min(last, _LEAST_ROOM):
+        bold, end = (BOLD, END) if has_colour() else ("", "")
+        for number, row in enumerate([list(headings), *rows]):
+            padded = _GAP.join([cell + " " * (width - cell_len(cell)) for cell, width in zip(row, fixed, strict=False)])
+            first, *rest = wrapped(row[-1], "", room).split("\n")
+            line = f"{padded}{_GAP if fixed else ''}{first}".rstrip()
+            print(f"{bold}{line}{end}" if number == 0 else line)
+            for line in rest:
+                print(" " * before + line)
+        return
     for row in rows:
-        table.add_row(*(Text(one_line(str(cell))) for cell in row))  # as Text: a cell may look like Rich's markup
-        count += 1
-    if count:
-        Console().print(table)
-    return count
+        print(wrapped(_GAP.join(cell for cell in row[:-1] if cell.strip()), _GAP))
+        print(wrapped(f"{_GAP * 2}{row[-1]}", _GAP * 2))
 
 
 def shortened(text: str, length: int = 90) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sage_cli.index_commands import JsonOption
+from sage_cli.options import JsonOption
 from sage_cli.output import one_line, plain, print_json
 from sage_cli.tables import show
 

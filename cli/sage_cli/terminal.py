@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -19,7 +20,7 @@ class TerminalProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self._bar: Bar | None = None
         self._task: TaskID | None = None
-        self._show = sys.stderr.isatty() and not quiet
+        self._show = sys.stderr.isatty() and not quiet and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def __enter__(self) -> Self:
         if self._show:

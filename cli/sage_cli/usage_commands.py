@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage_cli.index_commands import JsonOption
+from sage_cli.options import JsonOption
 from sage_cli.output import EXIT_NOTHING, one_line, print_json
 from sage_code.errors import UsageError
 

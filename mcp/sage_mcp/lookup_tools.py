@@ -145,9 +145,7 @@ def sage_map(
     that you do not know."""
     opened = projects.indexed(context, project)
     found = opened.map(under, max_tokens)
-    rows = [
-        Row(f"  {entry.line}: {one_line(entry.signature or entry.qualname)}", asdict(entry)) for entry in found.entries
-    ]
+    rows = [Row(f"  {entry.line}: {one_line(entry.title)}", asdict(entry)) for entry in found.entries]
     kept = fit(rows, max_tokens - FOOT_TOKENS)
     by_file: dict[str, list[Row]] = defaultdict(list)
     for row in kept:

@@ -291,7 +291,7 @@ def sage_remove_knowledge(
 def sage_still_true(
     context: Context,
     memory_id: Annotated[str, Field(max_length=300, description="Of a checkpoint or of an item of knowledge.")],
-    project: ProjectPath = None,
+    project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
     """Say that a memory marked STALE holds all the same, after you have looked at the code: its references take over

@@ -11,7 +11,7 @@ from sage_code.search.results import Hit, Span
 from sage_code.search.snippets import snippet
 from sage_code.search.words import stem
 from sage_code.text.lexemes import lexemes
-from sage_code.values import Symbol
+from sage_code.values import Symbol, definition_line
 
 
 class HitMaker:
@@ -50,6 +50,7 @@ class HitMaker:
             rank=rank,
             score=round(found.probability, 4),
             file=path,
+            line=symbol.line if symbol else definition_line(snapshot.symbols(found.file), qualname, first, last),
             start_line=first,
             end_line=last,
             kind=kind,

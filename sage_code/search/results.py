@@ -25,6 +25,7 @@ class Hit:
     rank: int
     score: float  # how likely this is an answer, 0 to 1
     file: str  # relative to the project's root
+    line: int  # of the name, where it is a definition
     start_line: int
     end_line: int
     kind: str
@@ -62,7 +63,7 @@ def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
     kept: list[Hit] = []
     spent = 0
     for hit in response.results:
-        head = f"{hit.file}:{hit.start_line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
+        head = f"{hit.file}:{hit.line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
         cost = count_tokens(f"{head}\n{hit.snippet}")
         if spent + cost > max_tokens:
             if not kept:

@@ -105,6 +105,7 @@ def _hit(rank: int, found: _Seen, lines: int) -> Hit:
         rank=rank,
         score=round(found.worth * _MOST, 4),
         file=found.file.path,
+        line=found.line,
         start_line=first,
         end_line=last,
         kind="fallback",

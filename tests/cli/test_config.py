@@ -33,17 +33,18 @@ def test_set_get_list_and_reset_round_trip(project: Path, sage_home: Path) -> No
     assert "recall_threshold = 0.5" in _run("set", "recall_threshold", "0.5").stdout
     assert (sage_home / "tuning.yaml").read_text() == "recall_threshold: 0.5\n"
     assert _run("get", "recall_threshold").stdout == "0.5\n"
-    assert f"recall_threshold\t0.5\tuser\t{sage_home}/tuning.yaml:1\n" in _run("list").stdout
+    help_line = LISTED["recall_threshold"].help
+    assert f"recall_threshold\t0.5\tuser\t{sage_home}/tuning.yaml:1\t{help_line}\n" in _run("list").stdout
     assert "reset recall_threshold" in _run("reset").stdout
     assert _run("get", "recall_threshold").stdout == "0.7\n"
 
 
 def test_a_project_setting_is_found_from_any_folder_in_it(project: Path, sage_home: Path) -> None:
-    _run("set", "exclude", "vendor/,*.min.js", "--project", "--path", "src")
+    _run("set", "exclude", "vendor/,*.min.js", "--scope", "project", "--project", "src")
     assert (project / ".sage" / "tuning.yaml").read_text() == "exclude: [vendor/, '*.min.js']\n"
-    assert _run("get", "exclude", "--path", "src").stdout == "vendor/,*.min.js\n"
+    assert _run("get", "exclude", "--project", "src").stdout == "vendor/,*.min.js\n"
     assert not (sage_home / "tuning.yaml").exists()
-    _run("reset", "exclude", "--project")
+    _run("reset", "exclude", "--scope", "project")
     assert _run("get", "exclude").stdout == "\n"
 
 
@@ -103,8 +104,8 @@ def test_a_wrong_key_is_an_error_with_the_nearest(project: Path, arguments: list
 
 
 def test_a_path_that_does_not_exist_is_an_error(project: Path) -> None:
-    with pytest.raises(UsageError, match="there is no folder"):
-        _run("list", "--path", "nowhere")
+    with pytest.raises(UsageError, match="there is no nowhere"):
+        _run("list", "--project", "nowhere")
 
 
 def test_wrong_usage_exits_with_two(project: Path) -> None:
@@ -117,15 +118,18 @@ def test_help_has_examples() -> None:
         assert f"Example: sage config {command}" in re.sub(r" +", " ", text)
 
 
-def test_a_terminal_gets_a_table(
+def test_config_list_says_what_each_setting_does_at_any_width_without_broken_words(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sage_cli.config_commands import list_settings
 
     _run("set", "store_uri", "s3://[bold]x[/bold]")
-    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    list_settings()
-    shown = capsys.readouterr().out
-    assert "what it does" in shown
-    assert "s3://[bold]x[/bold]" in shown
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        list_settings()
+        shown = capsys.readouterr().out
+        assert "store_uri = s3://[bold]x[/bold]" in shown
+        assert all(len(line) <= width or " " not in line.strip() for line in shown.split("\n"))
+        words = " ".join(shown.split())
+        assert all(" ".join(known.help.split()) in words for known in LISTED.values())

@@ -45,7 +45,7 @@ def test_found_nothing_and_error_are_0_1_and_2(project: Path, sage: Run) -> None
     assert missed.err == "no symbol conect; nearest: connect\n"
     wrong = sage("grep", "connect", "--path", "nowhere")
     assert (wrong.code, wrong.out) == (2, "")
-    assert wrong.err == "sage: there is no nowhere\n      give the path of a project's folder\n"
+    assert wrong.err == ("sage: there is no nowhere, and no indexed project of that name\n      there are: sample\n")
     assert sage("status").code == 0
     assert sage("analyze", "nosuch").code == 1
 
@@ -191,7 +191,7 @@ def test_control_characters_in_names_never_reach_the_terminal(sample: Path, sage
         text = sage(*words).out
         assert "\\x1b" in text
         assert not set(text) & {"\x1b", "\x07"}
-    assert sage("grep", "trap", *where).out.startswith("bad\\x1b]0;owned\\x07\\nname.py:1  function trap")
+    assert sage("grep", "trap", *where).out.startswith(f"{sample}/bad\\x1b]0;owned\\x07\\nname.py:1  function trap")
     (match,) = json.loads(sage("grep", "trap", "--json", *where).out)["matches"]
     assert match["file"] == "bad\x1b]0;owned\x07\nname.py"
 
@@ -265,7 +265,8 @@ def test_the_hot_parser_understands_what_the_command_understands(
 
     monkeypatch.setattr(grep, "run", run)
     app(args=["grep", *words], prog_name="sage", standalone_mode=False)
-    defaults = {"kind": None, "ignore_case": False, "prefix": False, "limit": grep.DEFAULT_LIMIT, "path": "."}
+    defaults = {"kind": None, "ignore_case": False, "prefix": False, "limit": grep.DEFAULT_LIMIT, "names": False}
+    defaults |= {"project": "."}
     parameters = {"name": None, **defaults, "as_json": False, **given_up}
     assert seen == [tuple(parameters.values())]
 

@@ -45,7 +45,7 @@ def test_going_back_embeds_nothing(project: Path, sage: Run) -> None:
 
 
 def test_the_setting_goes_where_it_was_asked_for(project: Path, sage: Run) -> None:
-    assert _use(sage, "hashing", "--project")["where"].startswith(str(project))
+    assert _use(sage, "hashing", "--scope", "project")["where"].startswith(str(project))
     assert load_settings(str(project)).code_embedding_model == "hashing"
     assert load_settings(None).code_embedding_model == "bundled"
     result = sage("models", "use", "bundled", "--no-index")  # for the user: the project's own still wins here
@@ -69,7 +69,7 @@ def test_a_model_that_cannot_be_had_changes_nothing(project: Path, sage: Run, na
 
 def test_a_project_may_not_choose_a_stranger(project: Path, sage: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sage_code.models.load_embedder", lambda *_: None)  # as if it were on this machine
-    result = sage("models", "use", "acme/unheard-of", "--project")
+    result = sage("models", "use", "acme/unheard-of", "--scope", "project")
     assert result.code == 2
     assert "neither configured nor trusted" in result.err
     assert not (project / ".sage" / "tuning.yaml").exists()

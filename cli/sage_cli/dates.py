@@ -1,0 +1,31 @@
+"""Points in time for people: how long ago, or the exact date for those who ask for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+# Further back a date says more than a count of days.
+_MOST_DAYS = 60
+
+
+def when(stamp: str, exact: bool = False, now: datetime | None = None) -> str:
+    """`2 min ago` for a time in ISO 8601; the date itself with `exact`, for long ago, and for what is no such time."""
+    from sage_cli.output import one_line
+
+    try:
+        then = datetime.fromisoformat(stamp)
+    except ValueError:
+        return one_line(stamp)
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    if exact or not 0 <= seconds < _MOST_DAYS * _DAY:
+        return one_line(stamp)
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} min ago"
+    if seconds < _DAY:
+        return f"{int(seconds // _HOUR)} h ago"
+    days = int(seconds // _DAY)
+    return f"{days} day{'s' * (days != 1)} ago"
