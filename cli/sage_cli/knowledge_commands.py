@@ -13,8 +13,8 @@ from sage_cli.checkpoint_commands import (
     SecretOption,
     UserOption,
     memory_of,
-    say_notes,
     say_masked,
+    say_notes,
     show_restored,
 )
 from sage_cli.options import JsonOption, ProjectOption
