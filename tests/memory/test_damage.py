@@ -103,7 +103,7 @@ def test_a_damaged_item_is_named_and_the_others_still_answer(root: Path, listed:
 def test_flipped_bytes_in_the_index_of_memories_are_noticed_and_mended(root: Path, listed: Path) -> None:
     _memory(root).rebuild()
     _memory(root).save_knowledge(KnowledgeItem("late", "The build needs Node 22."))
-    folder = root / ".sage" / "local" / "embeddings"
+    folder = Path(places(str(root))[0].derived)
     source = random.Random(3)
     every = {folder / name: (folder / name).read_bytes() for name in ("knowledge.npz", "knowledge.log")}
     for path, whole in every.items():
@@ -123,7 +123,7 @@ def test_flipped_bytes_in_the_index_of_memories_are_noticed_and_mended(root: Pat
 
 @pytest.mark.parametrize("name", ["knowledge.npz", "knowledge.log"])
 def test_a_pipe_or_an_endless_device_in_place_of_the_index_never_blocks(root: Path, listed: Path, name: str) -> None:
-    path = root / ".sage" / "local" / "embeddings" / name
+    path = Path(places(str(root))[0].derived, name)
     for make in (os.mkfifo, lambda where: os.symlink("/dev/zero", where)):
         path.unlink(missing_ok=True)
         make(path)
@@ -140,7 +140,7 @@ def test_flipped_bytes_in_the_map_of_attached_memories_are_noticed_and_mended(ro
     assert expected
     source = random.Random(4)
     for name in ("attached.jsonl", "attached_rows.json"):
-        path = root / ".sage" / "local" / name
+        path = Path(place.derived, name)
         whole = path.read_bytes()
         for _ in range(40):
             broken = bytearray(whole)
