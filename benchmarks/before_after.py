@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measure import table
+from measure import environment, table
 
 PROCESSES = {
     "sage grep": ["grep", "{name}"],
@@ -44,9 +44,9 @@ class Side:
     """One version of Sage with its own home and its own copy of the project."""
 
     def __init__(self, python: str, project: Path, folder: Path) -> None:
-        self.python, self.root = python, folder / "project"
+        self.python, self.root = os.path.abspath(python), folder / "project"
         shutil.copytree(project, self.root, symlinks=True, ignore=shutil.ignore_patterns(".sage"))
-        self.environment = {**os.environ, "SAGE_HOME": str(folder / "home"), "HOME": str(folder)}
+        self.environment = environment({"SAGE_HOME": str(folder / "home"), "HOME": str(folder)})
         self.run(["index"])
 
     def run(self, words: list[str]) -> float:

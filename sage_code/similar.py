@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sage_code.errors import UsageError
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.values import definition_line
 
 # Cosine from which two chunks count as near-identical: renamed variables stay above it, rewritten logic falls below.
 DUPLICATE_SIMILARITY = 0.95
@@ -124,6 +123,5 @@ class VectorSnapshot:
     def _place(self, chunk: int) -> Place:
         snapshot, file = self._snapshot, int(self._snapshot.chunk_file[chunk])
         first, last = int(snapshot.chunk_start[chunk]), int(snapshot.chunk_end[chunk])
-        qualname = snapshot.qualname(chunk)
-        line = definition_line(snapshot.symbols(file), qualname, first, last)
-        return Place(snapshot.path(file), line, first, last, snapshot.kind(chunk), qualname)
+        line = int(snapshot.chunk_line[chunk])
+        return Place(snapshot.path(file), line, first, last, snapshot.kind(chunk), snapshot.qualname(chunk))

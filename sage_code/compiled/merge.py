@@ -18,7 +18,7 @@ from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.reference_codec import TEXTS
 
-_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "file_hash", "vectors", "scales", "ref_line")
+_PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "chunk_line", "file_hash", "vectors", "scales", "ref_line")
 _STRINGS = ("names", "signatures", "paths", "keys", "symbols")
 
 _Parts = list[NDArray[Any]]

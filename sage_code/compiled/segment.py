@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
 # 5: terms are searched by their first letters, and the ends of a term's postings stand together;
-# 6: what is defined, and how much of it is used elsewhere; 7: hashes of paths and names, and how much is used is
-# counted over the whole project, in a file of the generation.
+# 6: what is defined, and how much of it is used elsewhere; 7: hashes of paths and names, the line of a name, and how
+# much is used is counted over the whole project, in a file of the generation.
 FORMAT = 7
 # Searched fields of a chunk: its text, what is called in it, what its documentation says.
 CHUNK_FIELDS = ("body", "name", "doc")

@@ -15,7 +15,7 @@ from sage_code.compiled.sections import pack_strings, pack_terms, write_sections
 from sage_code.compiled.segment import FIELDS, FORMAT, KINDS
 from sage_code.kinds import HEAD_KINDS
 from sage_code.text.lexemes import Lexicon
-from sage_code.values import Chunk, Symbol
+from sage_code.values import Chunk, Symbol, definition_line
 
 if TYPE_CHECKING:
     from sage_code.store.rows import FileRows
@@ -48,7 +48,7 @@ class SegmentBuilder:
         self._fields = {field: _Postings(self._lexicon) for field in FIELDS}
         self._vectors: list[NDArray[np.int8]] = []
         self._scales: list[NDArray[np.float32]] = []
-        self._table: list[tuple[int, int, int, int]] = []
+        self._table: list[tuple[int, int, int, int, int]] = []
         self._names: list[bytes] = []
         self._signatures: list[bytes] = []
         self._paths: list[tuple[str, str, str]] = []
@@ -66,7 +66,9 @@ class SegmentBuilder:
             for symbol in chunk.symbols:
                 if symbol.kind in HEAD_KINDS:
                     self._references.define(symbol.name, len(self._table))
-            self._table.append((number, chunk.start_line, chunk.end_line, _KIND_NUMBER[chunk.kind]))
+            first, last = chunk.start_line, chunk.end_line
+            line = definition_line(chunk.symbols, chunk.qualname, first, last)
+            self._table.append((number, first, last, _KIND_NUMBER[chunk.kind], line))
             self._names.append(chunk.qualname.encode())
             self._signatures.append(chunk.signature.encode())
         self._fields["body"].add([chunk.text for chunk in file.chunks])
@@ -82,13 +84,14 @@ class SegmentBuilder:
 
     def write(self, path: str) -> None:
         """Write the segment and forget the files."""
-        table = np.array(self._table, dtype=np.uint32).reshape(-1, 4)
+        table = np.array(self._table, dtype=np.uint32).reshape(-1, 5)
         languages = sorted({language for _, _, language in self._paths})
         arrays: dict[str, NDArray[Any]] = {
             "chunk_file": table[:, 0],
             "chunk_start": table[:, 1],
             "chunk_end": table[:, 2],
             "chunk_kind": table[:, 3].astype(np.uint8),
+            "chunk_line": table[:, 4],
             "file_language": np.array([languages.index(language) for _, _, language in self._paths], np.uint16),
             "file_hash": np.array([xxhash.xxh3_64_intdigest(path.encode()) for path, _, _ in self._paths], np.uint64),
             "vectors": np.concatenate([np.empty((0, self._dim), np.int8), *self._vectors]),

@@ -11,7 +11,7 @@ from sage_code.search.results import Hit, Span
 from sage_code.search.snippets import snippet
 from sage_code.search.words import stem
 from sage_code.text.lexemes import lexemes
-from sage_code.values import Symbol, definition_line
+from sage_code.values import Symbol
 
 
 class HitMaker:
@@ -50,7 +50,7 @@ class HitMaker:
             rank=rank,
             score=round(found.probability, 4),
             file=path,
-            line=symbol.line if symbol else definition_line(snapshot.symbols(found.file), qualname, first, last),
+            line=symbol.line if symbol else int(snapshot.chunk_line[found.chunk]),
             start_line=first,
             end_line=last,
             kind=kind,

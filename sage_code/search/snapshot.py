@@ -76,6 +76,11 @@ class SearchSnapshot:
         return self._column("chunk_end")
 
     @cached_property
+    def chunk_line(self) -> NDArray[np.uint32]:
+        """The line of every chunk's name, or its first where it has none."""
+        return self._column("chunk_line")
+
+    @cached_property
     def chunk_kind(self) -> NDArray[np.uint8]:
         """The kind of every chunk, as a number of `KINDS`."""
         return self._column("chunk_kind")
