@@ -22,7 +22,7 @@ KINDS = (
     (r"project/\.sage/core\.md$", "core files", True),
     (r"/archive/", "archive", True),
     (r"/(checkpoints|knowledge|todos)/.*\.md$", "memories", True),
-    (r"/knowledge/index\.yaml$", "knowledge list", False),
+    (r"/knowledge/index\.yaml$", "knowledge list", True),  # a person may edit it
     (r"/attached\w*\.jsonl?$", "map of memories", False),
     (r"/embeddings[^/]*/", "memory index", False),
     (r"/templates/", "templates", True),
