@@ -50,7 +50,7 @@ _ROUND_SECONDS = 600
 _VOLATILE = {
     "took_ms", "duration_ms", "indexed_at", "age_days", "compiled_bytes", "note", "took", "damaged", "warnings",
 }  # fmt: skip
-_ALWAYS, _TURNS = ("search", "grep"), 4
+_ALWAYS = ("search", "grep")
 _CAPABILITY_VERSION, _DROP, _OVERRULING = 0x20080522, 24, (1, 2)
 _CRASH = re.compile(r"unexpected [A-Z]\w*:|this is a bug|Traceback|PanicException|panicked at")
 _MCP_CALLS = (
@@ -123,6 +123,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--times", action="store_true", help="print what each command takes, and end")
     parser.add_argument("--doctor-every", type=int, default=40)
+    parser.add_argument("--turns", type=int, default=1, help="beside search and grep, one of so many commands a round")
     parser.add_argument("--fresh-every", type=int, default=4, help="compare with a fresh index so often; 0: never")
     return parser.parse_args()
 
@@ -155,22 +156,23 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
         kinds = sorted(by_kind)
         is_flip = number < given.flips
         usable = [kind for kind in kinds if not is_flip or any(_has_bytes(pristine / name) for name in by_kind[kind])]
-        kind = usable[number % len(usable)]
+        visit, kind = number // len(usable), usable[number % len(usable)]
         choices = [name for name in by_kind[kind] if not is_flip or _has_bytes(pristine / name)]
         name = chance.choice(choices)
         _renew(pristine, work)
         if is_flip:
             done = material.flip(work / name, chance)
         else:
-            done = sorted(material.REPLACEMENTS)[(number - given.flips) % len(material.REPLACEMENTS)]
+            done = sorted(material.REPLACEMENTS)[(number + visit) % len(material.REPLACEMENTS)]
             material.replace(work / name, done)
         truth = next(is_truth for pattern, its_kind, is_truth in material.KINDS if its_kind == kind)
         extras = {
             "doctor": bool(given.doctor_every) and number % given.doctor_every == 0,
             "mcp": bool(given.mcp_every) and number % given.mcp_every == 1,
-            "fresh": bool(given.fresh_every) and number // len(usable) % given.fresh_every == 0,
+            "fresh": bool(given.fresh_every) and visit % given.fresh_every == 0,
         }
-        outcome = _one(work, pristine / name, name, truth, right, extras, number)
+        turn = {what: what in _ALWAYS or (at + visit) % given.turns == 0 for at, what in enumerate(asked)}
+        outcome = _one(work, pristine / name, name, truth, right, extras, turn)
         counts[kind][outcome.result] += 1
         counts[kind]["clear errors"] += outcome.errors
         for failure in outcome.failures:
@@ -199,16 +201,17 @@ def _one(
     truth: bool,
     right: dict[str, Any],
     extras: dict[str, bool],
-    number: int,
+    turn: dict[str, bool],
 ) -> Outcome:
     """One round, its commands in a child."""
     project = str(work / "project")
 
     def ask() -> dict[str, Any]:
         outcome = Outcome("right")
-        wrong = _ask_all(project, right, outcome, judged=not truth)
-        for words in (["status", project, "--json"], ["admin", "verify", project, "--check", "--json"]):
-            _no_crash(words, outcome)
+        wrong = _ask_all(project, right, outcome, turn, judged=not truth)
+        _no_crash(["status", project, "--json"], outcome)
+        if turn["map"]:
+            _no_crash(["admin", "verify", project, "--check", "--json"], outcome)
         if extras["doctor"]:
             _no_crash(["doctor", project, "--json"], outcome)
         if extras["mcp"]:
@@ -226,8 +229,7 @@ def _one(
                 outcome.failures.append(f"no remedy is named: {wrong[0]}")
             _mend(work / name, project, outcome)
         again = Outcome("")
-        # Where nothing was wrong, a part of the questions shows that the index run has broken nothing.
-        left = _ask_all(project, right, again, judged=True, turn=None if truth or wrong else number)
+        left = _ask_all(project, right, again, turn, judged=True)
         outcome.failures += [f"after mending: {failure}" for failure in again.failures]
         outcome.failures += [f"not mended: {what}" for what in left]
         peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1024
@@ -244,12 +246,12 @@ def _one(
 
 
 def _ask_all(
-    project: str, right: dict[str, Any], outcome: Outcome, *, judged: bool, turn: int | None = None
+    project: str, right: dict[str, Any], outcome: Outcome, turn: dict[str, bool], *, judged: bool
 ) -> list[str]:
-    """Ask everything, or search, grep and what has its turn; the questions whose answer is not the right one."""
+    """Ask everything that has its turn; the questions whose answer is not the right one."""
     wrong = []
-    for place, (name, words) in enumerate(material.questions(project).items()):
-        if turn is not None and name not in _ALWAYS and (place + turn) % _TURNS:
+    for name, words in material.questions(project).items():
+        if not turn[name]:
             continue
         answer = _sage(words)
         if crash := answer.crash():
