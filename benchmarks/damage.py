@@ -123,6 +123,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--times", action="store_true", help="print what each command takes, and end")
     parser.add_argument("--doctor-every", type=int, default=40)
+    parser.add_argument("--minutes", type=float, default=0, help="stop after so many; 0: when all is done")
     parser.add_argument("--turns", type=int, default=1, help="beside search and grep, one of so many commands a round")
     parser.add_argument("--fresh-every", type=int, default=4, help="compare with a fresh index so often; 0: never")
     return parser.parse_args()
@@ -149,21 +150,28 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     failed: list[str] = []
     started = time.monotonic()
-    for number in range(given.flips + given.replaced):
+    total = given.flips + given.replaced
+    for number in range(total):
         if given.case and number not in given.case:
             continue
+        if given.minutes and time.monotonic() - started > 60 * given.minutes:
+            print(f"stopped after {number} rounds of {total}")
+            break
         chance = Random(f"{given.seed} {number}")
         kinds = sorted(by_kind)
-        is_flip = number < given.flips
+        # Replacements are strewn among the flips, so that a part of the rounds shows some of everything.
+        replaced = number * given.replaced // total
+        is_flip = (number + 1) * given.replaced // total == replaced
+        own = number - replaced if is_flip else replaced
         usable = [kind for kind in kinds if not is_flip or any(_has_bytes(pristine / name) for name in by_kind[kind])]
-        visit, kind = number // len(usable), usable[number % len(usable)]
+        visit, kind = own // len(usable), usable[own % len(usable)]
         choices = [name for name in by_kind[kind] if not is_flip or _has_bytes(pristine / name)]
         name = chance.choice(choices)
         _renew(pristine, work)
         if is_flip:
             done = material.flip(work / name, chance)
         else:
-            done = sorted(material.REPLACEMENTS)[(number + visit) % len(material.REPLACEMENTS)]
+            done = sorted(material.REPLACEMENTS)[(own + visit) % len(material.REPLACEMENTS)]
             material.replace(work / name, done)
         truth = next(is_truth for pattern, its_kind, is_truth in material.KINDS if its_kind == kind)
         extras = {
@@ -180,6 +188,8 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
             print(failed[-1], flush=True)
         if number % 50 == 49:
             print(f"# {number + 1} rounds, {len(failed)} failures, {time.monotonic() - started:.0f} s", flush=True)
+        if number % 200 == 199:
+            _print(counts, time.monotonic() - started)
     _print(counts, time.monotonic() - started)
     return 1 if failed else 0
 
@@ -553,7 +563,7 @@ def _print(counts: dict[str, Counter[str]], seconds: float) -> None:
     ]
     total = ["all", *(sum(int(row[place]) for row in rows) for place in range(1, len(columns) + 2))]
     print(table(["damaged", "rounds", *columns], [*rows, total]))
-    print(f"{seconds:.0f} s")
+    print(f"{seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
