@@ -26,7 +26,7 @@ from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
-from sage_code.files.private import close_home
+from sage_code.files.private import close, close_home
 from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
 from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
@@ -264,6 +264,8 @@ class _Run:
         for said in (drop_secrets(store, secrets.values()), tidy(store)):
             if said:
                 self.progress.note(said)
+        if not remote:
+            close(uri)  # LanceDB makes its files by the umask
         return self._stats(project, embedder.name, changes, counts, vectors)
 
     def _secrets(self, old: Manifest | None, changes: Diff) -> dict[str, str]:
@@ -279,7 +281,7 @@ class _Run:
         if base is None:
             return None
         damage = check(base)
-        if store.count_files() < files or not store.count():
+        if files and (store.count_files() < files or not store.count()):
             damage.append(f"{store.uri} has lost rows of this project")
         for finding in damage:
             self.progress.note(f"{finding}; making it anew")

@@ -148,7 +148,7 @@ def test_the_command_line(
     assert sage("core", "list")[0] == 1
     code, out, _ = sage("core", "add", "client.ts", "--summary", "Talks.")
     assert (code, out) == (0, "web/client.ts is core; commit .sage/core.md to share it\n")
-    assert sage("core", "list")[:2] == (0, "web/client.ts\n    Talks.\n")
+    assert sage("core", "list")[:2] == (0, "client.ts\n    Talks.\n")  # as seen from here
     assert sage("core", "add", "../../etc/passwd")[0] == 2
     assert sage("core", "rm", "web/client.ts")[:2] == (0, "web/client.ts is no longer core\n")
     assert sage("core", "rm", "web/client.ts")[0] == 1

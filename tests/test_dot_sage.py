@@ -82,6 +82,7 @@ def test_store_exports_and_compiled_files_are_private(
         os.umask(before)
     assert stat.S_IMODE(sage_home.stat().st_mode) == 0o700
     assert _open_to_others(sage_home) == []
+    assert not [path for path in (sage_home / "codebase" / "lancedb").rglob("*") if path.stat().st_mode & 0o077]
     assert stat.S_IMODE((tmp_path / "a.sageindex").stat().st_mode) == 0o600
     shared = {str(sample / ".sage" / name) for name in (".gitignore", "core.md")}
     assert set(_open_to_others(sample / ".sage")) == shared

@@ -40,7 +40,7 @@ READERS: dict[str, Callable[[Project], Any]] = {
     "search": lambda project: project.search("reach a host"),
     "analyze": lambda project: project.analyze("connect"),
     "definitions": lambda project: project.definitions("connect"),
-    "references": lambda project: project.resolver().graph,
+    "references": lambda project: project.resolver(),
     "map": lambda project: project.map(),
     "similar": lambda project: project.similar("server.py", 5),
     "duplicates": lambda project: project.duplicates(),

@@ -103,7 +103,7 @@ class _Map:
         self._data = b""
         self._start = 0
         with suppress(OSError, ValueError, KeyError, TypeError):
-            self._data = read_regular(os.path.join(_folder(place), _MAP), _MAX_BYTES)
+            self._data = read_regular(os.path.join(place.derived, _MAP), _MAX_BYTES)
             self._start = self._data.find(b"\n") + 1
             head = orjson.loads(self._data[: self._start])
             if head["format"] == _FORMAT and head["sum"] == _sum(self._data[self._start :]):
@@ -151,10 +151,6 @@ def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) 
     return orjson.dumps(row).decode()
 
 
-def _folder(place: Place) -> str:
-    return place.derived
-
-
 def _folders(place: Place) -> dict[str, int]:
     """When the folders of memories have last changed."""
     times: dict[str, int] = {}
@@ -167,7 +163,7 @@ def _folders(place: Place) -> dict[str, int]:
 def _rows(place: Place) -> dict[str, list[str]] | None:
     """What was read from each file of memories; None when that is not known any more."""
     with suppress(OSError, ValueError):
-        data = read_regular(os.path.join(_folder(place), _ROWS), _MAX_BYTES)
+        data = read_regular(os.path.join(place.derived, _ROWS), _MAX_BYTES)
         if _sum(data[_SUM_CHARS + 1 :]) != data[:_SUM_CHARS].decode("ascii", "replace"):
             return None
         rows = orjson.loads(data[_SUM_CHARS + 1 :])
@@ -187,8 +183,8 @@ def _write(place: Place, rows: dict[str, list[str]], folders: dict[str, int]) ->
     kept = orjson.dumps(rows)
     with suppress(OSError, UsageError):  # a project that cannot be written to is searched all the same
         place.prepare()
-        write_bytes(os.path.join(_folder(place), _ROWS), f"{_sum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
-        write_bytes(os.path.join(_folder(place), _MAP), head + b"\n" + body, mode=PRIVATE_FILE)
+        write_bytes(os.path.join(place.derived, _ROWS), f"{_sum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
+        write_bytes(os.path.join(place.derived, _MAP), head + b"\n" + body, mode=PRIVATE_FILE)
 
 
 def _sum(data: bytes) -> str:

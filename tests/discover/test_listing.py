@@ -54,7 +54,7 @@ def test_files_come_with_size_and_time_in_the_order_of_their_paths(project: Path
     os.utime(project / "a.py", ns=(0, 1_234_567_890))
     found = list(list_files(str(project), DiscoverRules()))
     assert [file.path for file in found] == ["a-b/c.py", "a.py", "a/b.py"]
-    assert found[1] == SourceFile("a.py", 2, 1_234_567_890)
+    assert found[1] == SourceFile("a.py", 2, 1_234_567_890, (project / "a.py").stat().st_ctime_ns)
 
 
 def test_nested_ignores_and_negation(project: Path, write: Write) -> None:

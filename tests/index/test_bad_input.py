@@ -16,7 +16,9 @@ import pytest
 import sage_code.changes
 import sage_code.indexer
 from sage_code.embed.hashing import HashingEmbedder
+from sage_code.files import summed
 from sage_code.paths import compiled_dir, generations_dir, manifest_path
+from sage_code.settings import set_value
 from sage_code.store.lance import store_uri
 
 Answer = Callable[..., dict]
@@ -71,7 +73,7 @@ def test_large_and_minified_files(
     assert time.monotonic() - started < 20
     assert skips(root) == {"huge.py": "too_large", "bundle.js": "too_large", "min.js": "minified"}
     assert finds(root, "good") == ["good.py"]
-    (root / ".sage" / "tuning.yaml").write_text("max_file_bytes: 3000000\n")
+    set_value("max_file_bytes", "3000000", "user")
     answer("index", root)
     assert skips(root) == {"huge.py": "too_large", "bundle.js": "minified", "min.js": "minified"}
 
@@ -318,7 +320,7 @@ def test_a_damaged_store(
 def test_an_index_of_a_newer_format_is_left_alone(sample: Path, answer: Answer, finds: Finds) -> None:
     answer("index", sample)
     path = Path(manifest_path(str(sample)))
-    path.write_bytes(newer := path.read_bytes().replace(b'"format":2', b'"format":99'))
+    path.write_bytes(newer := summed.dumps({**summed.loads(path.read_bytes()), "format": 99}))
     (sample / "new.py").write_text(GOOD)
     for words in (("index",), ("index", "--full"), ("admin", "verify"), ("admin", "rebuild-embeddings"), ("status",)):
         assert answer(*words, sample, code=2)["error"]["code"] == "format_too_new"

@@ -42,10 +42,10 @@ def _folder(root: Path) -> Path:
     return Path(generation.folder)
 
 
-def _flip(path: Path, random: Random, *, keep_time: bool) -> None:
+def _flip(path: Path, source: Random, *, keep_time: bool) -> None:
     before = path.stat()
     data = bytearray(path.read_bytes())
-    data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+    data[source.randrange(len(data))] ^= 1 << source.randrange(8)
     path.write_bytes(data)
     if keep_time:
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -77,7 +77,7 @@ def test_disk_full(
         ["knowledge", "add", "{root}/server.py", "--id", "note", "--project", "{root}"],
         ["core", "add", "server.py", "--summary", "Serves.", "--path", "{root}"],
         ["config", "set", "recall_threshold", "0.5"],
-        ["config", "set", "exclude", "*.x", "--project", "--path", "{root}"],
+        ["config", "set", "exclude", "*.x", "--scope", "project", "--project", "{root}"],
         ["index", "export", "{root}/out.sage", "{root}"],
         ["mcp", "install", "--agent", "cursor"],
     ],

@@ -105,7 +105,7 @@ def test_a_damaged_manifest_or_list_of_projects_is_noticed_and_comes_back(
 ) -> None:
     answer("index", sample)
     before = answer("projects", "list")
-    for path in (sample / ".sage/codebase/index_meta.json", sage_home / "codebase/index_meta.json"):
+    for path in (sample / ".sage/codebase/index_meta.json", sage_home / "codebase/projects.json"):
         data = path.read_bytes()
         path.write_bytes(data.replace(b"sample", b"samqle", 1))  # still JSON
     assert answer("projects", "list", code=2)["error"]["code"] == "index_corrupt"

@@ -80,7 +80,6 @@ def test_an_index_with_a_past_answers_as_a_fresh_one(
 ) -> None:
     grown, fresh = (shutil.copytree(HARBOR, tmp_path / name / "harbor") for name in ("grown", "fresh"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(tmp_path / "home"))
         _grow(grown, patch)
     Project(str(fresh)).index()
     before, after = current(str(grown)), current(str(fresh))

@@ -122,7 +122,7 @@ def test_a_home_folder_that_the_user_has_indexed_is_not_searched_by_agents(
     home = Path(os.environ["HOME"])
     (home / "private.py").write_text("def private_thing():\n    return 1\n")
     for root in (sample, home):
-        Project.open(root).index()
+        Project.open(root).index(anywhere=True)
     monkeypatch.chdir(sample)
 
     async def conversation(client: Client) -> None:

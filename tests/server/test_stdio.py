@@ -160,7 +160,7 @@ def test_nothing_heavy_is_loaded_before_the_handshake() -> None:
     assert not loaded & {"numpy", "lancedb", "pyarrow", "tree_sitter", "yaml", "orjson", "xxhash", "typer"}
     ours = {name for name in loaded if name.startswith("sage_code.")}
     few = {"paths", "errors", "core_files", "dot_sage", "text", "text.tokens", "files", "files.atomic"}
-    few |= {"files.locks", "files.inside", "files.contained"}
+    few |= {"files.locks", "files.inside", "files.contained", "files.private", "ours", "roots", "text.escaping"}
     assert ours <= {f"sage_code.{name}" for name in few}
 
 

@@ -214,7 +214,7 @@ def test_unknown_arguments_are_refused_by_name(project: Path) -> None:
         for name, arguments, words in (
             ("sage_search_code", {"query": "x", "langauge": "go"}, "no argument 'langauge' (did you mean 'language'?)"),
             ("sage_search_code", {"query": "x", "zzz": 1}, "no argument 'zzz'; it takes query, project, limit"),
-            ("sage_version", {"a\x1b": 1, "b": 2}, "no argument 'a\\\\u001b', 'b'; it takes max_tokens"),
+            ("sage_version", {"a\x1b": 1, "b": 2}, "no argument 'a\\\\x1b', 'b'; it takes max_tokens"),
             ("sage_index_code", {"project": "demo"}, "no argument 'project'"),
         ):
             assert words in complaint(await client.call_tool(name, arguments)), name

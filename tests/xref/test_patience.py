@@ -38,7 +38,7 @@ def test_the_command_says_what_it_left_out(
     monkeypatch.chdir(sample)
     hasty = sage("callers", "connect", "--seconds", "0.000001")
     assert (hasty.code, hasty.out) == (1, "")
-    assert "no callers so far" in hasty.err
+    assert "nothing calls it so far" in hasty.err
     assert "--seconds 0" in hasty.err
     patient = sage("callers", "connect", "--seconds", "0")
     assert (patient.code, patient.err) == (0, "")

@@ -1,0 +1,117 @@
+"""Is this checkout slower than another one? Both answer the same questions in turns, each with its own home and copy.
+
+    python benchmarks/before_after.py --before PYTHON --after PYTHON PROJECT [--rounds 25]
+
+PYTHON is the interpreter of an environment in which one version of Sage is installed. Whole processes: `sage grep`, a
+cold `sage search`, `sage index` with nothing to do. In one process each: warm searches, which take turns question by
+question. Times are those of the processor, and the ratio is that of the medians; a busy machine disturbs both alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from measure import table
+
+PROCESSES = {
+    "sage grep": ["grep", "{name}"],
+    "cold sage search": ["search", "how is a file opened and read", "--json"],
+    "sage index, nothing to do": ["index"],
+}
+QUESTIONS = ("how is a file opened", "parse the configuration", "retry after an error", "write the result", "{name}")
+# Answers one question a line with the processor's milliseconds that it took.
+WARM = """
+import sys, time
+from sage_code import Project
+project = Project.open(".")
+for line in sys.stdin:
+    started = time.process_time()
+    project.search(line.strip(), refresh=False)
+    print((time.process_time() - started) * 1000, flush=True)
+"""
+
+
+class Side:
+    """One version of Sage with its own home and its own copy of the project."""
+
+    def __init__(self, python: str, project: Path, folder: Path) -> None:
+        self.python, self.root = python, folder / "project"
+        shutil.copytree(project, self.root, symlinks=True, ignore=shutil.ignore_patterns(".sage"))
+        self.environment = {**os.environ, "SAGE_HOME": str(folder / "home"), "HOME": str(folder)}
+        self.run(["index"])
+
+    def run(self, words: list[str]) -> float:
+        """The processor's milliseconds of one command, its children included."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [self.python, "-m", "sage_cli.entry", *words]
+        subprocess.run(command, cwd=self.root, env=self.environment, stdout=subprocess.DEVNULL, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+    def warm(self) -> subprocess.Popen[str]:
+        """A process that answers question by question."""
+        return subprocess.Popen(
+            [self.python, "-c", WARM], cwd=self.root, env=self.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def a_name(self) -> str:
+        """The name of some function of the project."""
+        command = [self.python, "-m", "sage_cli.entry", "map", "--json"]
+        found = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, check=True)
+        return str(json.loads(found.stdout)["entries"][0]["qualname"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--after", default=sys.executable)
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("project", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        sides = [Side(python, given.project, Path(scratch, name)) for name, python in
+                 (("before", given.before), ("after", given.after))]  # fmt: skip
+        name = sides[1].a_name()
+        rows = []
+        for title, words in PROCESSES.items():
+            asked = [word.format(name=name) for word in words]
+            times = [[side.run(asked) for side in sides] for _ in range(given.rounds + 1)][1:]
+            rows.append(_row(title, times))
+        rows.append(_row("warm search", _warm(sides, name, given.rounds)))
+        print(table(("", "before ms", "after ms", "ratio"), rows))
+
+
+def _warm(sides: list[Side], name: str, rounds: int) -> list[list[float]]:
+    children = [side.warm() for side in sides]
+    times = []
+    for number in range((rounds + 2) * len(QUESTIONS)):
+        pair = []
+        for child in children:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(QUESTIONS[number % len(QUESTIONS)].format(name=name) + "\n")
+            child.stdin.flush()
+            pair.append(float(child.stdout.readline()))
+        times.append(pair)
+    for child in children:
+        child.communicate()
+    return times[2 * len(QUESTIONS) :]  # the first ones open files and fill caches
+
+
+def _row(title: str, times: list[list[float]]) -> tuple[str, str, str, str]:
+    before, after = (statistics.median(column) for column in zip(*times, strict=True))
+    return title, f"{before:.1f}", f"{after:.1f}", f"{after / before:.3f}"
+
+
+if __name__ == "__main__":
+    main()
