@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import gc
 import io
 import json
 import os
 import re
 import resource
-import selectors
 import shutil
 import signal
 import subprocess
@@ -42,24 +40,13 @@ from typing import Any
 
 import damage_material as material
 import typer.main
+from damage_processes import CRASH, MAX_BYTES, ask_server, in_a_child, patience
 from measure import table
 
-_SECONDS = 10
-_BYTES = 1 << 30
-_ROUND_SECONDS = 600
 _VOLATILE = {
     "took_ms", "duration_ms", "indexed_at", "age_days", "compiled_bytes", "note", "took", "damaged", "warnings",
 }  # fmt: skip
 _ALWAYS = ("search", "grep")
-_CAPABILITY_VERSION, _DROP, _OVERRULING = 0x20080522, 24, (1, 2)
-_CRASH = re.compile(r"unexpected [A-Z]\w*:|this is a bug|Traceback|PanicException|panicked at")
-_MCP_CALLS = (
-    ("sage_search_code", {"query": "take an order"}),
-    ("sage_grep_symbol", {"name": "take_order"}),
-    ("sage_map", {}),
-    ("sage_list_checkpoints", {}),
-    ("sage_recall_knowledge", {"query": "orders"}),
-)
 
 
 class _OutOfTime(BaseException):
@@ -79,7 +66,7 @@ class Answer:
     def crash(self) -> str:
         """Why this is no answer at all; empty for an answer or a clear error."""
         said = self.out + self.err
-        if found := _CRASH.search(said):
+        if found := CRASH.search(said):
             return said[max(0, found.start() - 40) : found.end() + 200]
         if self.code not in (0, 1, 2):
             return f"exit code {self.code}"
@@ -139,9 +126,9 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
     _renew(pristine, work)
     asked = material.questions(str(work / "project"))
     if given.times:
-        print(_in_a_child(lambda: {name: round(_sage(words).seconds, 3) for name, words in asked.items()}))
+        print(in_a_child(lambda: {name: round(_sage(words).seconds, 3) for name, words in asked.items()}))
         return 0
-    right = _in_a_child(lambda: {name: _comparable(_sage(words)) for name, words in asked.items()})
+    right = in_a_child(lambda: {name: _comparable(_sage(words)) for name, words in asked.items()})
     names = _files(pristine)
     by_kind: dict[str, list[str]] = defaultdict(list)
     for name in names:
@@ -199,7 +186,7 @@ def _make(work: Path) -> None:
     work.parent.chmod(0o755)
 
     def sage(*words: str) -> None:
-        _demand_good(_in_a_child(lambda: asdict(_sage(list(words)))))
+        _demand_good(in_a_child(lambda: asdict(_sage(list(words)))))
 
     material.make(work, sage)
 
@@ -225,7 +212,7 @@ def _one(
         if extras["doctor"]:
             _no_crash(["doctor", project, "--json"], outcome)
         if extras["mcp"]:
-            outcome.failures += _ask_server(project)
+            outcome.failures += ask_server(project)
         if truth:
             outcome.result = "put back"
             _no_crash(["index", project, "--json"], outcome)
@@ -243,12 +230,12 @@ def _one(
         outcome.failures += [f"after mending: {failure}" for failure in again.failures]
         outcome.failures += [f"not mended: {what}" for what in left]
         peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1024
-        if peak > _BYTES:
+        if peak > MAX_BYTES:
             outcome.failures.append(f"took {peak >> 20} MB")
         return asdict(outcome)
 
     found = Outcome(
-        **_in_a_child(ask, failure={"result": "FAILED", "failures": ["the process died or hung"], "errors": 0})
+        **in_a_child(ask, failure={"result": "FAILED", "failures": ["the process died or hung"], "errors": 0})
     )
     if found.failures:
         found.result = "FAILED"
@@ -340,15 +327,15 @@ def _sage(words: list[str]) -> Answer:
     started = time.monotonic()
     code: Any = None
     signal.signal(signal.SIGALRM, _ring)
-    patience = _patience()
-    signal.setitimer(signal.ITIMER_REAL, patience)
+    seconds = patience()
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             entry()
     except SystemExit as ended:
         code = ended.code or 0
     except _OutOfTime:
-        code = f"out of time after {patience:.0f} s"
+        code = f"out of time after {seconds:.0f} s"
     except BaseException as error:
         code = f"{type(error).__name__}: {error}"
     finally:
@@ -357,11 +344,6 @@ def _sage(words: list[str]) -> Answer:
     with contextlib.suppress(ValueError):
         answer.document = json.loads(answer.out)
     return answer
-
-
-def _patience() -> float:
-    """The seconds that a command has: up to twice as many when others use the machine too."""
-    return _SECONDS * min(2.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 def _ring(*_: object) -> None:
@@ -385,111 +367,6 @@ def _difference(given: Any, wanted: Any) -> str:
     one, other = json.dumps(given), json.dumps(wanted)
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return f"{one[max(0, at - 40) : at + 60]!r} for {other[max(0, at - 40) : at + 60]!r}"
-
-
-def _ask_server(project: str) -> list[str]:
-    """Ask a real server over stdio; what went wrong."""
-    command = [sys.executable, "-P", "-m", "sage_mcp.server"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    server = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=project, env=environment
-    )
-    failures = []
-    try:
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "damage", "version": "1"}}
-        _tell(server, {"id": 0, "method": "initialize", "params": hello})
-        _hear(server, 0, 3 * _patience())
-        _tell(server, {"method": "notifications/initialized"})
-        for number, (tool, arguments) in enumerate(_MCP_CALLS, 1):
-            _tell(server, {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
-            answer = _hear(server, number, 2 * _patience())  # the first one loads what the commands have loaded already
-            if answer is None:
-                failures.append(f"MCP {tool}: no answer in time")
-                break
-            if _CRASH.search(answer):
-                failures.append(f"MCP {tool}: {answer[:200]}")
-        with open(f"/proc/{server.pid}/status") as file:
-            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024
-        if peak > _BYTES:
-            failures.append(f"MCP: the server took {peak >> 20} MB")
-    except (OSError, StopIteration) as error:
-        failures.append(f"MCP: the server is gone: {error}")
-    finally:
-        server.kill()
-        server.wait()
-    return failures
-
-
-def _tell(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
-    assert server.stdin
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-    server.stdin.flush()
-
-
-def _hear(server: subprocess.Popen[bytes], number: int, seconds: float) -> str | None:
-    assert server.stdout
-    until = time.monotonic() + seconds
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(server.stdout, selectors.EVENT_READ)
-        while (left := until - time.monotonic()) > 0 and waiting.select(left):
-            line = server.stdout.readline()
-            if not line:
-                raise OSError("it closed its output")
-            if json.loads(line).get("id") == number:
-                return line.decode()
-    return None
-
-
-def _in_a_child(task: Any, failure: Any = None) -> Any:
-    """What `task` returns, in a child that obeys permissions; `failure` when the child dies."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.close(reading)
-            os.setsid()
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 2)
-            _obey_permissions()
-            with os.fdopen(writing, "w") as pipe:
-                json.dump(task(), pipe)
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    os.close(writing)
-    data = b""
-    until = time.monotonic() + _ROUND_SECONDS
-    with selectors.DefaultSelector() as waiting, os.fdopen(reading, "rb") as pipe:
-        waiting.register(pipe, selectors.EVENT_READ)
-        while (left := until - time.monotonic()) > 0 and waiting.select(left):
-            part = os.read(pipe.fileno(), 1 << 16)
-            if not part:
-                break
-            data += part
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    try:
-        return json.loads(data)
-    except ValueError:
-        if failure is None:
-            raise
-        return failure
-
-
-def _obey_permissions() -> None:
-    """Be bound by the permissions of files, as everybody but root is: without the capabilities that overrule them."""
-    if os.geteuid() != 0 or sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice 32 of them
-    libc.capget(head, sets)
-    for place in range(3):
-        sets[place] &= ~sum(1 << capability for capability in _OVERRULING)
-    for capability in _OVERRULING:
-        libc.prctl(_DROP, capability, 0, 0, 0)  # nor do the processes that we start have them
-    libc.capset(head, sets)
 
 
 def _demand_good(answer: dict[str, Any]) -> None:
