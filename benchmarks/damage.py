@@ -4,9 +4,12 @@
 
 Each round takes a fresh copy of a small project with its index, memories, home and transcripts, flips a bit of one
 file, cuts it or puts a link, a pipe, a folder or an endless device in its place, and runs every command. Each must give
-the right answer (that of the undamaged copy) or a clear error with exit code 2, within 10 s and 1 GB. Then `sage index`
-and `sage admin verify` run, and every answer must be right again; a file that only its author can mend (a memory, a
-setting) is put back first. Ends with 1 when a promise was broken, and prints how to repeat each failure.
+the right answer (that of the undamaged copy) or a clear error with exit code 2, within 10 s and 1 GB. Then what the
+errors name as the remedy is done (`sage index` when there was none), and every answer must be right again.
+
+A file that is the truth itself (a source, a memory, a setting) may change the answers: then a fresh index of the
+changed files must give the same ones (in every few rounds), and once the file is put back they must be the old ones.
+Ends with 1 when a promise was broken, and prints how to repeat each failure.
 
 A round is a fork of a process that has imported everything; every few rounds a real MCP server is asked too.
 """
@@ -15,14 +18,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import gc
 import io
 import json
 import os
 import re
 import resource
-import selectors
 import shutil
 import signal
 import subprocess
@@ -39,24 +40,13 @@ from typing import Any
 
 import damage_material as material
 import typer.main
+from damage_processes import CRASH, MAX_BYTES, ask_server, in_a_child, patience
 from measure import table
 
-_SECONDS = 10
-_BYTES = 1 << 30
-_ROUND_SECONDS = 600
 _VOLATILE = {
-    "took_ms", "duration_ms", "indexed_at", "age_days", "compiled_bytes", "note", "took", "memory", "damaged",
-    "warnings", "where", "source", "explain",
+    "took_ms", "duration_ms", "indexed_at", "age_days", "compiled_bytes", "note", "took", "damaged", "warnings",
 }  # fmt: skip
-_CAPABILITY_VERSION, _DROP, _OVERRULING = 0x20080522, 24, (1, 2)
-_CRASH = re.compile(r"unexpected [A-Z]\w*:|this is a bug|Traceback|PanicException|panicked at")
-_MCP_CALLS = (
-    ("sage_search_code", {"query": "take an order"}),
-    ("sage_grep_symbol", {"name": "take_order"}),
-    ("sage_map", {}),
-    ("sage_list_checkpoints", {}),
-    ("sage_recall_knowledge", {"query": "orders"}),
-)
+_ALWAYS = ("search", "grep")
 
 
 class _OutOfTime(BaseException):
@@ -76,7 +66,7 @@ class Answer:
     def crash(self) -> str:
         """Why this is no answer at all; empty for an answer or a clear error."""
         said = self.out + self.err
-        if found := _CRASH.search(said):
+        if found := CRASH.search(said):
             return said[max(0, found.start() - 40) : found.end() + 200]
         if self.code not in (0, 1, 2):
             return f"exit code {self.code}"
@@ -89,9 +79,10 @@ class Answer:
 class Outcome:
     """What a round showed."""
 
-    result: str  # right, after index, after verify, put back, FAILED
+    result: str  # right, mended, put back, FAILED
     failures: list[str] = field(default_factory=list)
     errors: int = 0  # clear ones
+    remedies: list[str] = field(default_factory=list)  # that these name
 
 
 def main() -> int:
@@ -119,6 +110,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--times", action="store_true", help="print what each command takes, and end")
     parser.add_argument("--doctor-every", type=int, default=40)
+    parser.add_argument("--minutes", type=float, default=0, help="stop after so many; 0: when all is done")
+    parser.add_argument("--turns", type=int, default=1, help="beside search and grep, one of so many commands a round")
+    parser.add_argument("--fresh-every", type=int, default=4, help="compare with a fresh index so often; 0: never")
     return parser.parse_args()
 
 
@@ -132,9 +126,9 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
     _renew(pristine, work)
     asked = material.questions(str(work / "project"))
     if given.times:
-        print(_in_a_child(lambda: {name: round(_sage(words).seconds, 3) for name, words in asked.items()}))
+        print(in_a_child(lambda: {name: round(_sage(words).seconds, 3) for name, words in asked.items()}))
         return 0
-    right = _in_a_child(lambda: {name: _comparable(_sage(words)) for name, words in asked.items()})
+    right = in_a_child(lambda: {name: _comparable(_sage(words)) for name, words in asked.items()})
     names = _files(pristine)
     by_kind: dict[str, list[str]] = defaultdict(list)
     for name in names:
@@ -143,28 +137,37 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     failed: list[str] = []
     started = time.monotonic()
-    for number in range(given.flips + given.replaced):
+    total = given.flips + given.replaced
+    for number in range(total):
         if given.case and number not in given.case:
             continue
+        if given.minutes and time.monotonic() - started > 60 * given.minutes:
+            print(f"stopped after {number} rounds of {total}")
+            break
         chance = Random(f"{given.seed} {number}")
         kinds = sorted(by_kind)
-        is_flip = number < given.flips
+        # Replacements are strewn among the flips, so that a part of the rounds shows some of everything.
+        replaced = number * given.replaced // total
+        is_flip = (number + 1) * given.replaced // total == replaced
+        own = number - replaced if is_flip else replaced
         usable = [kind for kind in kinds if not is_flip or any(_has_bytes(pristine / name) for name in by_kind[kind])]
-        kind = usable[number % len(usable)]
+        visit, kind = own // len(usable), usable[own % len(usable)]
         choices = [name for name in by_kind[kind] if not is_flip or _has_bytes(pristine / name)]
         name = chance.choice(choices)
         _renew(pristine, work)
         if is_flip:
             done = material.flip(work / name, chance)
         else:
-            done = sorted(material.REPLACEMENTS)[(number - given.flips) % len(material.REPLACEMENTS)]
+            done = sorted(material.REPLACEMENTS)[(own + visit) % len(material.REPLACEMENTS)]
             material.replace(work / name, done)
         truth = next(is_truth for pattern, its_kind, is_truth in material.KINDS if its_kind == kind)
         extras = {
             "doctor": bool(given.doctor_every) and number % given.doctor_every == 0,
             "mcp": bool(given.mcp_every) and number % given.mcp_every == 1,
+            "fresh": bool(given.fresh_every) and visit % given.fresh_every == 0,
         }
-        outcome = _one(work, pristine / name, name, truth, right, extras)
+        turn = {what: what in _ALWAYS or (at + visit) % given.turns == 0 for at, what in enumerate(asked)}
+        outcome = _one(work, pristine / name, name, truth, right, extras, turn)
         counts[kind][outcome.result] += 1
         counts[kind]["clear errors"] += outcome.errors
         for failure in outcome.failures:
@@ -172,6 +175,8 @@ def _rounds(base: Path, given: argparse.Namespace) -> int:
             print(failed[-1], flush=True)
         if number % 50 == 49:
             print(f"# {number + 1} rounds, {len(failed)} failures, {time.monotonic() - started:.0f} s", flush=True)
+        if number % 200 == 199:
+            _print(counts, time.monotonic() - started)
     _print(counts, time.monotonic() - started)
     return 1 if failed else 0
 
@@ -181,77 +186,136 @@ def _make(work: Path) -> None:
     work.parent.chmod(0o755)
 
     def sage(*words: str) -> None:
-        _demand_good(_in_a_child(lambda: asdict(_sage(list(words)))))
+        _demand_good(in_a_child(lambda: asdict(_sage(list(words)))))
 
     material.make(work, sage)
 
 
-def _one(work: Path, original: Path, name: str, truth: bool, right: dict[str, Any], extras: dict[str, bool]) -> Outcome:
+def _one(
+    work: Path,
+    original: Path,
+    name: str,
+    truth: bool,
+    right: dict[str, Any],
+    extras: dict[str, bool],
+    turn: dict[str, bool],
+) -> Outcome:
     """One round, its commands in a child."""
     project = str(work / "project")
 
     def ask() -> dict[str, Any]:
         outcome = Outcome("right")
-        wrong = _ask_all(project, right, outcome, judged=not truth)
-        for words in (["status", project, "--json"], ["admin", "verify", project, "--check", "--json"]):
-            _no_crash(words, outcome)
+        wrong = _ask_all(project, right, outcome, turn, judged=not truth)
+        _no_crash(["status", project, "--json"], outcome)
+        if turn["map"]:
+            _no_crash(["admin", "verify", project, "--check", "--json"], outcome)
         if extras["doctor"]:
             _no_crash(["doctor", project, "--json"], outcome)
         if extras["mcp"]:
-            outcome.failures += _ask_server(project)
-        _no_crash(["index", project, "--json"], outcome)
-        if wrong or truth:
-            if truth:
-                outcome.result = "put back"
-                _put_back(original, work / name)
-                _no_crash(["index", project, "--json"], outcome)
-            again = Outcome("")
-            left = _ask_all(project, right, again, judged=True)
-            if left and not truth:
-                _no_crash(["admin", "verify", project, "--json"], outcome)
-                again = Outcome("")
-                left = _ask_all(project, right, again, judged=True)
-                outcome.result = "after verify"
-            elif not truth:
-                outcome.result = "after index"
-            outcome.failures += [f"after mending: {failure}" for failure in again.failures]
-            outcome.failures += [f"not mended: {what}" for what in left]
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        if peak > _BYTES:
+            outcome.failures += ask_server(project)
+        if truth:
+            outcome.result = "put back"
+            _no_crash(["index", project, "--json"], outcome)
+            if extras["fresh"]:
+                outcome.failures += _as_in_a_fresh_index(work, right)
+            _put_back(original, work / name)
+            _no_crash(["index", project, "--json"], outcome)
+        else:
+            outcome.result = "mended" if wrong else "right"
+            if wrong and not outcome.remedies:
+                outcome.failures.append(f"no remedy is named: {wrong[0]}")
+            _mend(work / name, project, outcome)
+        again = Outcome("")
+        left = _ask_all(project, right, again, turn, judged=True)
+        outcome.failures += [f"after mending: {failure}" for failure in again.failures]
+        outcome.failures += [f"not mended: {what}" for what in left]
+        peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * 1024
+        if peak > MAX_BYTES:
             outcome.failures.append(f"took {peak >> 20} MB")
         return asdict(outcome)
 
     found = Outcome(
-        **_in_a_child(ask, failure={"result": "FAILED", "failures": ["the process died or hung"], "errors": 0})
+        **in_a_child(ask, failure={"result": "FAILED", "failures": ["the process died or hung"], "errors": 0})
     )
     if found.failures:
         found.result = "FAILED"
     return found
 
 
-def _ask_all(project: str, right: dict[str, Any], outcome: Outcome, *, judged: bool) -> list[str]:
-    """Ask everything; the names of the questions whose answer is not the right one."""
+def _ask_all(
+    project: str, right: dict[str, Any], outcome: Outcome, turn: dict[str, bool], *, judged: bool
+) -> list[str]:
+    """Ask everything that has its turn; the questions whose answer is not the right one."""
     wrong = []
     for name, words in material.questions(project).items():
+        if not turn[name]:
+            continue
         answer = _sage(words)
         if crash := answer.crash():
             outcome.failures.append(f"{name}: {crash}")
             wrong.append(f"{name}: {crash[:80]}")
         elif answer.code == 2:
             outcome.errors += 1
+            outcome.remedies += _remedies(answer)
             wrong.append(f"{name}: {answer.err[:160].strip()}")
         elif judged and (given := _comparable(answer)) != right[name]:
             wrong.append(f"{name}: another answer")
             # An answer that is wrong and does not say so is worse than none.
-            if not answer.err and "note" not in answer.out:
+            remedies = _remedies(answer)
+            outcome.remedies += remedies
+            if not remedies:
                 outcome.failures.append(f"{name}: a wrong answer, {_difference(given, right[name])}")
     return wrong
 
 
-def _no_crash(words: list[str], outcome: Outcome) -> None:
+def _remedies(answer: Answer) -> list[str]:
+    """What a message or a note says to do."""
+    said = answer.err + answer.out
+    return re.findall(r"`sage ((?:index|admin)\b[^`]*)`", said) + ["move it away"] * ("move it away" in said)
+
+
+def _mend(path: Path, project: str, outcome: Outcome) -> None:
+    """Do what the errors say, and index."""
+    if "move it away" in outcome.remedies:
+        _remove(path)
+    for remedy in sorted({remedy for remedy in outcome.remedies if remedy.startswith("admin")}):
+        _no_crash([*remedy.split()[:2], project, "--json"], outcome)
+    indexed = _no_crash(["index", project, "--json"], outcome)
+    if indexed.code == 2 and (path.is_symlink() or path.exists()):
+        remedies = _remedies(indexed)
+        if "move it away" in remedies:
+            _remove(path)
+        for remedy in remedies:
+            if remedy.startswith("admin"):
+                _no_crash([*remedy.split()[:2], project, "--json"], outcome)
+        if not remedies:
+            outcome.failures.append(f"index names no remedy: {indexed.err[:200]}")
+        _no_crash(["index", project, "--json"], outcome)
+
+
+def _as_in_a_fresh_index(work: Path, right: dict[str, Any]) -> list[str]:
+    """The questions that an index from nothing, of the files as they are now, answers in another way."""
+    project = str(work / "project")
+    now = {name: _comparable(_sage(words)) for name, words in material.questions(project).items()}
+    made = [work / "project/.sage/codebase", work / "home/codebase"]
+    for folder in made:
+        folder.rename(f"{folder}.kept")
+    indexed = _sage(["index", project, "--json"])
+    fresh = {name: _comparable(_sage(words)) for name, words in material.questions(project).items()}
+    for folder in made:
+        shutil.rmtree(folder, ignore_errors=True)
+        Path(f"{folder}.kept").rename(folder)
+    if indexed.code == 2:
+        return []  # with such a setting nothing is indexed: there is only the last good index
+    return [f"{name}: unlike in a fresh index, {_difference(now[name], fresh[name])}" for name in right
+            if now[name][0] != 2 and now[name] != fresh[name]]  # fmt: skip
+
+
+def _no_crash(words: list[str], outcome: Outcome) -> Answer:
     answer = _sage(words)
     if crash := answer.crash():
         outcome.failures.append(f"{' '.join(words[:2])}: {crash}")
+    return answer
 
 
 def _sage(words: list[str]) -> Answer:
@@ -263,15 +327,15 @@ def _sage(words: list[str]) -> Answer:
     started = time.monotonic()
     code: Any = None
     signal.signal(signal.SIGALRM, _ring)
-    patience = _patience()
-    signal.setitimer(signal.ITIMER_REAL, patience)
+    seconds = patience()
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             entry()
     except SystemExit as ended:
         code = ended.code or 0
     except _OutOfTime:
-        code = f"out of time after {patience:.0f} s"
+        code = f"out of time after {seconds:.0f} s"
     except BaseException as error:
         code = f"{type(error).__name__}: {error}"
     finally:
@@ -280,11 +344,6 @@ def _sage(words: list[str]) -> Answer:
     with contextlib.suppress(ValueError):
         answer.document = json.loads(answer.out)
     return answer
-
-
-def _patience() -> float:
-    """The seconds that a command has, more of them when others use the machine too."""
-    return _SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _ring(*_: object) -> None:
@@ -308,111 +367,6 @@ def _difference(given: Any, wanted: Any) -> str:
     one, other = json.dumps(given), json.dumps(wanted)
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return f"{one[max(0, at - 40) : at + 60]!r} for {other[max(0, at - 40) : at + 60]!r}"
-
-
-def _ask_server(project: str) -> list[str]:
-    """Ask a real server over stdio; what went wrong."""
-    command = [sys.executable, "-P", "-m", "sage_mcp.server"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    server = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=project, env=environment
-    )
-    failures = []
-    try:
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "damage", "version": "1"}}
-        _tell(server, {"id": 0, "method": "initialize", "params": hello})
-        _hear(server, 0, 3 * _patience())
-        _tell(server, {"method": "notifications/initialized"})
-        for number, (tool, arguments) in enumerate(_MCP_CALLS, 1):
-            _tell(server, {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
-            answer = _hear(server, number, 2 * _patience())  # the first one loads what the commands have loaded already
-            if answer is None:
-                failures.append(f"MCP {tool}: no answer in time")
-                break
-            if _CRASH.search(answer):
-                failures.append(f"MCP {tool}: {answer[:200]}")
-        with open(f"/proc/{server.pid}/status") as file:
-            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024
-        if peak > _BYTES:
-            failures.append(f"MCP: the server took {peak >> 20} MB")
-    except (OSError, StopIteration) as error:
-        failures.append(f"MCP: the server is gone: {error}")
-    finally:
-        server.kill()
-        server.wait()
-    return failures
-
-
-def _tell(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
-    assert server.stdin
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-    server.stdin.flush()
-
-
-def _hear(server: subprocess.Popen[bytes], number: int, seconds: float) -> str | None:
-    assert server.stdout
-    until = time.monotonic() + seconds
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(server.stdout, selectors.EVENT_READ)
-        while (left := until - time.monotonic()) > 0 and waiting.select(left):
-            line = server.stdout.readline()
-            if not line:
-                raise OSError("it closed its output")
-            if json.loads(line).get("id") == number:
-                return line.decode()
-    return None
-
-
-def _in_a_child(task: Any, failure: Any = None) -> Any:
-    """What `task` returns, in a child that obeys permissions; `failure` when the child dies."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.close(reading)
-            os.setsid()
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 2)
-            _obey_permissions()
-            with os.fdopen(writing, "w") as pipe:
-                json.dump(task(), pipe)
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    os.close(writing)
-    data = b""
-    until = time.monotonic() + _ROUND_SECONDS
-    with selectors.DefaultSelector() as waiting, os.fdopen(reading, "rb") as pipe:
-        waiting.register(pipe, selectors.EVENT_READ)
-        while (left := until - time.monotonic()) > 0 and waiting.select(left):
-            part = os.read(pipe.fileno(), 1 << 16)
-            if not part:
-                break
-            data += part
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    try:
-        return json.loads(data)
-    except ValueError:
-        if failure is None:
-            raise
-        return failure
-
-
-def _obey_permissions() -> None:
-    """Be bound by the permissions of files, as everybody but root is: without the capabilities that overrule them."""
-    if os.geteuid() != 0 or sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice 32 of them
-    libc.capget(head, sets)
-    for place in range(3):
-        sets[place] &= ~sum(1 << capability for capability in _OVERRULING)
-    for capability in _OVERRULING:
-        libc.prctl(_DROP, capability, 0, 0, 0)  # nor do the processes that we start have them
-    libc.capset(head, sets)
 
 
 def _demand_good(answer: dict[str, Any]) -> None:
@@ -466,23 +420,27 @@ def _renew(pristine: Path, work: Path) -> None:
 
 def _put_back(original: Path, path: Path) -> None:
     """What a person does who has a copy of the file."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    elif path.is_symlink() or path.exists():
-        path.unlink()
+    _remove(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(original, path, follow_symlinks=False)
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.is_symlink() or path.exists():
+        path.unlink()
+
+
 def _print(counts: dict[str, Counter[str]], seconds: float) -> None:
-    columns = ("right", "after index", "after verify", "put back", "FAILED", "clear errors")
+    columns = ("right", "mended", "put back", "FAILED", "clear errors")
     rows = [
         [kind, sum(counts[kind][c] for c in columns[:-1]), *(counts[kind][c] for c in columns)]
         for kind in sorted(counts)
     ]
     total = ["all", *(sum(int(row[place]) for row in rows) for place in range(1, len(columns) + 2))]
     print(table(["damaged", "rounds", *columns], [*rows, total]))
-    print(f"{seconds:.0f} s")
+    print(f"{seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

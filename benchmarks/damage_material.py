@@ -20,16 +20,20 @@ KINDS = (
     (r"project/\.sage/\.gitignore$", "ignore file", True),
     (r"project/\.sage/tuning\.yaml$|home/tuning\.yaml$", "settings", True),
     (r"project/\.sage/core\.md$", "core files", True),
+    (r"/archive/", "archive", True),
     (r"/(checkpoints|knowledge|todos)/.*\.md$", "memories", True),
-    (r"/knowledge/index\.yaml$", "knowledge list", False),
-    (r"/(local/)?embeddings/", "memory index", False),
-    (r"/local/attached", "map of memories", False),
+    (r"/knowledge/index\.yaml$", "knowledge list", True),  # a person may edit it
+    (r"/attached\w*\.jsonl?$", "map of memories", False),
+    (r"/embeddings[^/]*/", "memory index", False),
     (r"/templates/", "templates", True),
     (r"\.lock$", "locks", False),
     (r"/codebase/compiled$", "link to a generation", False),
     (r"/generations/.*/segments\.json$", "segments.json", False),
     (r"/generations/.*\.seg$", "segments", False),
+    (r"/generations/.*/centrality\.bin$", "centrality", False),
     (r"/generations/.*\.json$", "symbol files", False),
+    (r"home/codebase/made/", "notes", False),
+    (r"home/codebase/private-name$", "private name", False),
     (r"project/\.sage/codebase/index_meta\.json$", "manifest", False),
     (r"home/(codebase/)?(index_meta|projects)\.json$", "list of projects", False),
     (r"/lancedb/", "store", False),
@@ -89,6 +93,7 @@ def make(base: Path, sage: Callable[..., object]) -> None:
             "--project",
             str(project),
         )
+    sage("checkpoint", "prune", "--keep", "2", "--all", "--project", str(project))
     sage("knowledge", "add", str(base / "note0.txt"), "--id", "task", "--type", "todo", "--project", str(project))
     sage("search", "take an order", "--project", str(project))
     sage("checkpoint", "search", "orders", "--project", str(project))
@@ -110,6 +115,7 @@ def questions(project: str) -> dict[str, list[str]]:
         "map": ["map", *here],
         "similar": ["similar", "shop/orders.py:5", *here],
         "checkpoint list": ["checkpoint", "list", *at],
+        "checkpoint list --archived": ["checkpoint", "list", "--archived", *at],
         "checkpoint search": ["checkpoint", "search", "orders in a list", *at],
         "knowledge list": ["knowledge", "list", *at],
         "knowledge match": ["knowledge", "match", "orders and prices", *at],

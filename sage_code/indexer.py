@@ -23,7 +23,7 @@ from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import list_files, read_source
 from sage_code.embed.registry import load_embedder
-from sage_code.errors import IndexCorrupt, StoreError, UsageError
+from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
@@ -104,10 +104,9 @@ def explained(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        hint = f"{explain(error).hint}; the last good index is untouched"
         if error.errno == errno.ENOSPC:
-            hint = "free some space and run the command again; the last good index is untouched"
             raise StoreError(f"no space left on the disk for {what}", hint) from error
-        hint = "check that you may write there; the last good index is untouched"
         raise StoreError(f"cannot write {what}: {error}", hint) from error
 
 
@@ -215,7 +214,7 @@ class _Run:
         return size <= _CHECKED_BYTES and bool(damaged(base.folder, dict(base.files)))
 
     def _nothing_to_do(self, old: Manifest, base: Generation, changes: Diff) -> IndexStats:
-        counts = SymbolFiles(base.folder).counts()
+        counts = SymbolFiles(base.folder, base.files).counts()
         self._register(new := replace(old, project=self.name or old.project, files=self.states, skipped=self.skipped))
         if new != old:
             new.save(self.root)

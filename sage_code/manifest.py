@@ -18,7 +18,7 @@ from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt, SageError
 from sage_code.files import summed
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
-from sage_code.files.contained import read_regular
+from sage_code.files.contained import NotRegularError, read_regular
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -108,12 +108,20 @@ def load(root: str) -> Manifest | None:
         data = summed.loads(read_regular(path, _MAX_BYTES))
     except FileNotFoundError:
         return None
+    except NotRegularError as error:
+        raise IndexCorrupt(f"{path} is no file", "move it away and run `sage index`") from error
     except (OSError, ValueError) as error:
         raise _damaged(path, str(error)) from error
     generation = data.get("generation") if isinstance(data, dict) else None
-    if isinstance(generation, str) and not ours.is_noted(generation) and not _is_registered(root, data):
-        return None
-    return _from_json(path, data)
+    if isinstance(generation, str):
+        counts = ours.is_noted(generation) or _is_registered(root, data)
+    else:  # damaged, or of a Sage that knows better: only where this user has indexed
+        counts = not _is_too_new(data) or ours.is_known(root)
+    return _from_json(path, data) if counts else None
+
+
+def _is_too_new(data: Any) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT
 
 
 def _is_registered(root: str, data: dict[str, Any]) -> bool:
@@ -130,7 +138,7 @@ def _is_registered(root: str, data: dict[str, Any]) -> bool:
 def _from_json(path: str, data: Any) -> Manifest:
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
         raise _damaged(path, "it holds no format number")
-    if data["format"] > FORMAT:
+    if _is_too_new(data):
         raise FormatTooNew(
             f"{path} was written by a newer Sage (format {data['format']}, this one reads {FORMAT})",
             "upgrade sage-code, or delete that file to start over; nothing was changed",

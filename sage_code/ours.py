@@ -20,15 +20,19 @@ import os
 from functools import lru_cache
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.files.private import make_private
 from sage_code.paths import compiled_dir, dot_sage_dir, generations_dir, sage_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 # Bytes of chance in a generation's name.
 NAME_BYTES = 12
+# Thousands of segments, each with size and time.
+_MAX_NOTE_BYTES = 1 << 20
 
 
 def published_folder(root: str) -> str | None:
@@ -120,13 +124,15 @@ def sweep() -> None:
 @lru_cache(maxsize=4)
 def _private_name(home: str) -> str:
     path = os.path.join(home, "codebase", "private-name")
-    with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
-        name = file.read(2 * NAME_BYTES)
+    with contextlib.suppress(OSError, ValueError):
+        name = read_regular(path, 2 * NAME_BYTES).decode("ascii")
         if len(name) == 2 * NAME_BYTES and name.isalnum():
             return name
     name = os.urandom(NAME_BYTES).hex()
     with contextlib.suppress(OSError):  # in a home that cannot be written it serves this process alone
         make_private(os.path.dirname(path))
+        if os.path.isdir(path):
+            remove(path)
         write_bytes(path, name.encode(), mode=PRIVATE_FILE)
     return name
 
@@ -139,21 +145,21 @@ def private_name() -> str:
 
 def _noted_files(folder: str) -> dict[str, list[int]]:
     """The files of a generation as its note has them; none when there is no note."""
-    try:
-        with open(_note(os.path.basename(folder)), "rb") as file:
-            files = json.loads(file.read())["files"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+    files = _read_note(os.path.basename(folder)).get("files")
     return files if isinstance(files, dict) else {}
 
 
 def _root_of(generation: str) -> str | None:
-    try:
-        with open(_note(generation), "rb") as file:
-            root = json.loads(file.read())["root"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    root = _read_note(generation).get("root")
     return root if isinstance(root, str) else None
+
+
+def _read_note(generation: str) -> dict[str, Any]:
+    try:
+        found = json.loads(read_regular(_note(generation), _MAX_NOTE_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _note(generation: str) -> str:

@@ -137,6 +137,14 @@ def test_damage_is_an_error_that_says_how_to_mend_it(tmp_path: Path, damage: str
     assert "sage index" in caught.value.hint
 
 
+@pytest.mark.parametrize("data", [{"format": 99}, {"format": 99, "generation": 7}, {"format": 99, "generation": "x"}])
+def test_a_manifest_of_a_newer_format_in_a_clone_does_not_count(tmp_path: Path, data: dict[str, object]) -> None:
+    path = Path(manifest_path(str(tmp_path)))
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(data))
+    assert manifest.load(str(tmp_path)) is None
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

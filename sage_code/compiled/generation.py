@@ -16,7 +16,16 @@ from typing import Any, Self
 import orjson
 
 from sage_code.compiled.centrality import centrality
-from sage_code.compiled.listing import CENTRALITY_FILE, FORMAT, INDEX_FILE, TEXTS_FILE, damaged, digest, encoded
+from sage_code.compiled.listing import (
+    CENTRALITY_FILE,
+    FORMAT,
+    INDEX_FILE,
+    TEXTS_FILE,
+    checksum,
+    damaged,
+    digest,
+    encoded,
+)
 from sage_code.compiled.merge import merge
 from sage_code.compiled.published import Generation, Mark, SegmentRef
 from sage_code.compiled.sections import write_sections
@@ -163,7 +172,8 @@ class GenerationWriter:
         path = os.path.join(self._folder, name)
         known = self._base.files.get(name) if self._base and name.endswith(".seg") else None
         facts = os.stat(path)
-        return Mark(facts.st_size, known.xxh3 if known else digest(path), facts.st_mtime_ns)
+        xxh3, crc32 = (known.xxh3, known.crc32) if known else (digest(path), checksum(path))
+        return Mark(facts.st_size, xxh3, facts.st_mtime_ns, crc32)
 
     def _flush(self) -> None:
         name = f"{self.name}-{len(self._refs)}.seg"

@@ -13,14 +13,14 @@ import os
 import re
 from itertools import islice, pairwise, product
 
-from sage_code.compiled.listing import MEND_HINT, TRIES, current_listing, missing
+from sage_code.compiled.listing import MEND_HINT, TRIES, check_symbols, current_listing, missing
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 from sage_code.kinds import TABLES, TEXT_KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
 LINE_START = b'{"name":"'
@@ -43,7 +43,7 @@ def open_symbols(root: str) -> SymbolFiles:
         if found is None:
             break
         try:
-            return SymbolFiles(found[0])
+            return SymbolFiles(found[0], found[1]["files"])
         except FileNotFoundError:  # two generations were published since
             continue
     raise missing(root)
@@ -52,8 +52,11 @@ def open_symbols(root: str) -> SymbolFiles:
 class SymbolFiles:
     """The symbol files of one published generation, mapped."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, marks: Mapping[str, Sequence[Any]] | None = None) -> None:
         self.folder = folder
+        for name, (size, _, _, crc32) in (marks or {}).items():
+            if name.endswith(".json"):
+                check_symbols(os.path.join(folder, name), size, crc32)
         self._maps = {table: _SortedLines(os.path.join(folder, f"{table}.json")) for table in TABLES}
 
     def find(

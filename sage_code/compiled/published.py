@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sage_code.compiled.listing import CENTRALITY_FILE, TRIES, current_listing, missing
+from sage_code.compiled.listing import CENTRALITY_FILE, TRIES, check_segment, current_listing, missing
 from sage_code.compiled.lookup import SymbolFiles
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Mark(NamedTuple):
     size: int
     xxh3: str
     mtime_ns: int
+    crc32: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,13 @@ class Generation:
         """Map one of its segments."""
         from sage_code.compiled.segment import Segment  # lazy: NumPy
 
-        return Segment.open(os.path.join(self.folder, ref.file))
+        return Segment.open(self.checked(ref.file))
+
+    def checked(self, name: str) -> str:
+        """The path of a segment or of the file of centrality, which is as it was written as far as that is cheap."""
+        path, mark = os.path.join(self.folder, name), self.files[name]
+        check_segment(path, mark.size, mark.xxh3)
+        return path
 
     @property
     def chunks(self) -> int:
@@ -82,8 +89,8 @@ def open_snapshot(root: str) -> Snapshot | None:
             return Snapshot(
                 generation,
                 [generation.open_segment(ref) for ref in generation.segments],
-                SymbolFiles(generation.folder),
-                read_sections(os.path.join(generation.folder, CENTRALITY_FILE))[1],
+                SymbolFiles(generation.folder, generation.files),
+                read_sections(generation.checked(CENTRALITY_FILE))[1],
             )
         except FileNotFoundError:  # two were published since; `current` says None when it is really gone
             continue

@@ -42,8 +42,9 @@ def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
     refused unless `follow` says that the user owns the folder and may link a file there.
     """
     with open_regular(path, follow=follow) as file:
-        data = _read(file.fileno(), limit + 1)
-    if len(data) > limit:
+        is_large = os.fstat(file.fileno()).st_size > limit
+        data = b"" if is_large else _read(file.fileno(), limit + 1)
+    if is_large or len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit:,} bytes", path)
     return data
 

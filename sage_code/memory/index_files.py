@@ -8,9 +8,9 @@ off by a crash counts as not written. LanceDB has no part in this: importing it 
 from __future__ import annotations
 
 import base64
-import contextlib
 import io
 import os
+import stat
 import struct
 import zipfile
 import zlib
@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 import xxhash
 
-from sage_code.files.atomic import PRIVATE_FILE
+from sage_code.files.atomic import PRIVATE_FILE, remove
 from sage_code.files.contained import read_regular
 from sage_code.memory.passages import Floats, Passages, Postings, Record
 from sage_code.memory.places import Place
@@ -51,6 +51,7 @@ class IndexFiles:
         self._read = 0  # bytes of the log
         self._lines = 0
         self._is_damaged = False  # the packed file cannot be read: it is to be written again
+        self._log_is_damaged = False  # the log is no file of ours: a new one takes its place
 
     def refresh(self) -> None:
         """Take in what other processes have written since."""
@@ -66,7 +67,7 @@ class IndexFiles:
         """Append memories; the caller holds the place's lock, or owns the only copy."""
         self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
         for record, vector in zip(records, vectors, strict=True):
-            self.passages.add(record, vector.astype(np.float16).astype(np.float32))
+            self.passages.add(record, as_kept(vector))
 
     def remove(self, ids: list[str]) -> None:
         """Append that memories are gone."""
@@ -100,16 +101,14 @@ class IndexFiles:
         )
         self._place.write_derived(f"{self._kind}.npz", out.getvalue())
         # A reader between the two sees the packed file and the old log, whose lines change nothing any more.
-        with contextlib.suppress(FileNotFoundError):
-            os.truncate(self._log, 0)
+        remove(self._log)
         self._packed_stat = None
         self.refresh()
 
     def clear(self) -> None:
         """Forget everything; the caller embeds anew."""
         for path in (self._packed, self._log):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            remove(path)
         self.passages = Passages(self._dim)
         self._packed_stat, self._read, self._lines = None, 0, 0
 
@@ -154,8 +153,14 @@ class IndexFiles:
 
     def _load_log(self) -> None:
         try:
-            data = read_regular(self._log, _MAX_BYTES)[self._read :] if _size(self._log) > self._read else b""
+            facts = os.lstat(self._log)
+            if stat.S_ISREG(facts.st_mode) and facts.st_size == self._read:
+                return
+            data = read_regular(self._log, _MAX_BYTES)[self._read :]
+        except FileNotFoundError:
+            return
         except OSError:
+            self._log_is_damaged = True
             return
         whole = data[: data.rfind(b"\n") + 1]
         self._read += len(whole)
@@ -176,6 +181,9 @@ class IndexFiles:
     def _append(self, lines: list[bytes]) -> None:
         if not lines:
             return
+        if self._log_is_damaged:
+            remove(self._log)
+            self._log_is_damaged, self._read, self._lines = False, 0, 0
         data = b"".join(b"%s\t%s\n" % (line, xxhash.xxh3_64_hexdigest(line).encode()) for line in lines)
         with os.fdopen(os.open(self._log, _APPEND, PRIVATE_FILE), "r+b") as file:
             size = file.seek(0, os.SEEK_END)
@@ -187,6 +195,11 @@ class IndexFiles:
         if size == self._read:
             self._read += len(data)
             self._lines += len(lines)
+
+
+def as_kept(vector: Floats) -> Floats:
+    """A vector as it comes back from the disk."""
+    return vector.astype(np.float16).astype(np.float32)
 
 
 def _line(record: Record, vector: Floats, model: str) -> bytes:

@@ -66,7 +66,7 @@ def signals(passages: Passages, question: str, vector: Floats, weights: Weights 
         score = _with_context(score, *neighbours, weights)
     for name, rows in passages.named.items():
         # A name that every memory bears tells none from another.
-        if len(rows) < len(passages.records) and set(words_of(name)) <= set(terms):
+        if int(passages.alive[rows].sum()) < len(passages) and set(words_of(name)) <= set(terms):
             score[rows] += np.float32(weights.name)
     score[~passages.alive] = -1
     return Signals(words, dense, score)
@@ -86,21 +86,28 @@ def best(found: Signals, limit: int) -> list[int]:
 
 def _lexical(passages: Passages, terms: Sequence[str], weights: Weights) -> Floats:
     total = len(passages) + _ELSEWHERE
-    found = {term: passages.postings(term) for term in terms}
+    # Rows that were replaced or removed count for nothing: the same memories give the same scores.
+    found = {term: _living(passages, *passages.postings(term)) for term in terms}
     rarity = {
         term: math.log(1 + (total - len(rows)) / (len(rows) + _ELSEWHERE_WITH)) for term, (rows, _) in found.items()
     }
     sum_of_all = sum(rarity.values()) or 1.0
     scores = np.zeros(len(passages.records), np.float32)
-    average = max(float(passages.lengths.mean()) if len(scores) else 1.0, 1.0)
+    average = max(float(passages.lengths[passages.alive].mean()) if len(passages) else 1.0, 1.0)
     for term, (rows, counts) in found.items():
         if len(rows):
             norm = 1 - weights.b + weights.b * passages.lengths[rows] / average
             scores[rows] += np.float32(rarity[term] / sum_of_all) * counts / (counts + np.float32(weights.k1) * norm)
-    scores[~passages.alive] = 0
     # The share that a text of average length gets that has every word once.
     share: Floats = np.minimum(scores * np.float32(1 + weights.k1), np.float32(1))
     return share
+
+
+def _living(
+    passages: Passages, rows: NDArray[np.int32], counts: NDArray[np.float32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    living = passages.alive[rows]
+    return rows[living], counts[living]
 
 
 def _with_context(score: Floats, before: NDArray[np.int32], after: NDArray[np.int32], weights: Weights) -> Floats:

@@ -158,10 +158,11 @@ class Shelf:
     def _pack_if_wanted(self, files: IndexFiles) -> None:
         if files.wants_packing:
             try:
+                self.place.prepare()
                 with locked(self.place.lock, timeout_s=0):
                     files.refresh()
                     files.pack()
-            except (OSError, Busy):
+            except (OSError, Busy, UsageError):
                 return  # somebody else does, or nobody can
 
     def _differs(self, files: IndexFiles, listing: Mapping[str, tuple[str, str]]) -> bool:
@@ -195,8 +196,10 @@ class Shelf:
             if keep:
                 files.add(records, vectors)
             else:
+                from sage_code.memory.index_files import as_kept  # lazy: NumPy
+
                 for record, vector in zip(records, vectors, strict=True):
-                    known.add(record, vector)
+                    known.add(record, as_kept(vector))
         gone = [id_ for id_ in known.row_of if id_ not in listing or id_ in self.damaged]
         if keep:
             files.remove(gone)

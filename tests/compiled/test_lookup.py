@@ -174,7 +174,7 @@ def test_missing_and_damaged_files_say_what_to_do(tmp_path: Path, rows_of: Calla
     functions.write_bytes(functions.read_bytes().replace(b'"kind"', b'"kind '))
     with pytest.raises(IndexCorrupt, match=r"functions\.json is damaged"):
         open_symbols(root)
-    # Damage that moved no time is met when the line is read.
+    # Damage that moved no time is found by the sum.
     os.utime(functions, ns=(written.st_atime_ns, written.st_mtime_ns))
     with pytest.raises(IndexCorrupt, match=r"functions\.json is damaged"):
         open_symbols(root).find("run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from sage_code import Project
+from sage_code import Project, manifest
 from sage_code.compiled.listing import encoded
 from sage_code.compiled.published import current
-from sage_code.errors import IndexCorrupt
+from sage_code.errors import IndexCorrupt, StoreError
+from sage_code.ours import _private_name as private_name
+from sage_code.paths import manifest_path
 
 ASK: dict[str, Callable[[Project], Any]] = {
     "grep": lambda project: project.grep("connect"),
@@ -134,3 +137,52 @@ def test_other_content_of_the_same_size_and_time_is_noticed(sample: Path) -> Non
     assert project.index().files_indexed == 1
     assert [match["file"] for match in project.grep("BOUND")] == ["server.py"]
     assert project.index().files_indexed == 0
+
+
+def test_decay_that_keeps_the_time_is_never_answered_from(sample: Path) -> None:
+    Project(str(sample)).index()
+    expected = _all(sample)
+    random = Random(17)
+    for _ in range(30):
+        victim = random.choice(sorted(path for path in _folder(sample).iterdir() if path.name != "segments.json"))
+        _flip(victim, random, keep_time=True)
+        for name, ask in ASK.items():
+            with contextlib.suppress(IndexCorrupt):
+                assert ask(Project(str(sample))) == expected[name]
+        Project(str(sample)).index()
+        assert _all(sample) == expected
+
+
+def test_a_folder_in_place_of_the_manifest_is_said_and_not_deleted(sample: Path) -> None:
+    project = Project(str(sample))
+    project.index()
+    expected = _all(sample)
+    path = Path(manifest_path(str(sample)))
+    path.unlink()
+    path.mkdir()
+    (path / "inside").touch()
+    with pytest.raises(IndexCorrupt) as damaged:
+        manifest.load(str(sample))
+    with pytest.raises(StoreError) as stopped:
+        Project(str(sample)).index()
+    assert "move it away" in damaged.value.hint
+    assert "move it away" in stopped.value.hint
+    assert (path / "inside").exists()
+    path.rename(path.with_name("away"))
+    Project(str(sample)).index()
+    assert _all(sample) == expected
+
+
+def test_pipes_and_folders_in_place_of_the_notes_never_block_and_come_back(sample: Path, sage_home: Path) -> None:
+    Project(str(sample)).index()
+    expected = _all(sample)
+    for make in (os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)):
+        for path in (*(sage_home / "codebase" / "made").iterdir(), sage_home / "codebase" / "private-name"):
+            if path.is_file():
+                path.unlink()
+                make(path)
+        private_name.cache_clear()
+        assert private_name(str(sage_home)) != ""
+        Project(str(sample)).index()
+        assert _all(sample) == expected
+        assert (sage_home / "codebase" / "private-name").is_file()

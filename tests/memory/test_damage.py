@@ -123,12 +123,37 @@ def test_flipped_bytes_in_the_index_of_memories_are_noticed_and_mended(root: Pat
 
 @pytest.mark.parametrize("name", ["knowledge.npz", "knowledge.log"])
 def test_a_pipe_or_an_endless_device_in_place_of_the_index_never_blocks(root: Path, listed: Path, name: str) -> None:
-    path = Path(places(str(root))[0].derived, name)
-    for make in (os.mkfifo, lambda where: os.symlink("/dev/zero", where)):
+    path = Path(places(str(root))[0].derived) / name
+    expected = [(item.id, found) for item, found in _memory(root).recaller.recall("which queue keeps the order")]
+    for make in (os.mkfifo, lambda where: os.symlink("/dev/zero", where), os.mkdir):
         path.unlink(missing_ok=True)
         make(path)
-        recalled = _memory(root).recaller.recall("which queue keeps the order of messages")
-        assert [item.id for item, _ in recalled] == ["queue"]
+        recalled = _memory(root).recaller.recall("which queue keeps the order")
+        assert [(item.id, found) for item, found in recalled] == expected
+        assert name.endswith(".npz") or path.is_file()  # a new one has taken its place
+
+
+def test_a_memory_that_goes_and_comes_back_scores_as_before(root: Path, listed: Path) -> None:
+    question = "which queue keeps the order"
+    before = [(item.id, found) for item, found in _memory(root).recaller.recall(question)]
+    path = listed.parent / "global" / "queue.md"
+    text = path.read_text()
+    path.unlink()
+    assert "queue" not in {item.id for item, _ in _memory(root).recaller.recall(question)}
+    path.write_text(text)
+    assert [(item.id, found) for item, found in _memory(root).recaller.recall(question)] == before
+
+
+def test_packing_never_writes_through_a_linked_local_folder(root: Path, listed: Path, tmp_path: Path) -> None:
+    local, elsewhere = root / ".sage" / "local", tmp_path / "elsewhere"
+    local.rename(elsewhere)
+    (elsewhere / "memory.lock").unlink()
+    local.symlink_to(elsewhere)
+    packed = Path(places(str(root))[0].derived) / "knowledge.npz"
+    packed.write_bytes(b"damaged, which asks for packing")
+    assert [item.id for item, _ in _memory(root).recaller.recall("which queue keeps the order")] == ["queue"]
+    assert packed.read_bytes() == b"damaged, which asks for packing"
+    assert not (elsewhere / "memory.lock").exists()
 
 
 def test_flipped_bytes_in_the_map_of_attached_memories_are_noticed_and_mended(root: Path) -> None:
@@ -140,7 +165,7 @@ def test_flipped_bytes_in_the_map_of_attached_memories_are_noticed_and_mended(ro
     assert expected
     source = random.Random(4)
     for name in ("attached.jsonl", "attached_rows.json"):
-        path = Path(place.derived, name)
+        path = Path(place.derived) / name
         whole = path.read_bytes()
         for _ in range(40):
             broken = bytearray(whole)
