@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -38,18 +39,35 @@ _CODE = re.compile(r"[()\[\]{}<>|\\`]|::|->|=>|\.\w+\.|^[=$%&@~!#*/.]|^[A-Za-z_]
 _HUMAN = re.compile(r"[A-Za-z]{4,20}(?:[-_.][A-Za-z]{4,20}){0,3}\d{2,4}[!?]?|[a-z]{4,20}-[a-z]{4,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _HEX = re.compile(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
+# What is between a name and its value: a sign; words or a blank as people write; a comma, an "or" or a bracket of code.
 _AFTER_NAME = re.compile(
-    r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,4})"
-    r"(?::[ \t]?[A-Za-z][\w\[\].|]{0,30}[ \t]?(?==))?(?P<sign>:=|=>|[:=]|\bis\b)[ \t]{0,4}"
-    r"(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
+    r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,20})(?:"
+    r"(?:\{ get; (?:set|init); \}[ \t])?(?::[ \t]?[A-Za-z&*][\w\[\].|&*<>?' ]{0,30}?[ \t]?(?==))?"
+    r"(?P<sign>:=|=>|\?\?=|\|\|=|[:=])[ \t]{0,20}(?:base64:)?"
+    r"|(?:(?:for|of|on|für|de|pour)[ \t][\w.@-]{1,30}[ \t]{0,2})?(?P<spoken>\bis\b:?|\bwas\b|\bist\b|\blautet\b:?|\best\b|\bes\b|:)[ \t]{1,2}"
+    r"|\)?[ \t]?(?P<loose>,|\|\||\?\?|\bor\b|<<<|\()[ \t\n]{0,10}(?=N?[\"'])"
+    r"|(?<=[ \t\"'])(?=[^\s:=,|?&<({)\]+*/.;])"
+    r")N?(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
 )
+# A run of signs that may be a token by itself.
+_RUN = re.compile(r"(?<![\w/+=.%@#-])[A-Za-z0-9][\w.:~-]{19,200}(?![\w/+%@(])")
+_PREFIXED = re.compile(r"[a-zA-Z][a-zA-Z0-9]{1,9}(?:[-_][a-z0-9]{1,8}){0,2}[-_.](?P<tail>[A-Za-z0-9_-]{24,200})")
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
+_VOWEL, _HEAP = re.compile("(?i)[aeiouy]"), re.compile("(?i)[^aeiouy]{4}|[jqvwxz][^aeiouylrwhst]|[^aeiouynlrst]q")
+_LINE_CHARS = 100  # of a line in front of a run that are looked at
 _MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
+_MIN_SCATTERED = 12
 _MIN_STRONG, _MIN_HUMAN = 8, 6
+_MIN_WORDS = 9
+_MIN_BARE = 30
 _BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.8
 _WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
 _WORDS_OF_SCATTERED = 0.75
+_WORDS_OF_UNNAMED = 0.4
 _NAME_CHARS = 40
 _MOST_NAMES_IN_A_VALUE = 3
+
+_ASCII_LOWER = {ord(sign): sign.lower() for sign in string.ascii_uppercase}
 
 _Value = TypeVar("_Value")
 
@@ -65,7 +83,7 @@ class Finding:
 
 def find(text: str) -> list[Finding]:
     """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
-    lowered = text.lower()
+    lowered = _lowered(text)
     found: list[Finding] = []
     for token in shapes.TOKENS:
         if any(need in lowered for need in token.needs):
@@ -74,7 +92,8 @@ def find(text: str) -> list[Finding]:
         if any(need in lowered for need in spot.needs):
             matches = _compiled(spot.pattern).finditer(text)
             found += [_finding(spot.name, match) for match in matches if _JUDGES[spot.judge](match["secret"])]
-    found += _named(text)
+    found += _named(text, lowered)
+    found += _unnamed(text, lowered)
     return _joined(found)
 
 
@@ -107,6 +126,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+def _lowered(text: str) -> str:
+    """In lower case, sign for sign: a few letters of Unicode become two, and then only ASCII is changed."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
+
+
 def _joined(found: list[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     order = {id(finding): number for number, finding in enumerate(found)}
@@ -127,10 +152,10 @@ def _finding(name: str, match: re.Match[str]) -> Finding:
     return Finding(name, match.start(group), match.end(group))
 
 
-def _named(text: str) -> Iterator[Finding]:
+def _named(text: str, lowered: str) -> Iterator[Finding]:
     """What is assigned to a name that speaks of a secret."""
     looked_to, again = 0, 0
-    for keyword in _compiled(shapes.NAMES).finditer(text):
+    for keyword in _compiled(shapes.NAMES).finditer(lowered):
         again = again + 1 if keyword.start() < looked_to else 0
         if again > _MOST_NAMES_IN_A_VALUE:
             continue  # `a=a=a=…` is looked at once, not once a name
@@ -162,22 +187,72 @@ def _named(text: str) -> Iterator[Finding]:
 def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int) -> bool:
     if not value or value.startswith(("[masked", "http://", "https://", "/", "./", "-", "=")) or _is_nothing(value):
         return False
-    if _is_random(value) or (_UUID.fullmatch(value) and match["sign"] in "=:"):
+    if value in name or (match["loose"] == "(" and match["suffix"]):
+        return False  # `token=token`, and a call of something that has a token in its name
+    is_key = name.lower() == "key" or name.lower().endswith(("_key", "-key"))
+    if _is_random(value) or (_UUID.fullmatch(value) and match["sign"]):
+        return bool(match["sign"] or match["spoken"] or match["loose"] or not is_key)
+    is_scattered = len(value) >= _MIN_SCATTERED and _is_strong(value) and _is_scattered(value)
+    if is_scattered and match["sign"] and not is_key:
         return True
-    if not _compiled(shapes.CHOSEN).search(name):
+    if not _compiled(shapes.CHOSEN).search(name.lower()):
         return False
-    if _is_strong(value) or (match["quote"] and _HUMAN.fullmatch(value) and not _SPOKEN.search(value)):
+    if _is_strong(value):
         return True
-    # `PASSWORD=words` of an environment: nothing else stands on its line in front of it, and no blank around the sign.
-    is_tight = (
-        match["sign"] == "=" and not match["gap"] and not match["quote"] and match.start("bare") == match.end("sign")
-    )
-    if not is_tight or _CODE.search(value) or _SPOKEN.search(value) or len(value) < _MIN_HUMAN:
+    if _SPOKEN.search(value) or _CODE.search(value):
+        return False
+    if _HUMAN.fullmatch(value) and (match["quote"] or (_mixed(value) and (match["spoken"] or not match["sign"]))):
+        return True
+    if match["loose"] or len(value) < _MIN_HUMAN:
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start]
-    rest = text[match.end("bare") : match.end("bare") + 1]
-    is_first = not line.strip() or line.endswith("=") or line.strip() in ("export", "set", "ENV", "-", "+", "$", "env")
-    return is_first and (name.isupper() or not line or line.endswith("=")) and rest in ("", "\n", "\r", " ")
+    rest = text[match.end() : match.end() + 1]
+    if match["sign"] != "=" or match["gap"] or match["quote"] or match.start("bare") != match.end("sign"):
+        # Words that were put together: nothing but them is on the line behind the name, or they are in quotes.
+        is_words = len(value) >= _MIN_WORDS and value.isalpha() and value.islower()
+        is_words = is_words or (bool(_HUMAN.fullmatch(value)) and bool(match["sign"]))
+        is_alone = rest in ("", "\n", "\r") and not line.strip(" \t-#*/;")
+        return is_words and (bool(match["quote"] or match["spoken"]) or is_alone)
+    # `PASSWORD=words` of an environment: nothing else is on its line in front of it, and no blank around the sign.
+    is_first = (
+        not line.strip()
+        or line.endswith("=")
+        or (
+            line.strip() in ("export", "set", "SET", "ENV", "-", "+", "$", "env")
+            or line.endswith((" -e ", " --env ", " --set ", '- "', " -o ", ","))
+        )
+    )
+    return (
+        is_first
+        and (name.isupper() or not line or line.endswith(("=", " ")) or "." in name)
+        and rest in ("", "\n", "\r", " ", '"', ",")
+    ) or (bool(_HUMAN.fullmatch(value)) and _mixed(value))
+
+
+def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
+    """Random runs that no name is assigned: behind a telling word on their line, or with a prefix as vendors give it."""
+    for run in _RUN.finditer(text):
+        value = run[0].rstrip(".:-")
+        if not _mixed(value) or _is_nothing(value) or _UUID.fullmatch(value):
+            continue
+        if _spoken(value) > len(value) * _WORDS_OF_UNNAMED:
+            continue
+        prefixed = _PREFIXED.fullmatch(value)
+        line = lowered[max(lowered.rfind("\n", 0, run.start()) + 1, run.start() - _LINE_CHARS) : run.start()]
+        if _compiled(shapes.HARMLESS).search(line) or _compiled(shapes.HARMLESS).search(value.lower()):
+            continue
+        tail = prefixed["tail"] if prefixed else value
+        is_telling = _compiled(shapes.TELLING).search(line) is not None
+        if _HEX.fullmatch(tail):
+            is_secret = (is_telling or tail != value) and _is_random(tail)
+        else:
+            # Without a word and a prefix: long, of both cases, and not a line of something longer.
+            is_alone = not line.strip() and text[run.end() : run.end() + 1] in ("", "\n", "\r")
+            is_bare = len(value) >= _MIN_BARE and _has_cases(value) and not is_alone
+            is_secret = (is_telling or tail != value or is_bare) and _is_random(tail)
+            is_secret = is_secret and _is_scattered(re.sub(r"[\W_]", "", tail))
+        if is_secret:
+            yield Finding("token", run.start(), run.start() + len(value))
 
 
 def _is_random(value: str) -> bool:
@@ -188,8 +263,7 @@ def _is_random(value: str) -> bool:
         return _bits(value) >= _BITS_HEX
     if _UUID.fullmatch(value):
         return False
-    words = re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", value)
-    return sum(map(len, words)) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
+    return _spoken(value) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
 
 
 def _is_strong(value: str) -> bool:
@@ -198,9 +272,12 @@ def _is_strong(value: str) -> bool:
         return False
     if _SPOKEN.search(value) or _bits(value) < _BITS_STRONG:
         return False
-    has_cases = any(sign.isupper() for sign in value) and any(sign.islower() for sign in value)
     has_signs = any(not sign.isalnum() and sign not in "_-./:" for sign in value)
-    return has_signs or (has_cases and not _NAME_LIKE.fullmatch(value.rstrip("0123456789"))) or _is_scattered(value)
+    return (
+        has_signs
+        or (_has_cases(value) and not _NAME_LIKE.fullmatch(value.rstrip("0123456789")))
+        or _is_scattered(value)
+    )
 
 
 def _is_scattered(value: str) -> bool:
@@ -209,8 +286,13 @@ def _is_scattered(value: str) -> bool:
         "d" if sign.isdigit() else "u" if sign.isupper() else "l" if sign.islower() else "s" for sign in value
     )
     changes = sum(one != other for one, other in pairwise(kinds))
-    spoken = [word for word in re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", value) if re.search(r"(?i)[aeiou]", word)]
-    return changes * 3 >= len(value) and sum(map(len, spoken)) < len(value) * _WORDS_OF_SCATTERED
+    return changes * 3 >= len(value) and _spoken(value) < len(value) * _WORDS_OF_SCATTERED
+
+
+def _spoken(value: str) -> int:
+    """How many of its letters are in what could be words: they have vowels, and no heap of consonants."""
+    words = _WORD.findall(value)
+    return sum(len(word) for word in words if _VOWEL.search(word) and not _HEAP.search(word))
 
 
 def _is_password(value: str) -> bool:
@@ -224,8 +306,30 @@ def _is_option(value: str) -> bool:
     return _is_password(value) and not is_words and not _SPOKEN.search(value) and not _CODE.search(value)
 
 
+def _is_argument(value: str) -> bool:
+    """The same where only a tool's password is: words are taken, names of files, options and variables are not."""
+    return (
+        _is_password(value)
+        and not _SPOKEN.search(value)
+        and not re.search(r"[(){}\[\]\\`=]|^[./~:]|/|\.\w{1,4}$", value)
+    )
+
+
+def _is_made(value: str) -> bool:
+    """Whether somebody made it up: a strong password, or words with a number."""
+    is_human = _HUMAN.fullmatch(value) is not None and _mixed(value) and not _SPOKEN.search(value)
+    return not _is_nothing(value) and (_is_strong(value) or is_human)
+
+
+def _is_hook(value: str) -> bool:
+    return not _is_nothing(value) and not _UUID.fullmatch(value) and (_is_scattered(value) or _is_random(value))
+
+
 _JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
     "any": _is_password,
+    "argument": _is_argument,
+    "made": _is_made,
+    "scattered": _is_hook,
     "random": _is_random,
     "strong": _is_option,
 }
@@ -233,6 +337,10 @@ _JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
 
 def _is_nothing(value: str) -> bool:
     return bool(_PLACEHOLDER.search(value)) or len(set(value)) < 4
+
+
+def _has_cases(value: str) -> bool:
+    return any(sign.isupper() for sign in value) and any(sign.islower() for sign in value)
 
 
 def _mixed(value: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 # How what stands in a place is judged: anything but a placeholder; what looks made by a machine; a strong password.
-Judge: TypeAlias = Literal["any", "random", "strong"]
+Judge: TypeAlias = Literal["any", "argument", "random", "strong", "made", "scattered"]
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_-])"
@@ -109,7 +109,7 @@ TOKENS: tuple[Token, ...] = (
     Token("xAI key", ("xai-",), rf"{_START}xai-[A-Za-z0-9]{{70,90}}{_END}"),
     # Monitoring
     Token("Grafana token", ("glc_", "glsa_"), rf"{_START}gl(?:c|sa)_[A-Za-z0-9+/_]{{32,400}}={{0,2}}"),
-    Token("New Relic key", ("nrak-", "nrii-", "nraa-", "nrjs-", "ffffnral"), rf"{_START}(?:NR(?:AK|II|AA|JS)-[A-Za-z0-9_-]{{19,40}}|[a-f0-9]{{30,36}}FFFFNRAL){_END}"),
+    Token("New Relic key", ("nrak-", "nrii-", "nraa-", "nrjs-", "nral"), rf"{_START}(?:NR(?:AK|II|AA|JS)-[A-Za-z0-9_-]{{19,40}}|[a-f0-9]{{30,40}}(?:FFFF)?NRAL){_END}"),
     Token("Sentry token", ("sntry",), rf"{_START}sntry[su]_[A-Za-z0-9+/=_-]{{40,400}}"),
     Token("Sentry DSN", ("@",), r"https?://(?P<secret>[a-f0-9]{32}(?::[a-f0-9]{32})?)@[\w.-]{1,100}/\d"),
     Token("Dynatrace token", ("dt0",), rf"{_START}dt0[a-z]\d\d\.[A-Z0-9]{{24}}\.[A-Z0-9]{{64}}{_END}"),
@@ -123,7 +123,12 @@ TOKENS: tuple[Token, ...] = (
     Token("Dropbox token", ("sl.",), rf"{_START}sl\.(?:u\.)?[A-Za-z0-9_-]{{120,1500}}"),
     Token("Okta token", ("ssws",), r"SSWS\s+(?P<secret>[A-Za-z0-9_-]{40,60})"),
     Token("Airtable token", ("pat",), rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}"),
-    Token("Asana token", ("/12",), rf"{_START}[0-2]/\d{{13,17}}(?:/\d{{13,17}})?:[a-f0-9]{{32}}{_END}"),
+    Token("Asana token", ("0/1", "1/1", "2/1", "1/"), rf"{_START}[0-2]/\d{{13,17}}(?:/\d{{13,17}})?:[a-f0-9]{{32}}{_END}"),
+    Token("Mapbox token", ("sk.eyj",), rf"{_START}sk\.eyJ[A-Za-z0-9_-]{{40,200}}\.[A-Za-z0-9_-]{{20,40}}"),
+    Token("ClickUp token", ("pk_",), rf"{_START}pk_\d{{6,12}}_[A-Z0-9]{{32}}{_END}"),
+    Token("LaunchDarkly key", ("sdk-", "mob-", "api-"), rf"{_START}(?:sdk|mob|api)-[a-f0-9]{{8}}-(?:[a-f0-9]{{4}}-){{3}}[a-f0-9]{{12}}{_END}"),
+    Token("Tencent Cloud key", ("akid",), rf"{_START}AKID[A-Za-z0-9]{{32}}{_END}"),
+    Token("extended private key", ("prv",), rf"{_START}[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{{100,112}}{_END}"),
     Token("SonarQube token", ("sq",), rf"{_START}sq[apu]_[a-f0-9]{{40}}{_END}"),
     Token("password hash", ("$",), r"(?<![\w$])\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$[A-Za-z0-9./$,=+-]{22,200}"),
     Token("password hash", ("{sha}", "{ssha}"), r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}"),
@@ -132,36 +137,120 @@ TOKENS: tuple[Token, ...] = (
 # A user's name, and what follows it on a command line or in an address.
 _USER = r"[^\s:/@'\"<>{}$]{0,100}"
 _WORD = r"[^\s\"'`<>|;&]{4,200}"
+_ARGUMENT = r"\\?['\"]?(?P<secret>[^\s'\"\\|;<>-][^\s'\"\\|;<>]{3,200})"
 
-PLACES: tuple[Spot, ...] = (
-    Spot("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
-    Spot("bearer token", ("bearer", "basic", "token"), r"(?i)\b(?:bearer|basic|token)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
-    Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<secret>\S{3,200})", "any"),
-    Spot("password of curl", ("curl", "wget"), rf"\b(?:curl|wget|http)\b[^\n|;]{{0,200}}?\s(?:-u|--user|--proxy-user|-U)[ =]?['\"]?{_USER}:(?P<secret>[^\s'\"]{{3,200}})", "any"),
-    Spot("password of mysql", ("mysql", "mariadb"), r"\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b[^\n|;]{0,200}?\s-p(?P<quote>['\"]?)(?P<secret>[^\s'\"-][^\s'\"]{3,200})", "any"),
-    Spot("password of a command", ("sshpass",), r"\bsshpass\s{1,4}-p\s{0,4}['\"]?(?P<secret>[^\s'\"]{3,200})", "any"),
-    Spot("password of a command", ("login",), r"\b(?:docker|podman|helm|nerdctl|oc|az)\b[^\n|;]{0,60}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?['\"]?(?P<secret>[^\s'\"-][^\s'\"]{3,200})", "any"),
-    Spot("password of pgpass", (":",), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
-    Spot("password option", ("--",), rf"(?<![\w-])--[a-z-]{{0,30}}(?:password|passwd|passphrase|token|secret|api-?key)[ =]['\"]?(?P<secret>{_WORD})", "strong"),
-    Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
-    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?:\s{0,2}[\"']?[^\n\"']{0,200}?(?:sess|sid|auth|token)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/-]{16,2000})", "random"),
-    Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
-    Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
-    Spot("password element", ("assw", "secret", "token"), r"(?i)<(?:[\w.:-]{0,30})(?:password|passwd|secret|token)>(?P<secret>[^\s<>]{4,200})</", "strong"),
-    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name)=[\"'][\w.:-]{0,40}(?:password|passwd|pwd|secret|token|apikey)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+
+class Command(NamedTuple):
+    """Tools of the command line, and what comes right before the password that they are given."""
+
+    tools: tuple[str, ...]
+    before: str
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(("curl", "wget", "httpie", "xh"), rf"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?['\"]?{_USER}:"),
+    Command(("http", "https"), rf"(?:-a|--auth)[ =]?['\"]?{_USER}:"),
+    Command(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mariadb", "mariadb-dump"), r"-p"),
+    Command(("sshpass",), r"-p ?"),
+    Command(("plink", "pscp", "psftp", "putty", "kitty"), r"-pw "),
+    Command(("lftp", "sftp"), r"-u ?['\"]?[^\s,]{1,60},"),
+    Command(("sqlcmd", "bcp", "osql", "tsql", "ipmitool", "mosquitto_pub", "mosquitto_sub", "vncdo"), r"-P ?"),
+    Command(("redis-cli", "keydb-cli", "valkey-cli"), r"(?:-a|--pass) "),
+    Command(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh", "nodetool", "tabcmd"), r"-p ?"),
+    Command(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), r"-[ws] ?"),
+    Command(("zip", "unzip", "zipcloak"), r"-P ?"),
+    Command(("7z", "7za", "7zz", "rar", "unrar"), r"-h?p"),
+    Command(("openssl",), r"(?:-k|-pass(?:in|out)?|-passwd) (?:pass:)?"),
+    Command(("keytool", "jarsigner", "apksigner"), r"-(?:storepass|keypass|srcstorepass|deststorepass|new)(?: |:)(?:pass:)?"),
+    Command(("smbclient", "winexe", "rpcclient", "smbget", "wmic"), r"-U ?['\"]?[^\s%]{1,60}%"),
+    Command(("sqlplus", "expdp", "impdp", "rman", "sqlldr"), r"['\"]?[\w.]{1,40}/(?!/)"),
+    Command(("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), r"login\b[^\n|;]{0,160}?\s-p[ =]?"),
+    Command(("rabbitmqctl",), r"(?:add_user|change_password|authenticate_user) [^\s]{1,60} "),
+    Command(("htpasswd",), r"-[a-zA-Z]{0,4}b[a-zA-Z]{0,4} (?:\S{1,100} )??\S{1,60} "),
+    Command(("wpa_passphrase",), r"['\"]?\S{1,40}['\"]? "),
+    Command(("net",), r"/user:\S{1,60} "),
+    Command(("net",), r"user \S{1,60} (?=\S{1,60} /add)"),
+    Command(("xfreerdp", "mstsc", "cmdkey", "rdesktop", "wmic", "schtasks"), r"/(?:p|pass|password|rp):"),
+    Command(("psexec", "evil-winrm", "crackmapexec", "netexec", "rdesktop", "ncftpput", "ncftp"), r"-p "),
+    Command(("snmpwalk", "snmpget", "snmpset", "snmpbulkwalk"), r"-[AXc] ?"),
+    Command(("wandb", "vault", "snyk", "netlify", "doctl", "flyctl", "railway", "huggingface-cli", "npm"), r"(?:login|auth)(?: [a-z]{2,12}){0,2}(?: (?:-t|--token|--key|--relogin))?[ =]"),
 )  # fmt: skip
 
-# Words that name a secret: what is assigned to such a name is looked at.
-NAMES = (
-    r"(?i)api[_-]?key|app[_-]?key|secret|token|passw(?:or)?d|passphrase|pwd|credential|(?:private|access|auth|account|"
-    r"signing|encryption|master)[_-]?key|(?<![a-z])pass(?![a-z])|session[_-]?id"
+
+def _of_command(command: Command) -> Spot:
+    tools = "|".join(command.tools)
+    pattern = (
+        rf"(?<![\w./-])(?:[\w./-]{{0,60}}/)?(?:{tools})(?:\.exe)?(?= )[^\n|;]{{0,160}}? {command.before}{_ARGUMENT}"
+    )
+    return Spot(f"password of {command.tools[0]}", command.tools, pattern, "argument")
+
+
+PLACES: tuple[Spot, ...] = (
+    *map(_of_command, COMMANDS),
+    Spot("password of a command", (" -u", " --user"), rf"\s(?:-u|-U|--user|--username)[ =]?[^\s-]\S{{0,60}} (?:[^\n|;]{{0,80}}? )?(?:-p|-P|-w|-pw)[ =]?{_ARGUMENT}", "strong"),
+    # What a command reads from its input
+    Spot("password of a command", ("echo", "printf"), r"\b(?:echo|printf)(?: -[ne]+)? ['\"]?(?:[\w.-]{1,40}:)?(?P<secret>[^\s'\"|:]{4,200})['\"]? ?\| ?(?:[\w/.-]{1,40} ){0,3}?(?:sudo -S|chpasswd|passwd|kinit|cryptsetup|gpg|openssl|[\w -]{1,30}login\b|[^\n|]{0,80}(?:-stdin|--with-token|-passphrase-fd))", "any"),
+    Spot("password of a command", ("<<<",), r"\b(?:kinit|passwd|chpasswd|cryptsetup|sudo|login|gpg|[A-Z_]{0,30}(?:TOKEN|PASSWORD|SECRET))\b[^\n|;<]{0,80}<<<\s?\\?['\"]?(?P<secret>[^\s'\"]{4,200})", "any"),
+    Spot("password of expect", ("send",), r"(?i)(?:assword|passphrase)[^\n]{0,30}\n?[ \t{]{0,20}(?:exp_)?send(?:_user|line)?\(?(?: --)? ?[\"'](?P<secret>[^\s\"'\\$]{4,200})(?:\\[rn]|[\"'])", "any"),
+    Spot("password of PowerShell", ("securestring",), r"(?i)ConvertTo-SecureString\s(?:-String\s)?[\"'](?P<secret>[^\s\"'$]{4,200})[\"']", "any"),
+    Spot("password option", ("-",), rf"(?i)(?<![\w-])--?[a-z-]{{0,30}}(?:password|passwd|passphrase|requirepass|masterauth|pwd|token|secret|api-?key|auth)[ =]\\?['\"]?(?P<secret>{_WORD})", "strong"),
+    # Addresses
+    Spot("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
+    Spot("token in a URL", ("://",), r"https?://(?P<secret>[A-Za-z0-9_-]{20,200})(?::x-oauth-basic)?@[\w.-]", "random"),
+    Spot("token in a URL", ("=",), r"(?i)[?&;](?:[a-z_.-]{0,20}(?:sig|signature|token|key|secret|auth|passw(?:or)?d|pwd|session|sid|code|hmac|credential)|t|s|k)=(?P<secret>[A-Za-z0-9%_.~+/-]{16,2000})", "random"),
+    Spot("token in a URL", ("hooks", "webhook"), r"(?i)https://[\w.-]{1,80}/[\w./-]{0,80}?(?:hooks?|webhooks?|catch|services)/[\w./@-]{0,120}?/(?P<secret>(?=[a-z0-9_-]{0,60}\d)[A-Za-z0-9_-]{7,200})(?:/|\b)", "scattered"),
+    Spot("OAuth code", ("code=",), r"\bcode=(?P<secret>4/[A-Za-z0-9_-]{30,200})", "any"),
+    Spot("password of Oracle", ("jdbc:oracle",), r"jdbc:oracle:\w{1,10}:[\w.]{1,40}/(?P<secret>[^\s@/\"']{3,200})@", "any"),
+    # Headers and cookies
+    Spot("bearer token", ("bearer", "basic", "token", "apikey", "negotiate"), r"(?i)\b(?:bearer|basic|token|apikey|negotiate)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
+    Spot("basic login", ("basic",), r"(?i)authorization\\?[\"']?\s{0,2}[:=,]\s{0,2}\\?[\"'`]?basic\s(?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})", "any"),
+    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?(?::|\s{0,2}=)\s{0,2}[\"']?[^\n\"']{0,200}?(?:sess|sid|auth|token|remember|jwt|csrf)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/:-]{16,2000})", "random"),
+    # Files of passwords
+    Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}(?:account\s{1,8}\S{1,100}\s{1,8})?password\s{1,8}(?P<secret>\S{3,200})", "any"),
+    Spot("password of pgpass", (":",), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
+    Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
+    Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
+    Spot("Kubernetes secret", ("kind: secret",), r"kind: Secret\b(?:[^\n]{0,200}\n){1,12}?(?:data|stringData):\s*\n(?P<secret>(?:[ \t]{1,8}[\w.-]{1,80}: [^\n]{4,4000}\n?){1,40})", "any"),
+    Spot("value of an entry", ("value",), r"(?i)\bname\\?[\"']?[:=][ \t]{0,2}[\"']?[\w.-]{0,40}(?:passw(?:or)?d|passwd|pwd|secret|token|api_?key|access_?key|_pass|_key)[\"']?,?\s{1,20}[\"']?value\\?[\"']?[:=][ \t]{0,2}[\"']?(?P<secret>[^\s\"'<>${]{4,400})", "strong"),
+    Spot("password element", ("assw", "secret", "token", "pwd", "key>"), r"(?i)<([\w.:-]{0,30}(?:password|passwd|passphrase|pwd|secret|token|api-?key|access-?key))>(?:<!\[CDATA\[)?(?P<secret>[^\s<>\[\]]{4,400})(?:\]\]>)?</\1", "strong"),
+    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name|id)=[\"'][\w.:-]{0,40}(?:password|passwd|pwd|secret|token|api-?key|access-?key)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+    # Connections, statements, settings of servers
+    Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
+    Spot("password of a statement", ("identified", "password"), r"(?i)\b(?:identified(?: with [\w']{1,40})? (?:by|as)(?: password)?|(?:encrypted |with |for [^\n]{1,60} = |set |user \S{1,60} |role \S{1,60} )password)\s{0,2}(?:=\s?)?\(?\s?N?['\"](?P<secret>[^\s'\"]{4,200})['\"]", "argument"),
+    Spot("password of a server", ("requirepass", "masterauth", "bindpw", "rootpw", "community", "static:", "olcrootpw"), r"(?im)(?:^[ \t]{0,8}(?:requirepass|masterauth|bindpw|rootpw|olcRootPW:)|community|static:\w{1,40}:)[ \t]{0,8}[\"']?(?P<secret>[^\s\"':]{4,200})", "strong"),
+    Spot("login", ("login", "user", "auth", "account", "cred"), r"(?i)\b(?:login|user(?:name)?|account|credentials?|creds)\b[ \t:=is]{1,6}[\w.@-]{1,60}(?: ?/ ?| ?: ?|,? ?(?:and|with|und)? ?(?:pass(?:word)?|pw)[:= ]{1,3})(?P<secret>[^\s\"'`,;]{8,200})", "made"),
+    Spot("login", ("auth", "connect", "login"), r"(?i)(?:auth|connect\w{0,12}|login|credentials?|signin)[ \t]{0,2}(?:=[ \t]?)?\((?:[\w./:\"'-]{1,80},[ \t]?)?[\"'][\w.@-]{1,60}[\"'],[ \t]?[\"'](?P<secret>[^\s\"']{6,200})[\"']\)", "strong"),
+    Spot("key of a constructor", ("(\"", "('"), r"\b(?:new[ \t])?\w{0,40}(?:[Cc]lient|[Aa]pi|API|SDK|[Aa]uth\w{0,10}|[Cc]redentials?|[Ss]ession|[Tt]oken|[Kk]ey|[Ss]ecret)\w{0,10}\(\s{0,2}(?:[\"'][^\s\"']{1,80}[\"'],[ \t])?[\"'](?P<secret>[A-Za-z0-9_+/=.-]{16,400})[\"']", "random"),
+    # Wallets
+    Spot("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "any"),
+    Spot("wallet key", ("5", "k", "l"), r"(?<![A-Za-z0-9+/=])(?P<secret>5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![A-Za-z0-9+/=])", "random"),
+)  # fmt: skip
+
+# Words that name a secret, in lower case: what is assigned to such a name is looked at.
+_SPOKEN_NAMES = (
+    "passwort", "kennwort", "mot de passe", "contraseña", "contrasena", "senha", "wachtwoord", "lösenord", "hasło",
+    "parola", "salasana", "adgangskode", "пароль", "密码", "密碼", "パスワード",
+)  # fmt: skip
+CHOSEN = (
+    r"passw(?:or)?d|passphrase|passcode|pwd|(?:(?<![a-z])|db|user|smtp|root|admin|ssh|ftp|mail|bind|wifi)(?:pass|pw|psk)"
+    r"(?![a-z])|client[_-]?secret|" + "|".join(_SPOKEN_NAMES)
 )
-# Of these, the ones that people choose themselves: short, and made of words.
-CHOSEN = r"(?i)passw|pwd|passphrase|(?<![a-z])pass(?![a-z])|client[_-]?secret"
+NAMES = (
+    rf"{CHOSEN}|secret|token|credential|(?:api|app|private|access|auth|account|signing|encryption|master|shared|admin|"
+    r"subscription|license|deploy|service|storage|ingest|write|session|root|host|hmac|aes)[_ -]?key|"
+    r"(?<!public)(?<!primary)(?<!foreign)(?<!cache)(?<!sort)(?<!partition)(?<!site)(?<!lookup)[_-]key(?![a-z])|"
+    r"(?<![a-z_.-])key(?![a-z])|sess(?:ion)?[_-]?id|oauth|(?<![a-z])sid(?![a-z])"
+)
 # A name that ends so says something about a secret, and holds none.
 ABOUT = (
     r"(?i)[_.-]?(?:type|name|names|id|ids|url|uri|file|path|dir|len|length|size|header|field|prefix|suffix|format|regex|"
     r"re|pattern|hash|hashes|hasher|algorithm|alg|method|expir\w{0,10}|expiry|ttl|age|count|limit|kind|class|endpoint|"
     r"param|params|policy|version|scope|label|hint|error|errors|message|msg|provider|manager|store|list|index|pos|"
     r"position|start|end|ref|env|var|arn|validators?|generator|counter|bytes|budget|usage|chars?|words?|ized|izer\w{0,20})"
+)
+# Words in front of a value on its line: they make a random value a secret, or say that it is none.
+TELLING = r"token|secret|key|passw|pwd|auth|login|credential|bearer|private|api\b|webhook|cookie|wallet"
+HARMLESS = (
+    r"sha\d|sha-|md5|hash|digest|checksum|commit|revision|integrity|etag|fingerprint|public|certificate|nonce|uuid|guid|"
+    r"crc|test|expected|assert|vector|signature|salt|cache|image|blob|tree|ref\b|rev\b|version|build|chunk|http|csrf|sri"
 )
