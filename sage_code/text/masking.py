@@ -45,16 +45,19 @@ _AFTER_NAME = re.compile(
     r"(?:\{ get; (?:set|init); \}[ \t])?(?::[ \t]?[A-Za-z&*][\w\[\].|&*<>?' ]{0,30}?[ \t]?(?==))?"
     r"(?P<sign>:=|=>|\?\?=|\|\|=|[:=])[ \t]{0,20}(?:base64:)?"
     r"|(?:(?:for|of|on|für|de|pour)[ \t][\w.@-]{1,30}[ \t]{0,2})?(?P<spoken>\bis\b:?|\bwas\b|\bist\b|\blautet\b:?|\best\b|\bes\b|:)[ \t]{1,2}"
-    r"|\)?[ \t]?(?P<loose>,|\|\||\?\?|\bor\b|<<<|\()[ \t\n]{0,10}(?=N?[\"'])"
+    r"|\)?[ \t]?(?P<loose>,|\|\||\?\?|\bor\b|<<<|\()[ \t]{0,10}(?=N?[\"'])"
     r"|(?<=[ \t\"'])(?=[^\s:=,|?&<({)\]+*/.;])"
     r")N?(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
 )
 # A run of signs that may be a token by itself.
-_RUN = re.compile(r"(?<![\w/+=.%@#-])[A-Za-z0-9][\w.:~-]{19,200}(?![\w/+%@(])")
+_RUN = re.compile(r"(?<![\w/+=.%@#-])[A-Za-z0-9][\w.-]{19,200}(?![\w/+%@(])")
 _PREFIXED = re.compile(r"[a-zA-Z][a-zA-Z0-9]{1,9}(?:[-_][a-z0-9]{1,8}){0,2}[-_.](?P<tail>[A-Za-z0-9_-]{24,200})")
+_LOWER_WORD = re.compile(r"[a-z0-9_-]{2,}")
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
 _VOWEL, _HEAP = re.compile("(?i)[aeiouy]"), re.compile("(?i)[^aeiouy]{4}|[jqvwxz][^aeiouylrwhst]|[^aeiouynlrst]q")
+_SETTING = re.compile(r"[ \t]*(?:#[ \t]*define|setenv|set|set -\w{1,3}|export)[ \t]")
 _LINE_CHARS = 100  # of a line in front of a run that are looked at
+_MIN_TOKEN = 18
 _MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
 _MIN_SCATTERED = 12
 _MIN_STRONG, _MIN_HUMAN = 8, 6
@@ -63,6 +66,7 @@ _MIN_BARE = 30
 _BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.8
 _WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
 _WORDS_OF_SCATTERED = 0.75
+_WORDS_OF_LETTERS = 0.3
 _WORDS_OF_UNNAMED = 0.4
 _NAME_CHARS = 40
 _MOST_NAMES_IN_A_VALUE = 3
@@ -85,13 +89,16 @@ def find(text: str) -> list[Finding]:
     """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
     lowered = _lowered(text)
     found: list[Finding] = []
-    for token in shapes.TOKENS:
-        if any(need in lowered for need in token.needs):
-            found += [_finding(token.name, match) for match in _compiled(token.pattern).finditer(text)]
-    for spot in shapes.PLACES:
-        if any(need in lowered for need in spot.needs):
-            matches = _compiled(spot.pattern).finditer(text)
-            found += [_finding(spot.name, match) for match in matches if _JUDGES[spot.judge](match["secret"])]
+    # Tokens are long and have no blanks: most rules are done with a look at the few words that are so long.
+    long = " ".join(word for word in lowered.split() if len(word) >= _MIN_TOKEN)
+    tokens = [token for token in shapes.TOKENS if any(need in long or " " in need for need in token.needs)]
+    words = set(_LOWER_WORD.findall(lowered))
+    spots = [spot for spot in shapes.PLACES if not (spot.are_words and words.isdisjoint(spot.needs))]
+    for rule in (*tokens, *spots):
+        for start, end in _regions(lowered, rule.needs, rule.reach):
+            for match in _compiled(rule.pattern).finditer(text, start, end):
+                if isinstance(rule, shapes.Token) or _JUDGES[rule.judge](match["secret"]):
+                    found.append(_finding(rule.name, match))
     found += _named(text, lowered)
     found += _unnamed(text, lowered)
     return _joined(found)
@@ -132,6 +139,28 @@ def _lowered(text: str) -> str:
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
 
+def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[tuple[int, int]]:
+    """The lines that hold one of the pieces, and so many characters more, by place: nothing else is looked at."""
+    spans: list[tuple[int, int]] = []
+    for need in needs:
+        at = lowered.find(need)
+        while at >= 0:
+            end = lowered.find("\n", at + len(need))
+            end = len(lowered) if end < 0 else end
+            spans.append((lowered.rfind("\n", 0, at) + 1, end + reach))
+            at = lowered.find(need, end)
+    if not spans:
+        return
+    spans.sort()
+    first, last = spans[0]
+    for start, end in spans:
+        if start > last:
+            yield first, last
+            first, last = start, end
+        last = max(last, end)
+    yield first, last
+
+
 def _joined(found: list[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     order = {id(finding): number for number, finding in enumerate(found)}
@@ -155,7 +184,9 @@ def _finding(name: str, match: re.Match[str]) -> Finding:
 def _named(text: str, lowered: str) -> Iterator[Finding]:
     """What is assigned to a name that speaks of a secret."""
     looked_to, again = 0, 0
-    for keyword in _compiled(shapes.NAMES).finditer(lowered):
+    names = _compiled(shapes.NAMES)
+    regions = _regions(lowered, shapes.ANCHORS)
+    for keyword in (each for start, end in regions for each in names.finditer(lowered, start, end)):
         again = again + 1 if keyword.start() < looked_to else 0
         if again > _MOST_NAMES_IN_A_VALUE:
             continue  # `a=a=a=…` is looked at once, not once a name
@@ -191,9 +222,10 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         return False  # `token=token`, and a call of something that has a token in its name
     is_key = name.lower() == "key" or name.lower().endswith(("_key", "-key"))
     if _is_random(value) or (_UUID.fullmatch(value) and match["sign"]):
-        return bool(match["sign"] or match["spoken"] or match["loose"] or not is_key)
+        is_assigned = bool(match["sign"] or match["spoken"] or match["loose"])
+        return not is_key or (is_assigned and (_HEX.fullmatch(value) is not None or _is_scattered(value)))
     is_scattered = len(value) >= _MIN_SCATTERED and _is_strong(value) and _is_scattered(value)
-    if is_scattered and match["sign"] and not is_key:
+    if is_scattered and (match["sign"] or match["loose"]) and not is_key:
         return True
     if not _compiled(shapes.CHOSEN).search(name.lower()):
         return False
@@ -212,7 +244,8 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         is_words = len(value) >= _MIN_WORDS and value.isalpha() and value.islower()
         is_words = is_words or (bool(_HUMAN.fullmatch(value)) and bool(match["sign"]))
         is_alone = rest in ("", "\n", "\r") and not line.strip(" \t-#*/;")
-        return is_words and (bool(match["quote"] or match["spoken"]) or is_alone)
+        is_set = bool(match["sign"] or match["spoken"]) or _SETTING.match(line) is not None
+        return is_words and is_set and (bool(match["quote"] or match["spoken"]) or is_alone or not match["sign"])
     # `PASSWORD=words` of an environment: nothing else is on its line in front of it, and no blank around the sign.
     is_first = (
         not line.strip()
@@ -257,8 +290,16 @@ def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
 
 def _is_random(value: str) -> bool:
     """Whether a machine made it: letters and digits without order, and few words."""
-    if _is_nothing(value) or len(value) < _MIN_RANDOM or not _mixed(value) or _CODE.search(value):
+    if len(value) < _MIN_RANDOM or _is_nothing(value) or _CODE.search(value):
         return False
+    if not _mixed(value):
+        return (
+            len(value) > _MIN_RANDOM
+            and _has_cases(value)
+            and value.isalpha()
+            and _is_scattered(value)
+            and _spoken(value) < len(value) * _WORDS_OF_LETTERS
+        )
     if _HEX.fullmatch(value):
         return _bits(value) >= _BITS_HEX
     if _UUID.fullmatch(value):
