@@ -29,9 +29,10 @@ _ALPHABETS = {
     "url": string.ascii_letters + string.digits + "-_",
 }
 _SEED_WORDS = (
-    "abandon ability able about above absent absorb abstract absurd abuse access accident account accuse achieve acid "
-    "acoustic acquire across act action actor actress actual adapt add addict address adjust admit adult advance"
-).split()
+    "abandon", "ability", "above", "absent", "absorb", "acid", "actor", "adapt", "banana", "beyond", "cactus", "canvas",
+    "dolphin", "elbow", "fabric", "garlic", "harvest", "jungle", "kitten", "lemon", "mango", "noodle", "orange", "pepper",
+    "quiz", "ribbon", "salmon", "tomato", "umbrella", "velvet", "walnut", "zebra",
+)  # fmt: skip
 
 
 def templates() -> dict[str, list[str]]:

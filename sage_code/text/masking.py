@@ -26,7 +26,7 @@ _PLACEHOLDER = re.compile(
     r"test[_-]?(?:key|token|secret|pass)|insert|sample|"
     r"^(?:pass(?:wd|word|phrase)?|secrets?|token|pwd?|pw|user(?:name)?|postgres|root|admin|guest|none|null|nil|true|false|"
     r"undefined|required|optional|string|str|text|value|hunter2|foo|bar|baz|qux|test\w{0,4}|default|empty|hidden|"
-    r"letmein|qwerty|mysql|mongo|redis|rabbitmq|s3cr3t|p4ss\w*|pa55\w*)\d{0,3}$)"
+    r"letmein|qwerty|mysql|mongo|redis|rabbitmq|s3cr3t|p4ss\w*|pa55\w*|utf-|sha-?|md|bcrypt|scrypt|base|oauth|[rhe]s|argon2\w*|pbkdf|ed)\d{0,5}$)"
 )
 # Words that say what something is, not what it is protected by.
 _SPOKEN = re.compile(
@@ -56,13 +56,25 @@ _LOWER_WORD = re.compile(r"[a-z0-9_-]{2,}")
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
 _VOWEL, _HEAP = re.compile("(?i)[aeiouy]"), re.compile("(?i)[^aeiouy]{4}|[jqvwxz][^aeiouylrwhst]|[^aeiouynlrst]q")
 _SETTING = re.compile(r"[ \t]*(?:#[ \t]*define|setenv|set|set -\w{1,3}|export)[ \t]")
+# Random as well, but they open nothing.
+_PUBLIC = re.compile(
+    r"(?i)csrf|xsrf|authenticity|nonce|salt|public|pagina|continuation|next_?(?:page)?_?token|sync_?token"
+)
+_HEX_PARTS = re.compile(r"[0-9a-fA-F]+(?:-[0-9a-fA-F]+)+")
+# The end of a word that says how a password is ("the password is incorrect").
+_ADJECTIVE = re.compile(
+    r"(?:ed|ing|ly|ble|ory|ect|ent|ant|ive|al|ful|ary|ous|ten|den|less|ic|ate|ous|ion|ment|ity|where)$"
+)
+_STOP_WORDS = frozenset(
+    {"the", "and", "not", "does", "are", "for", "with", "that", "this", "from", "into", "has", "was"}
+)
 _LINE_CHARS = 100  # of a line in front of a run that are looked at
 _MIN_TOKEN = 18
 _MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
 _MIN_SCATTERED = 12
 _MIN_STRONG, _MIN_HUMAN = 8, 6
 _MIN_WORDS = 9
-_MIN_BARE = 30
+_MIN_BARE, _MAX_BARE = 30, 90
 _BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.8
 _WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
 _WORDS_OF_SCATTERED = 0.75
@@ -89,17 +101,25 @@ def find(text: str) -> list[Finding]:
     """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
     lowered = _lowered(text)
     found: list[Finding] = []
-    # Tokens are long and have no blanks: most rules are done with a look at the few words that are so long.
+    # Most rules are done with a look at the words that are there; tokens, at the few words that are long.
     long = " ".join(word for word in lowered.split() if len(word) >= _MIN_TOKEN)
-    tokens = [token for token in shapes.TOKENS if any(need in long or " " in need for need in token.needs)]
     words = set(_LOWER_WORD.findall(lowered))
-    spots = [spot for spot in shapes.PLACES if not (spot.are_words and words.isdisjoint(spot.needs))]
-    for rule in (*tokens, *spots):
+    vocabulary = " ".join(words)
+    rules: list[shapes.Token | shapes.Spot] = []
+    rules += [
+        token for token in shapes.TOKENS if any(need in (lowered if " " in need else long) for need in token.needs)
+    ]
+    rules += [
+        spot
+        for spot in shapes.PLACES
+        if (not words.isdisjoint(spot.needs) if spot.are_words else _has(spot.needs, vocabulary, lowered))
+    ]
+    for rule in rules:
         for start, end in _regions(lowered, rule.needs, rule.reach):
             for match in _compiled(rule.pattern).finditer(text, start, end):
                 if isinstance(rule, shapes.Token) or _JUDGES[rule.judge](match["secret"]):
                     found.append(_finding(rule.name, match))
-    found += _named(text, lowered)
+    found += _named(text, lowered, tuple(one for one in shapes.ANCHORS if _has((one,), vocabulary, lowered)))
     found += _unnamed(text, lowered)
     return _joined(found)
 
@@ -137,6 +157,15 @@ def _lowered(text: str) -> str:
     """In lower case, sign for sign: a few letters of Unicode become two, and then only ASCII is changed."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
+
+
+def _has(needs: tuple[str, ...], vocabulary: str, lowered: str) -> bool:
+    return any(need in (vocabulary if _is_word(need) else lowered) for need in needs)
+
+
+@cache
+def _is_word(need: str) -> bool:
+    return _LOWER_WORD.fullmatch(need) is not None
 
 
 def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[tuple[int, int]]:
@@ -181,11 +210,11 @@ def _finding(name: str, match: re.Match[str]) -> Finding:
     return Finding(name, match.start(group), match.end(group))
 
 
-def _named(text: str, lowered: str) -> Iterator[Finding]:
+def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Finding]:
     """What is assigned to a name that speaks of a secret."""
     looked_to, again = 0, 0
     names = _compiled(shapes.NAMES)
-    regions = _regions(lowered, shapes.ANCHORS)
+    regions = _regions(lowered, anchors)
     for keyword in (each for start, end in regions for each in names.finditer(lowered, start, end)):
         again = again + 1 if keyword.start() < looked_to else 0
         if again > _MOST_NAMES_IN_A_VALUE:
@@ -218,7 +247,7 @@ def _named(text: str, lowered: str) -> Iterator[Finding]:
 def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int) -> bool:
     if not value or value.startswith(("[masked", "http://", "https://", "/", "./", "-", "=")) or _is_nothing(value):
         return False
-    if value in name or (match["loose"] == "(" and match["suffix"]):
+    if value in name or _PUBLIC.search(name) or (match["loose"] == "(" and match["suffix"]):
         return False  # `token=token`, and a call of something that has a token in its name
     is_key = name.lower() == "key" or name.lower().endswith(("_key", "-key"))
     if _is_random(value) or (_UUID.fullmatch(value) and match["sign"]):
@@ -241,7 +270,7 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
     rest = text[match.end() : match.end() + 1]
     if match["sign"] != "=" or match["gap"] or match["quote"] or match.start("bare") != match.end("sign"):
         # Words that were put together: nothing but them is on the line behind the name, or they are in quotes.
-        is_words = len(value) >= _MIN_WORDS and value.isalpha() and value.islower()
+        is_words = len(value) >= _MIN_WORDS and value.isalpha() and value.islower() and not _ADJECTIVE.search(value)
         is_words = is_words or (bool(_HUMAN.fullmatch(value)) and bool(match["sign"]))
         is_alone = rest in ("", "\n", "\r") and not line.strip(" \t-#*/;")
         is_set = bool(match["sign"] or match["spoken"]) or _SETTING.match(line) is not None
@@ -266,7 +295,7 @@ def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
     """Random runs that no name is assigned: behind a telling word on their line, or with a prefix as vendors give it."""
     for run in _RUN.finditer(text):
         value = run[0].rstrip(".:-")
-        if not _mixed(value) or _is_nothing(value) or _UUID.fullmatch(value):
+        if not _mixed(value) or _is_nothing(value) or _HEX_PARTS.fullmatch(value):
             continue
         if _spoken(value) > len(value) * _WORDS_OF_UNNAMED:
             continue
@@ -281,7 +310,7 @@ def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
         else:
             # Without a word and a prefix: long, of both cases, and not a line of something longer.
             is_alone = not line.strip() and text[run.end() : run.end() + 1] in ("", "\n", "\r")
-            is_bare = len(value) >= _MIN_BARE and _has_cases(value) and not is_alone
+            is_bare = _MIN_BARE <= len(value) <= _MAX_BARE and _has_cases(value) and not is_alone
             is_secret = (is_telling or tail != value or is_bare) and _is_random(tail)
             is_secret = is_secret and _is_scattered(re.sub(r"[\W_]", "", tail))
         if is_secret:
@@ -362,6 +391,10 @@ def _is_made(value: str) -> bool:
     return not _is_nothing(value) and (_is_strong(value) or is_human)
 
 
+def _is_phrase(value: str) -> bool:
+    return _STOP_WORDS.isdisjoint(value.lower().replace(",", " ").split())
+
+
 def _is_hook(value: str) -> bool:
     return not _is_nothing(value) and not _UUID.fullmatch(value) and (_is_scattered(value) or _is_random(value))
 
@@ -370,6 +403,7 @@ _JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
     "any": _is_password,
     "argument": _is_argument,
     "made": _is_made,
+    "phrase": _is_phrase,
     "scattered": _is_hook,
     "random": _is_random,
     "strong": _is_option,

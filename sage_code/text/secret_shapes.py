@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 # How what stands in a place is judged: anything but a placeholder; what looks made by a machine; a strong password.
-Judge: TypeAlias = Literal["any", "argument", "random", "strong", "made", "scattered"]
+Judge: TypeAlias = Literal["any", "argument", "random", "strong", "made", "phrase", "scattered"]
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_-])"
 # Some headers, then base64; with the signs that quotes, comments and escapes put at the beginnings of its lines.
-_KEY_BODY = r"(?:[^A-Za-z0-9]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-]|-(?!----)){0,20000}"
+_KEY_BODY = r"(?:[^A-Za-z0-9\0]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-\0]|-(?!----)){0,20000}"
 
 
 class Token(NamedTuple):
@@ -212,9 +212,9 @@ PLACES: tuple[Spot, ...] = (
     Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
     Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
     Spot("Kubernetes secret", ("kind: secret",), r"kind: Secret\b(?:[^\n]{0,200}\n){1,12}?(?:data|stringData):\s*\n(?P<secret>(?:[ \t]{1,8}[\w.-]{1,80}: [^\n]{4,4000}\n?){1,40})", "any", 20_000),
-    Spot("value of an entry", ("name",), r"(?i)\bname\\?[\"']?[:=][ \t]{0,2}[\"']?[\w.-]{0,40}(?:passw(?:or)?d|passwd|pwd|secret|token|api_?key|access_?key|_pass|_key)[\"']?,?\s{1,20}[\"']?value\\?[\"']?[:=][ \t]{0,2}[\"']?(?P<secret>[^\s\"'<>${]{4,400})", "strong", 500),
+    Spot("value of an entry", ("name",), r"(?i)\bname\\?[\"']?[:=][ \t]{0,2}[\"']?(?!authenticity|csrf)[\w.-]{0,40}(?:passw(?:or)?d|passwd|pwd|secret|token|api_?key|access_?key|_pass|_key)[\"']?,?\s{1,20}[\"']?value\\?[\"']?[:=][ \t]{0,2}[\"']?(?P<secret>[^\s\"'<>${]{4,400})", "strong", 500),
     Spot("password element", ("assw", "secret", "token", "pwd", "key>"), r"(?i)<([\w.:-]{0,30}(?:password|passwd|passphrase|pwd|secret|token|api-?key|access-?key))>(?:<!\[CDATA\[)?(?P<secret>[^\s<>\[\]]{4,400})(?:\]\]>)?</\1", "strong"),
-    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name|id)=[\"'][\w.:-]{0,40}(?:password|passwd|pwd|secret|token|api-?key|access-?key)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name|id)=[\"'](?!authenticity|csrf)[\w.:-]{0,40}(?:password|passwd|pwd|secret|token|api-?key|access-?key)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
     # Connections, statements, settings of servers
     Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
     Spot("password of a statement", ("identified", "password"), r"(?i)\b(?:identified(?: with [\w']{1,40})? (?:by|as)(?: password)?|(?:encrypted |with |for [^\n]{1,60} = |set |user \S{1,60} |role \S{1,60} )password)\s{0,2}(?:=\s?)?\(?\s?N?['\"](?P<secret>[^\s'\"]{4,200})['\"]", "argument"),
@@ -223,7 +223,7 @@ PLACES: tuple[Spot, ...] = (
     Spot("login", ("auth", "connect", "login"), r"(?i)(?:auth|connect\w{0,12}|login|credentials?|signin)[ \t]{0,2}(?:=[ \t]?)?\((?:[\w./:\"'-]{1,80},[ \t]?)?[\"'][\w.@-]{1,60}[\"'],[ \t]?[\"'](?P<secret>[^\s\"']{6,200})[\"']\)", "strong"),
     Spot("key of a constructor", ("client", "api(", "sdk(", "auth", "credential", "session", "token", "key(", "secret("), r"(?:[Cc]lient|[Aa]pi|API|SDK|[Aa]uth\w{0,10}|[Cc]redentials?|[Ss]ession|[Tt]oken|[Kk]ey|[Ss]ecret)\w{0,10}\(\s{0,2}(?:[\"'][^\s\"']{1,80}[\"'],[ \t])?[\"'](?P<secret>[A-Za-z0-9_+/=.-]{16,400})[\"']", "random"),
     # Wallets
-    Spot("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "any"),
+    Spot("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "phrase"),
 )  # fmt: skip
 
 # Words that name a secret, in lower case: what is assigned to such a name is looked at.
@@ -256,8 +256,8 @@ ABOUT = (
     r"position|start|end|ref|env|var|arn|validators?|generator|counter|bytes|budget|usage|chars?|words?|ized|izer\w{0,20})"
 )
 # Words in front of a value on its line: they make a random value a secret, or say that it is none.
-TELLING = r"token|secret|key|passw|pwd|auth|login|credential|bearer|private|api\b|webhook|cookie|wallet"
+TELLING = r"token|secret|key|passw|pwd|auth(?!or|en)|login|credential|bearer|private|api\b|webhook|cookie|wallet"
 HARMLESS = (
     r"sha\d|sha-|md5|hash|digest|checksum|commit|revision|integrity|etag|fingerprint|public|certificate|nonce|uuid|guid|"
-    r"crc|test|expected|assert|vector|signature|salt|cache|image|blob|tree|ref\b|rev\b|version|build|chunk|http|csrf|sri"
+    r"crc|test|expected|assert|vector|signature|salt|cache|image|blob|tree|ref\b|rev\b|version|build|chunk|http|csrf|sri\b|authenticity"
 )
