@@ -30,8 +30,8 @@ _ALPHABETS = {
 }
 _SEED_WORDS = (
     "abandon", "ability", "above", "absent", "absorb", "acid", "actor", "adapt", "banana", "beyond", "cactus", "canvas",
-    "dolphin", "elbow", "fabric", "garlic", "harvest", "jungle", "kitten", "lemon", "mango", "noodle", "orange", "pepper",
-    "quiz", "ribbon", "salmon", "tomato", "umbrella", "velvet", "walnut", "zebra",
+    "dolphin", "elbow", "fabric", "garlic", "harvest", "jungle", "kitten", "lemon", "mango", "noodle", "orange",
+    "pepper", "quiz", "ribbon", "salmon", "tomato", "umbrella", "velvet", "walnut", "zebra",
 )  # fmt: skip
 
 

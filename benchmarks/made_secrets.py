@@ -68,15 +68,19 @@ class Source:
         )
 
     def user(self) -> str:
+        """A login."""
         return self.random.choice(_USERS)
 
     def host(self) -> str:
+        """A host."""
         return self.random.choice(_HOSTS)
 
     def b64(self, count: int) -> str:
+        """So many bytes in base64."""
         return base64.b64encode(self.random.randbytes(count)).decode()
 
     def url64(self, count: int) -> str:
+        """So many bytes in base64 for addresses."""
         return base64.urlsafe_b64encode(self.random.randbytes(count)).decode().rstrip("=")
 
 

@@ -2,12 +2,13 @@
 
     python benchmarks/secrets_in_code.py [DIR ...] [--seed 1] [--megabytes 40] [--show N]
 
-Found are made-up secrets, five of each format: of the generator that the rules were first written for (`made_secrets.py`),
-of a second set that was written without a look at the rules (`held_out_secrets.py`), and of ten formats of that set that
-nothing was tuned on. A secret counts as found if neither it nor its second half is left. False alarms are counted in real source code:
-the packages that this Python can import and, where there are any, Node's; or the folders that are given. Public code
-holds next to no live credentials, so nearly everything found there is a false alarm or a test's made-up key; `--show`
-prints samples to be judged by hand.
+Found are made-up secrets, five of each format: of the generator that the rules were first written for
+(`made_secrets.py`), of a second set that was written without a look at the rules (`held_out_secrets.py`), and of ten
+formats of that set that nothing was tuned on. A secret counts as found if neither it nor its second half is left.
+
+False alarms are counted in real source code: the packages that this Python can import and, where there are any, Node's;
+or the folders that are given. Public code holds next to no live credentials, so nearly everything found there is a false
+alarm or a test's made-up key; `--show` prints samples to be judged by hand.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ _AFTER_NAME = re.compile(
     r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,20})(?:"
     r"(?:\{ get; (?:set|init); \}[ \t])?(?::[ \t]?[A-Za-z&*][\w\[\].|&*<>?' ]{0,30}?[ \t]?(?==))?"
     r"(?P<sign>:=|=>|\?\?=|\|\|=|[:=])[ \t]{0,20}(?:base64:)?"
-    r"|(?:(?:for|of|on|für|de|pour)[ \t][\w.@-]{1,30}[ \t]{0,2})?(?P<spoken>\bis\b:?|\bwas\b|\bist\b|\blautet\b:?|\best\b|\bes\b|:)[ \t]{1,2}"
+    r"|(?:(?:for|of|on|für|de|pour)[ \t][\w.@-]{1,30}[ \t]{0,2})?"
+    r"(?P<spoken>\b(?:is|was|ist|lautet|est|es|è)\b:?|:)[ \t]{1,2}"
     r"|\)?[ \t]?(?P<loose>,|\|\||\?\?|\bor\b|<<<|\()[ \t]{0,10}(?=N?[\"'])"
     r"|(?<=[ \t\"'])(?=[^\s:=,|?&<({)\]+*/.;])"
     r")N?(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
@@ -116,9 +117,9 @@ def find(text: str) -> list[Finding]:
     ]
     for rule in rules:
         for start, end in _regions(lowered, rule.needs, rule.reach):
-            for match in _compiled(rule.pattern).finditer(text, start, end):
-                if isinstance(rule, shapes.Token) or _JUDGES[rule.judge](match["secret"]):
-                    found.append(_finding(rule.name, match))
+            matches = _compiled(rule.pattern).finditer(text, start, end)
+            judge = None if isinstance(rule, shapes.Token) else _JUDGES[rule.judge]
+            found += [_finding(rule.name, match) for match in matches if judge is None or judge(match["secret"])]
     found += _named(text, lowered, tuple(one for one in shapes.ANCHORS if _has((one,), vocabulary, lowered)))
     found += _unnamed(text, lowered)
     return _joined(found)
@@ -292,7 +293,7 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
 
 
 def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
-    """Random runs that no name is assigned: behind a telling word on their line, or with a prefix as vendors give it."""
+    """Random runs without a name: behind a telling word on their line, or with a prefix as vendors give it."""
     for run in _RUN.finditer(text):
         value = run[0].rstrip(".:-")
         if not _mixed(value) or _is_nothing(value) or _HEX_PARTS.fullmatch(value):

@@ -165,7 +165,6 @@ COMMANDS: tuple[Command, ...] = (
     Command(("openssl",), r"(?:-k|-pass(?:in|out)?|-passwd) (?:pass:)?"),
     Command(("keytool", "jarsigner", "apksigner"), r"-(?:storepass|keypass|srcstorepass|deststorepass|new)(?: |:)(?:pass:)?"),
     Command(("smbclient", "winexe", "rpcclient", "smbget", "wmic"), r"-U ?['\"]?[^\s%]{1,60}%"),
-    Command(("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), r"login\b[^\n|;]{0,160}?\s-p[ =]?"),
     Command(("rabbitmqctl",), r"(?:add_user|change_password|authenticate_user) [^\s]{1,60} "),
     Command(("htpasswd",), r"-[a-zA-Z]{0,4}b[a-zA-Z]{0,4} (?:\S{1,100} )?\S{1,60} "),
     Command(("wpa_passphrase",), r"['\"]?\S{1,40}['\"]? "),
@@ -188,6 +187,7 @@ PLACES: tuple[Spot, ...] = (
     *map(_of_command, COMMANDS),
     Spot("password of a command", (" -u", " --user"), rf"\s(?:-u|-U|--user|--username)[ =]?[^\s-]\S{{0,60}} (?:[^\n|;]{{0,80}}? )?(?:-p|-P|-w|-pw)[ =]?{_ARGUMENT}", "strong"),
     Spot("password of sqlplus", ("sqlplus", "expdp", "impdp", "rman", "sqlldr", "imp", "exp"), r"\b(?:sqlplus|expdp|impdp|rman|sqlldr|imp|exp)(?= )[^\n|;]{0,80}? ['\"]?(?:userid=)?[\w.]{1,40}/(?P<secret>[^\s@/'\"]{3,100})@", "any", are_words=True),
+    Spot("password of a login", ("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), rf"\b(?:docker|podman|helm|nerdctl|skopeo|buildah|oc|az|cf|ibmcloud) (?:registry )?login\b[^\n|;]{{0,160}}? -p[ =]?{_ARGUMENT}", "argument", are_words=True),
     # What a command reads from its input
     Spot("password of a command", ("echo", "printf"), r"\b(?:echo|printf)(?: -[ne]+)? ['\"]?(?:[\w.-]{1,40}:)?(?P<secret>[^\s'\"|:]{4,200})['\"]? ?\| ?(?:[\w/.-]{1,40} ){0,3}?(?:sudo -S|chpasswd|passwd|kinit|cryptsetup|gpg|openssl|[\w -]{1,30}login\b|[^\n|]{0,80}(?:-stdin|--with-token|-passphrase-fd))", "any"),
     Spot("password of a command", ("<<<",), r"\b(?:kinit|passwd|chpasswd|cryptsetup|sudo|login|gpg|[A-Z_]{0,30}(?:TOKEN|PASSWORD|SECRET))\b[^\n|;<]{0,80}<<<\s?\\?['\"]?(?P<secret>[^\s'\"]{4,200})", "any"),
@@ -204,7 +204,7 @@ PLACES: tuple[Spot, ...] = (
     # Headers and cookies
     Spot("bearer token", ("bearer", "basic", "token", "apikey", "negotiate"), r"(?i)\b(?:bearer|basic|token|apikey|negotiate)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
     Spot("basic login", ("basic",), r"(?i)authorization\\?[\"']?\s{0,2}[:=,]\s{0,2}\\?[\"'`]?basic\s(?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})", "any"),
-    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?(?::|\s{0,2}=)\s{0,2}[\"']?[^\n\"']{0,200}?(?:sess|sid|auth|token|remember|jwt|csrf)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/:-]{16,2000})", "random"),
+    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?(?::|\s{0,2}=)\s{0,2}[\"']?[^\n\"']{0,120}?(?:sess|sid|auth|token|remember|jwt|csrf)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/:-]{16,2000})", "random"),
     Spot("Discord token", ("discord", "bot", "token", "login", "client", "run("), rf"{_START}(?P<secret>[MNO][A-Za-z0-9]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}){_END}", "any"),
     # Files of passwords
     Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}(?:account\s{1,8}\S{1,100}\s{1,8})?password\s{1,8}(?P<secret>\S{3,200})", "any", 400),

@@ -78,7 +78,7 @@ def test_a_secret_is_masked_and_named(rule: str) -> None:
         "zip -r backup.zip data/",
         "unzip -P $ZIP_PASSWORD backup.zip",
         "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        '"integrity": "sha512-rqtB4lQ8LVVVFAdY5MLoW8Z4CqCZCUQx6pYLQtmYVzDJPYzqYzDGY7XGqJLNCqJq9Cn4zzDJwTVdKq8Yc3rAYg=="',
+        '"integrity": "sha512-rqtB4lQ8LVVVFAdY5MLoW8Z4CqCZCUQx6pYLQtmYVzDJPYzqYzDGY7XGqJLNCqJq9Cn4zzDJwTVdKq8Yc3r=="',
         "send the password Base64 encoded",
         "tokenizer = AutoTokenizer.from_pretrained('google/flan-t5-base-2048')",
         "password = getpass.getpass('Password: ')",
