@@ -7,8 +7,8 @@ Found are made-up secrets, five of each format: of the generator that the rules 
 formats of that set that nothing was tuned on. A secret counts as found if neither it nor its second half is left.
 
 False alarms are counted in real source code: the packages that this Python can import and, where there are any, Node's;
-or the folders that are given. Public code holds next to no live credentials, so nearly everything found there is a false
-alarm or a test's made-up key; `--show` prints samples to be judged by hand.
+or the folders that are given. Public code holds next to no live credentials, so nearly everything found there is a
+false alarm or a test's made-up key; `--show` prints samples to be judged by hand.
 """
 
 from __future__ import annotations

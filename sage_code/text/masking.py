@@ -45,9 +45,10 @@ _AFTER_NAME = re.compile(
     r"(?:\{ get; (?:set|init); \}[ \t])?(?::[ \t]?[A-Za-z&*][\w\[\].|&*<>?' ]{0,30}?[ \t]?(?==))?"
     r"(?P<sign>:=|=>|\?\?=|\|\|=|[:=])[ \t]{0,20}(?:base64:)?"
     r"|(?:(?:for|of|on|für|de|pour)[ \t][\w.@-]{1,30}[ \t]{0,2})?"
-    r"(?P<spoken>\b(?:is|was|ist|lautet|est|es|è)\b:?|:)[ \t]{1,2}"
+    r"(?P<spoken>\b(?:(?:is|was|has been) )?(?:re)?(?:set|changed) to\b|"
+    r"\b(?:is|was|ist|lautet|est|es|è)\b:?|:)[ \t]{1,2}"
     r"|\)?[ \t]?(?P<loose>,|\|\||\?\?|\bor\b|<<<|\()[ \t]{0,10}(?=N?[\"'])"
-    r"|(?<=[ \t\"'])(?=[^\s:=,|?&<({)\]+*/.;])"
+    r"|(?<=[ \t\"'])(?:[0-9] |ascii )?(?=[^\s:=,|?&<({)\]+*/.;])"
     r")N?(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
 )
 # A run of signs that may be a token by itself.
@@ -69,6 +70,8 @@ _ADJECTIVE = re.compile(
 _STOP_WORDS = frozenset(
     {"the", "and", "not", "does", "are", "for", "with", "that", "this", "from", "into", "has", "was"}
 )
+_SURE_KEY = re.compile(r"(?i)secret|api|private|access|auth|token|encrypt|signing|master")
+_SIGNS = re.compile(r"[\W_]")
 _LINE_CHARS = 100  # of a line in front of a run that are looked at
 _MIN_TOKEN = 18
 _MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
@@ -76,7 +79,7 @@ _MIN_SCATTERED = 12
 _MIN_STRONG, _MIN_HUMAN = 8, 6
 _MIN_WORDS = 9
 _MIN_BARE, _MAX_BARE = 30, 90
-_BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.8
+_BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.5
 _WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
 _WORDS_OF_SCATTERED = 0.75
 _WORDS_OF_LETTERS = 0.3
@@ -250,10 +253,12 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         return False
     if value in name or _PUBLIC.search(name) or (match["loose"] == "(" and match["suffix"]):
         return False  # `token=token`, and a call of something that has a token in its name
-    is_key = name.lower() == "key" or name.lower().endswith(("_key", "-key"))
+    is_key = name.lower().endswith("key") and not _SURE_KEY.search(name)
     if _is_random(value) or (_UUID.fullmatch(value) and match["sign"]):
         is_assigned = bool(match["sign"] or match["spoken"] or match["loose"])
-        return not is_key or (is_assigned and (_HEX.fullmatch(value) is not None or _is_scattered(value)))
+        return not is_key or (
+            is_assigned and (_HEX.fullmatch(value) is not None or _is_scattered(_SIGNS.sub("", value)))
+        )
     is_scattered = len(value) >= _MIN_SCATTERED and _is_strong(value) and _is_scattered(value)
     if is_scattered and (match["sign"] or match["loose"]) and not is_key:
         return True
@@ -313,7 +318,7 @@ def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
             is_alone = not line.strip() and text[run.end() : run.end() + 1] in ("", "\n", "\r")
             is_bare = _MIN_BARE <= len(value) <= _MAX_BARE and _has_cases(value) and not is_alone
             is_secret = (is_telling or tail != value or is_bare) and _is_random(tail)
-            is_secret = is_secret and _is_scattered(re.sub(r"[\W_]", "", tail))
+            is_secret = is_secret and _is_scattered(_SIGNS.sub("", tail))
         if is_secret:
             yield Finding("token", run.start(), run.start() + len(value))
 

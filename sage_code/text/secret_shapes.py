@@ -160,6 +160,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(("redis-cli", "keydb-cli", "valkey-cli"), r"(?:-a|--pass) "),
     Command(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh", "nodetool", "tabcmd"), r"-p ?"),
     Command(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), r"-[ws] ?"),
+    Command(("ssh-keygen",), r"-[NP] ?"),
+    Command(("mc",), r"(?:alias set|config host add) \S{1,40} \S{1,100} \S{1,60} "),
     Command(("zip", "unzip", "zipcloak"), r"-P ?"),
     Command(("7z", "7za", "7zz", "rar", "unrar"), r"-h?p"),
     Command(("openssl",), r"(?:-k|-pass(?:in|out)?|-passwd) (?:pass:)?"),
@@ -222,6 +224,9 @@ PLACES: tuple[Spot, ...] = (
     Spot("login", ("login", "user", "auth", "account", "cred"), r"(?i)\b(?:login|user(?:name)?|account|credentials?|creds)\b[ \t:=is]{1,6}[\w.@-]{1,60}(?: ?/ ?| ?: ?|,? ?(?:and|with|und)? ?(?:pass(?:word)?|pw)[:= ]{1,3})(?P<secret>[^\s\"'`,;]{8,200})", "made"),
     Spot("login", ("auth", "connect", "login"), r"(?i)(?:auth|connect\w{0,12}|login|credentials?|signin)[ \t]{0,2}(?:=[ \t]?)?\((?:[\w./:\"'-]{1,80},[ \t]?)?[\"'][\w.@-]{1,60}[\"'],[ \t]?[\"'](?P<secret>[^\s\"']{6,200})[\"']\)", "strong"),
     Spot("key of a constructor", ("client", "api(", "sdk(", "auth", "credential", "session", "token", "key(", "secret("), r"(?:[Cc]lient|[Aa]pi|API|SDK|[Aa]uth\w{0,10}|[Cc]redentials?|[Ss]ession|[Tt]oken|[Kk]ey|[Ss]ecret)\w{0,10}\(\s{0,2}(?:[\"'][^\s\"']{1,80}[\"'],[ \t])?[\"'](?P<secret>[A-Za-z0-9_+/=.-]{16,400})[\"']", "random"),
+    Spot("password of a network", ("pre-shared-key", "server key", "wpa-psk", "chap password"), rf"(?:pre-shared-key|-server key|wpa-psk|chap password)(?: \d| ascii| local| remote)? {_ARGUMENT}", "argument"),
+    Spot("app password", ("pass", "login", "smtp", "gmail"), r"[\"'=:] ?(?P<secret>[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4})(?=[\"'\n]|$)", "phrase"),
+    Spot("password attribute", (" value=",), r"(?i)<[\w.:-]{0,30}(?:password|passwd|secret|token|apikey) value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
     # Wallets
     Spot("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "phrase"),
 )  # fmt: skip
