@@ -35,7 +35,7 @@ class Made:
     secret: str
 
 
-class _Source:
+class Source:
     """Random pieces."""
 
     def __init__(self, seed: int) -> None:
@@ -68,22 +68,26 @@ class _Source:
         )
 
     def user(self) -> str:
+        """A login."""
         return self.random.choice(_USERS)
 
     def host(self) -> str:
+        """A host."""
         return self.random.choice(_HOSTS)
 
     def b64(self, count: int) -> str:
+        """So many bytes in base64."""
         return base64.b64encode(self.random.randbytes(count)).decode()
 
     def url64(self, count: int) -> str:
+        """So many bytes in base64 for addresses."""
         return base64.urlsafe_b64encode(self.random.randbytes(count)).decode().rstrip("=")
 
 
 Pair = tuple[str, str]
 
 
-def _env_words(s: _Source) -> Pair:
+def _env_words(s: Source) -> Pair:
     value = s.human()
     return (
         f"{s.one('DB_PASSWORD', 'MYSQL_ROOT_PASSWORD', 'ADMIN_PASS', 'SMTP_PASSWORD', 'REDIS_PASSWORD')}={value}",
@@ -91,14 +95,14 @@ def _env_words(s: _Source) -> Pair:
     )
 
 
-def _plain_password(s: _Source) -> Pair:
+def _plain_password(s: Source) -> Pair:
     value = s.strong()
     return s.one(
         f"password={value}", f"login works with user=anna password={value} on staging", f"passwd={value};"
     ), value
 
 
-def _yaml(s: _Source) -> Pair:
+def _yaml(s: Source) -> Pair:
     value = s.strong()
     return (
         f"database:\n  user: app\n  {s.one('password', 'db_password', 'adminPassword')}: {value}\n  port: 5432",
@@ -106,12 +110,12 @@ def _yaml(s: _Source) -> Pair:
     )
 
 
-def _json(s: _Source) -> Pair:
+def _json(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return f'{{"user": "app", "{s.one("password", "dbPassword", "client_secret")}": "{value}", "retries": 3}}', value
 
 
-def _code(s: _Source) -> Pair:
+def _code(s: Source) -> Pair:
     value = s.strong()
     return s.one(
         f'password = "{value}"', f"const dbPassword = '{value}';", f'  private String password = "{value}";',
@@ -119,24 +123,24 @@ def _code(s: _Source) -> Pair:
     ), value  # fmt: skip
 
 
-def _sql_url(s: _Source) -> Pair:
+def _sql_url(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     scheme = s.one("postgres", "postgresql+asyncpg", "mysql+pymysql", "mariadb", "mssql+pyodbc", "cockroachdb")
     return f"{scheme}://{s.user()}:{value}@{s.host()}:5432/orders", value
 
 
-def _other_url(s: _Source) -> Pair:
+def _other_url(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     scheme = s.one("mongodb+srv", "mongodb", "amqps", "ftp", "smtp", "https", "clickhouse", "neo4j+s")
     return f"{scheme}://{s.user()}:{value}@{s.host()}/main", value
 
 
-def _redis(s: _Source) -> Pair:
+def _redis(s: Source) -> Pair:
     value = s.one(s.strong(), s.human(), s.of(_ALNUM, 24))
     return f"{s.one('redis', 'rediss')}://:{value}@{s.host()}:6379/0", value
 
 
-def _netrc(s: _Source) -> Pair:
+def _netrc(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return s.one(
         f"machine {s.host()} login {s.user()} password {value}",
@@ -144,24 +148,24 @@ def _netrc(s: _Source) -> Pair:
     ), value
 
 
-def _curl(s: _Source) -> Pair:
+def _curl(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return s.one(
         f"curl -u {s.user()}:{value} https://{s.host()}/v1", f"curl -s --user '{s.user()}:{value}' https://{s.host()}/"
     ), value
 
 
-def _mysql(s: _Source) -> Pair:
+def _mysql(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return f"{s.one('mysql', 'mysqldump', 'mysqladmin')} -h {s.host()} -u {s.user()} -p{value} orders", value
 
 
-def _pgpass(s: _Source) -> Pair:
+def _pgpass(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return f"{s.host()}:5432:orders:{s.user()}:{value}", value
 
 
-def _htpasswd(s: _Source) -> Pair:
+def _htpasswd(s: Source) -> Pair:
     value = s.one(
         f"$apr1${s.of(_ALNUM, 8)}${s.of(_ALNUM, 22)}", f"$2y$10${s.of(_ALNUM, 53)}", f"{{SHA}}{s.b64(20)}",
         f"$6${s.of(_ALNUM, 12)}${s.of(_ALNUM, 86)}",
@@ -169,52 +173,52 @@ def _htpasswd(s: _Source) -> Pair:
     return f"{s.user()}:{value}", value
 
 
-def _basic(s: _Source) -> Pair:
+def _basic(s: Source) -> Pair:
     value = base64.b64encode(f"{s.user()}:{s.strong()}".encode()).decode()
     return s.one(f"Authorization: Basic {value}", f'headers = {{"Authorization": "Basic {value}"}}'), value
 
 
-def _cookie(s: _Source) -> Pair:
+def _cookie(s: Source) -> Pair:
     value = s.one(s.of(_ALNUM, 40), s.url64(33), s.of(_HEX, 64))
     name = s.one("sessionid", "connect.sid", "PHPSESSID", "session", "_gitlab_session")
     return s.one(f"Cookie: theme=dark; {name}={value}", f"Set-Cookie: {name}={value}; Path=/; HttpOnly"), value
 
 
-def _jwt(s: _Source) -> Pair:
+def _jwt(s: Source) -> Pair:
     head = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
     body = base64.urlsafe_b64encode(json.dumps({"sub": s.of(_HEX, 12), "iat": 1}).encode()).decode().rstrip("=")
     value = f"{head}.{body}.{s.url64(32)}"
     return s.one(f"token {value} was refused", f"Authorization: Bearer {value}", f"?jwt={value}"), value
 
 
-def _key_body(s: _Source, lines: int) -> list[str]:
+def _key_body(s: Source, lines: int) -> list[str]:
     return [s.of(_ALNUM + "+/", 64) for _ in range(lines)]
 
 
-def _pem(s: _Source) -> Pair:
+def _pem(s: Source) -> Pair:
     kind = s.one("RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
     body = "\n".join(_key_body(s, 6))
     return f"{_DASHES}BEGIN {kind}{_DASHES}\n{body}\n{_DASHES}END {kind}{_DASHES}", body
 
 
-def _one_line_key(s: _Source) -> Pair:
+def _one_line_key(s: Source) -> Pair:
     kind = s.one("OPENSSH PRIVATE KEY", "RSA PRIVATE KEY")
     body = "\\n".join(_key_body(s, 5))
     return f'"key": "{_DASHES}BEGIN {kind}{_DASHES}\\n{body}\\n{_DASHES}END {kind}{_DASHES}\\n"', body
 
 
-def _pgp(s: _Source) -> Pair:
+def _pgp(s: Source) -> Pair:
     body = "\n".join([*_key_body(s, 5), "=" + s.of(_ALNUM, 4)])
     head = f"{_DASHES}BEGIN PGP PRIVATE KEY BLOCK{_DASHES}\n{s.one('', 'Version: GnuPG v2')}\n"
     return f"{head}\n{body}\n{_DASHES}END PGP PRIVATE KEY BLOCK{_DASHES}", body
 
 
-def _aws_id(s: _Source) -> Pair:
+def _aws_id(s: Source) -> Pair:
     value = s.one("AKI" + "A", "ASI" + "A") + s.of(string.ascii_uppercase + "234567", 16)
     return s.one(f"aws_access_key_id = {value}", f"the key {value} belongs to the old account"), value
 
 
-def _aws_secret(s: _Source) -> Pair:
+def _aws_secret(s: Source) -> Pair:
     value = s.of(_ALNUM + "/+", 40)
     return s.one(
         f"aws_secret_access_key = {value}", f"AWS_SECRET_ACCESS_KEY={value}", f'"SecretAccessKey": "{value}"',
@@ -222,7 +226,7 @@ def _aws_secret(s: _Source) -> Pair:
     ), value  # fmt: skip
 
 
-def _gcp(s: _Source) -> Pair:
+def _gcp(s: Source) -> Pair:
     body = "\\n".join(_key_body(s, 4))
     record = {"type": "service_account", "project_id": "x-1", "private_key_id": s.of(_HEX, 40)}
     text = json.dumps(record)[:-1]
@@ -232,7 +236,7 @@ def _gcp(s: _Source) -> Pair:
     )
 
 
-def _azure(s: _Source) -> Pair:
+def _azure(s: Source) -> Pair:
     value = s.b64(64)
     return s.one(
         f"DefaultEndpointsProtocol=https;AccountName=orders;AccountKey={value};EndpointSuffix=core.windows.net",
@@ -240,12 +244,12 @@ def _azure(s: _Source) -> Pair:
     ), value
 
 
-def _sas(s: _Source) -> Pair:
+def _sas(s: Source) -> Pair:
     value = s.b64(32).replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
     return f"https://orders.blob.core.windows.net/a?sv=2022-11-02&ss=b&srt=sco&se=2027-01-01&sp=rl&sig={value}", value
 
 
-def _ado(s: _Source) -> Pair:
+def _ado(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return s.one(
         f"Server=tcp:{s.host()},1433;Database=orders;User ID={s.user()};Password={value};Encrypt=True;",
@@ -255,7 +259,7 @@ def _ado(s: _Source) -> Pair:
     ), value  # fmt: skip
 
 
-def _github(s: _Source) -> Pair:
+def _github(s: Source) -> Pair:
     value = s.one(
         "gh" + "p_" + s.of(_ALNUM, 36),
         "gh" + "s_" + s.of(_ALNUM, 36),
@@ -266,7 +270,7 @@ def _github(s: _Source) -> Pair:
     ), value
 
 
-def _forges(s: _Source) -> Pair:
+def _forges(s: Source) -> Pair:
     value = s.one(
         "glp" + "at-" + s.of(_ALNUM + "-_", 20),
         "AT" + "BB" + s.of(_ALNUM, 32),
@@ -276,7 +280,7 @@ def _forges(s: _Source) -> Pair:
     return f"push with {value}", value
 
 
-def _packages(s: _Source) -> Pair:
+def _packages(s: Source) -> Pair:
     npm = "np" + "m_" + s.of(_ALNUM, 36)
     old = s.of(_HEX, 8) + "-" + "-".join(s.of(_HEX, 4) for _ in range(3)) + "-" + s.of(_HEX, 12)
     pypi = "py" + "pi-AgEIcHlwaS5vcmc" + s.of(_ALNUM, 120)
@@ -287,7 +291,7 @@ def _packages(s: _Source) -> Pair:
     ])  # fmt: skip
 
 
-def _docker(s: _Source) -> Pair:
+def _docker(s: Source) -> Pair:
     value = base64.b64encode(f"{s.user()}:{s.strong()}".encode()).decode()
     token = "dckr" + "_pat_" + s.of(_ALNUM + "-_", 27)
     password = s.one(s.strong(), s.human())
@@ -297,7 +301,7 @@ def _docker(s: _Source) -> Pair:
     ])  # fmt: skip
 
 
-def _hashicorp(s: _Source) -> Pair:
+def _hashicorp(s: Source) -> Pair:
     value = s.one(
         "hv" + "s." + s.of(_ALNUM, 24),
         "hv" + "s.CAES" + s.url64(70),
@@ -306,7 +310,7 @@ def _hashicorp(s: _Source) -> Pair:
     return s.one(f"vault login {value}", f'credentials "app.terraform.io" {{ token = "{value}" }}'), value
 
 
-def _chat(s: _Source) -> Pair:
+def _chat(s: Source) -> Pair:
     slack = "xo" + s.one("xb", "xp") + f"-{s.of(string.digits, 12)}-{s.of(string.digits, 12)}-{s.of(_ALNUM, 24)}"
     hook = f"T{s.of(_UPPER, 8)}/B{s.of(_UPPER, 8)}/{s.of(_ALNUM, 24)}"
     bot = s.of(string.digits, 10) + ":AA" + s.of(_ALNUM + "-_", 33)
@@ -319,7 +323,7 @@ def _chat(s: _Source) -> Pair:
     ])  # fmt: skip
 
 
-def _payment(s: _Source) -> Pair:
+def _payment(s: Source) -> Pair:
     value = s.one(
         "sk" + "_live_" + s.of(_ALNUM, 24),
         "rk" + "_live_" + s.of(_ALNUM, 99),
@@ -330,7 +334,7 @@ def _payment(s: _Source) -> Pair:
     return f"it was charged with {value} by mistake", value
 
 
-def _mail(s: _Source) -> Pair:
+def _mail(s: Source) -> Pair:
     value = s.one(
         "SG" + "." + s.of(_ALNUM + "-_", 22) + "." + s.of(_ALNUM + "-_", 43),
         "key-" + s.of(_HEX, 32),
@@ -342,12 +346,12 @@ def _mail(s: _Source) -> Pair:
     return f"{name}={value}", value
 
 
-def _phone(s: _Source) -> Pair:
+def _phone(s: Source) -> Pair:
     value = s.one("SK" + s.of(_HEX, 32), s.of(_HEX, 32))
     return s.one(f"TWILIO_AUTH_TOKEN={value}", f'twilio_auth_token: "{value}"', f"auth_token = '{value}'"), value
 
 
-def _commerce(s: _Source) -> Pair:
+def _commerce(s: Source) -> Pair:
     value = s.one(
         "shp" + s.one("at", "ss", "pa") + "_" + s.of(_HEX, 32),
         "dap" + "i" + s.of(_HEX, 32),
@@ -357,7 +361,7 @@ def _commerce(s: _Source) -> Pair:
     return f"configured with {value} today", value
 
 
-def _models(s: _Source) -> Pair:
+def _models(s: Source) -> Pair:
     value = s.one(
         "sk-" + "proj-" + s.of(_ALNUM + "-_", 120),
         "sk-" + "ant-api03-" + s.of(_ALNUM + "-_", 93) + "AA",
@@ -369,7 +373,7 @@ def _models(s: _Source) -> Pair:
     return s.one(f"key {value} is on the free plan", f"OPENAI_API_KEY={value}"), value
 
 
-def _watching(s: _Source) -> Pair:
+def _watching(s: Source) -> Pair:
     dsn, hexa, relic = s.of(_HEX, 32), s.of(_HEX, 32), "NRA" + "K-" + s.of(_UPPER, 27)
     grafana, sentry = "gl" + "sa_" + s.of(_ALNUM, 32) + "_" + s.of(_HEX, 8), "sntr" + "ys_" + s.of(_ALNUM, 60)
     return s.random.choice([
@@ -379,7 +383,7 @@ def _watching(s: _Source) -> Pair:
     ])  # fmt: skip
 
 
-def _platforms(s: _Source) -> Pair:
+def _platforms(s: Source) -> Pair:
     fly = "Fly" + "V1 fm2_" + s.of(_ALNUM + "+/", 120)
     flare, heroku = s.of(_ALNUM + "-_", 40), "HRKU" + "-AA" + s.of(_ALNUM + "-_", 58)
     base, planet = "sb" + "p_" + s.of(_HEX, 40), "pscale" + "_tkn_" + s.of(_ALNUM, 43)
@@ -389,7 +393,7 @@ def _platforms(s: _Source) -> Pair:
     ])  # fmt: skip
 
 
-def _tools(s: _Source) -> Pair:
+def _tools(s: Source) -> Pair:
     value = s.one(
         "lin" + "_api_" + s.of(_ALNUM, 40),
         "nt" + "n_" + s.of(_ALNUM, 46),
@@ -402,7 +406,7 @@ def _tools(s: _Source) -> Pair:
     return s.one(f"SSWS {value}", f"API_TOKEN={value}") if value.startswith("00") else f"we use {value} there", value
 
 
-def _options(s: _Source) -> Pair:
+def _options(s: Source) -> Pair:
     value = s.one(s.strong(), s.human())
     return s.one(
         f"sshpass -p {value} ssh {s.user()}@{s.host()}", f"sshpass -p '{value}' scp a b", f"PGPASSWORD={value} psql -h {s.host()}",
@@ -411,7 +415,7 @@ def _options(s: _Source) -> Pair:
     ), value  # fmt: skip
 
 
-def _query(s: _Source) -> Pair:
+def _query(s: Source) -> Pair:
     value = s.one(s.of(_ALNUM, 32), s.of(_HEX, 40), s.url64(24))
     return s.one(
         f"GET https://{s.host()}/v1/items?page=2&api_key={value}", f"X-Api-Key: {value}", f"x-auth-token: {value}",
@@ -419,7 +423,7 @@ def _query(s: _Source) -> Pair:
     ), value  # fmt: skip
 
 
-def _documents(s: _Source) -> Pair:
+def _documents(s: Source) -> Pair:
     value = s.strong()
     encoded = base64.b64encode(value.encode()).decode()
     return s.random.choice([
@@ -429,14 +433,14 @@ def _documents(s: _Source) -> Pair:
     ])  # fmt: skip
 
 
-def _prose(s: _Source) -> Pair:
+def _prose(s: Source) -> Pair:
     value = s.strong()
     return s.one(
         f"The password is {value}, ask Anna.", f"Login: {s.user()} / Password: {value}", f"password: `{value}` (staging)",
     ), value  # fmt: skip
 
 
-FORMATS: dict[str, Callable[[_Source], Pair]] = {
+FORMATS: dict[str, Callable[[Source], Pair]] = {
     "password in the environment": _env_words,
     "password=, unquoted": _plain_password,
     "YAML": _yaml,
@@ -483,7 +487,7 @@ FORMATS: dict[str, Callable[[_Source], Pair]] = {
 def made(seed: int, each: int = 5) -> Iterator[Made]:
     """`each` secrets of every format."""
     for name, make in FORMATS.items():
-        source = _Source(seed * 1_000 + sum(map(ord, name)))
+        source = Source(seed * 1_000 + sum(map(ord, name)))
         for _ in range(each):
             text, secret = make(source)
             yield Made(name, text, secret)

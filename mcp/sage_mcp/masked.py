@@ -2,15 +2,12 @@
 
 The data is looked through first, since a key may go over many lines and the text shows them behind numbers; what was
 masked there is masked in the text line by line. Then those lines of the text are looked through that the data does not
-have. Only lines that could hold a secret are given to the rules, together with their neighbours: the rules cost a
-millisecond a page. The number of lines stays what it is: places in an answer are places in files.
+have. The number of lines stays what it is: places in an answer are places in files.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any
 
 from sage_code.text.escaping import visible
@@ -19,13 +16,6 @@ from sage_code.text.escaping import visible
 _BETWEEN = "\n\0\n"
 # A shorter text is no secret by itself, and the keys of the data are ours.
 _LEAST_CHARS = 8
-# A secret is told by a word beside it, or by a long run of signs with a digit in it.
-_WORDS = (
-    "pass", "pwd", "secret", "token", "key", "auth", "cred", "bearer", "basic", "login", "begin", "identified",
-    "cookie", "session", "sig", "://", " -u", " -p", "--user",
-)  # fmt: skip
-_RUN_CHARS = 16
-_DIGIT = re.compile(r"\d")
 
 
 def masked(text: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -36,8 +26,8 @@ def masked(text: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         data = _replaced(data, changed)
         text = _without(text, changed)
     seen = {line for string in strings for line in visible(changed.get(string, string)).split("\n")}
-    own = dict.fromkeys(line for line in text.split("\n") if line.partition(" | ")[2] not in seen)
-    return _without(text, _masked_strings(own)), data
+    own = "\n".join(line for line in text.split("\n") if line.partition(" | ")[2] not in seen)
+    return _without(text, _masked_strings([own])), data
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -54,54 +44,22 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _masked_strings(strings: Iterable[str]) -> dict[str, str]:
     """Those of `strings` that hold secrets, with what to show instead."""
-    pieces = {string: list(_pieces(string)) for string in strings if _may_hold(string)}
-    changed = _masked_pieces(dict.fromkeys(piece for parts in pieces.values() for piece, may_hold in parts if may_hold))
-    return {
-        string: "\n".join(changed.get(piece, piece) for piece, _ in parts)
-        for string, parts in pieces.items()
-        if any(piece in changed for piece, _ in parts)
-    }
-
-
-def _may_hold(text: str) -> bool:
-    low = text.lower()
-    return any(word in low for word in _WORDS) or any(
-        len(run) >= _RUN_CHARS and _DIGIT.search(run) for run in text.split()
-    )
-
-
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Runs of lines, those that may hold a secret with one line more on both sides, and those between."""
-    lines = text.split("\n")
-    near = [_may_hold(line) for line in lines]
-    near = [any(near[max(0, number - 1) : number + 2]) for number in range(len(near))]
-    for may_hold, numbers in groupby(range(len(lines)), near.__getitem__):
-        yield "\n".join(lines[number] for number in numbers), may_hold
-
-
-def _masked_pieces(pieces: Iterable[str]) -> dict[str, str]:
     from sage_code.text.masking import find  # lazy: compiles its rules, which the handshake need not wait for
 
-    given = list(pieces)
-    if not given:
-        return {}
+    given = list(strings)
     changed: dict[str, list[str]] = {}
-    start = number = done = 0  # of the piece that is looked at: where it begins, and how much of it is done
+    start = number = done = 0  # of the string that is looked at: where it begins, and how much of it is done
     for finding in find(_BETWEEN.join(given)):
         while finding.start >= start + len(given[number]) + len(_BETWEEN):
             start += len(given[number]) + len(_BETWEEN)
             number, done = number + 1, 0
-        piece = given[number]
-        first, last = finding.start - start, min(finding.end - start, len(piece))
-        parts = changed.setdefault(piece, [])
-        parts[-1:] = [
-            piece[done:first],
-            f"[masked: {finding.rule}]",
-            "\n" * piece.count("\n", first, last),
-            piece[last:],
-        ]
+        string = given[number]
+        first, last = finding.start - start, min(finding.end - start, len(string))
+        parts = changed.setdefault(string, [])
+        lines = "\n" * string.count("\n", first, last)
+        parts[-1:] = [string[done:first], f"[masked: {finding.rule}]", lines, string[last:]]
         done = last
-    return {piece: "".join(parts) for piece, parts in changed.items()}
+    return {string: "".join(parts) for string, parts in changed.items()}
 
 
 def _replaced(value: Any, changed: dict[str, str]) -> Any:

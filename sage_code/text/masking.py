@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -25,7 +26,7 @@ _PLACEHOLDER = re.compile(
     r"test[_-]?(?:key|token|secret|pass)|insert|sample|"
     r"^(?:pass(?:wd|word|phrase)?|secrets?|token|pwd?|pw|user(?:name)?|postgres|root|admin|guest|none|null|nil|true|false|"
     r"undefined|required|optional|string|str|text|value|hunter2|foo|bar|baz|qux|test\w{0,4}|default|empty|hidden|"
-    r"letmein|qwerty|mysql|mongo|redis|rabbitmq|s3cr3t|p4ss\w*|pa55\w*)\d{0,3}$)"
+    r"letmein|qwerty|mysql|mongo|redis|rabbitmq|s3cr3t|p4ss\w*|pa55\w*|utf-|sha-?|md|bcrypt|scrypt|base|oauth|[rhe]s|argon2\w*|pbkdf|ed)\d{0,5}$)"
 )
 # Words that say what something is, not what it is protected by.
 _SPOKEN = re.compile(
@@ -38,18 +39,55 @@ _CODE = re.compile(r"[()\[\]{}<>|\\`]|::|->|=>|\.\w+\.|^[=$%&@~!#*/.]|^[A-Za-z_]
 _HUMAN = re.compile(r"[A-Za-z]{4,20}(?:[-_.][A-Za-z]{4,20}){0,3}\d{2,4}[!?]?|[a-z]{4,20}-[a-z]{4,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _HEX = re.compile(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
+# What is between a name and its value: a sign; words or a blank as people write; a comma, an "or" or a bracket of code.
 _AFTER_NAME = re.compile(
-    r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,4})"
-    r"(?::[ \t]?[A-Za-z][\w\[\].|]{0,30}[ \t]?(?==))?(?P<sign>:=|=>|[:=]|\bis\b)[ \t]{0,4}"
-    r"(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
+    r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,20})(?:"
+    r"(?:\{ get; (?:set|init); \}[ \t])?(?::[ \t]?[A-Za-z&*][\w\[\].|&*<>?' ]{0,30}?[ \t]?(?==))?"
+    r"(?P<sign>:=|=>|\?\?=|\|\|=|[:=])[ \t]{0,20}(?:base64:)?"
+    r"|(?:(?:for|of|on|für|de|pour)[ \t][\w.@-]{1,30}[ \t]{0,2})?"
+    r"(?P<spoken>\b(?:(?:is|was|has been) )?(?:re)?(?:set|changed) to\b|"
+    r"\b(?:is|was|ist|lautet|est|es|è)\b:?|:)[ \t]{1,2}"
+    r"|\)?[ \t]?(?P<loose>,|\|\||\?\?|\bor\b|<<<|\()[ \t]{0,10}(?=N?[\"'])"
+    r"|(?<=[ \t\"'])(?:[0-9] |ascii )?(?=[^\s:=,|?&<({)\]+*/.;])"
+    r")N?(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
 )
+# A run of signs that may be a token by itself.
+_RUN = re.compile(r"(?<![\w/+=.%@#-])[A-Za-z0-9][\w.-]{19,200}(?![\w/+%@(])")
+_PREFIXED = re.compile(r"[a-zA-Z][a-zA-Z0-9]{1,9}(?:[-_][a-z0-9]{1,8}){0,2}[-_.](?P<tail>[A-Za-z0-9_-]{24,200})")
+_LOWER_WORD = re.compile(r"[a-z0-9_-]{2,}")
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
+_VOWEL, _HEAP = re.compile("(?i)[aeiouy]"), re.compile("(?i)[^aeiouy]{4}|[jqvwxz][^aeiouylrwhst]|[^aeiouynlrst]q")
+_SETTING = re.compile(r"[ \t]*(?:#[ \t]*define|setenv|set|set -\w{1,3}|export)[ \t]")
+# Random as well, but they open nothing.
+_PUBLIC = re.compile(
+    r"(?i)csrf|xsrf|authenticity|nonce|salt|public|pagina|continuation|next_?(?:page)?_?token|sync_?token"
+)
+_HEX_PARTS = re.compile(r"[0-9a-fA-F]+(?:-[0-9a-fA-F]+)+")
+# The end of a word that says how a password is ("the password is incorrect").
+_ADJECTIVE = re.compile(
+    r"(?:ed|ing|ly|ble|ory|ect|ent|ant|ive|al|ful|ary|ous|ten|den|less|ic|ate|ous|ion|ment|ity|where)$"
+)
+_STOP_WORDS = frozenset(
+    {"the", "and", "not", "does", "are", "for", "with", "that", "this", "from", "into", "has", "was"}
+)
+_SURE_KEY = re.compile(r"(?i)secret|api|private|access|auth|token|encrypt|signing|master")
+_SIGNS = re.compile(r"[\W_]")
+_LINE_CHARS = 100  # of a line in front of a run that are looked at
+_MIN_TOKEN = 18
 _MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
+_MIN_SCATTERED = 12
 _MIN_STRONG, _MIN_HUMAN = 8, 6
-_BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.8
+_MIN_WORDS = 9
+_MIN_BARE, _MAX_BARE = 30, 90
+_BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.5
 _WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
 _WORDS_OF_SCATTERED = 0.75
+_WORDS_OF_LETTERS = 0.3
+_WORDS_OF_UNNAMED = 0.4
 _NAME_CHARS = 40
 _MOST_NAMES_IN_A_VALUE = 3
+
+_ASCII_LOWER = {ord(sign): sign.lower() for sign in string.ascii_uppercase}
 
 _Value = TypeVar("_Value")
 
@@ -65,16 +103,28 @@ class Finding:
 
 def find(text: str) -> list[Finding]:
     """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
-    lowered = text.lower()
+    lowered = _lowered(text)
     found: list[Finding] = []
-    for token in shapes.TOKENS:
-        if any(need in lowered for need in token.needs):
-            found += [_finding(token.name, match) for match in _compiled(token.pattern).finditer(text)]
-    for spot in shapes.PLACES:
-        if any(need in lowered for need in spot.needs):
-            matches = _compiled(spot.pattern).finditer(text)
-            found += [_finding(spot.name, match) for match in matches if _JUDGES[spot.judge](match["secret"])]
-    found += _named(text)
+    # Most rules are done with a look at the words that are there; tokens, at the few words that are long.
+    long = " ".join(word for word in lowered.split() if len(word) >= _MIN_TOKEN)
+    words = set(_LOWER_WORD.findall(lowered))
+    vocabulary = " ".join(words)
+    rules: list[shapes.Token | shapes.Spot] = []
+    rules += [
+        token for token in shapes.TOKENS if any(need in (lowered if " " in need else long) for need in token.needs)
+    ]
+    rules += [
+        spot
+        for spot in shapes.PLACES
+        if (not words.isdisjoint(spot.needs) if spot.are_words else _has(spot.needs, vocabulary, lowered))
+    ]
+    for rule in rules:
+        for start, end in _regions(lowered, rule.needs, rule.reach):
+            matches = _compiled(rule.pattern).finditer(text, start, end)
+            judge = None if isinstance(rule, shapes.Token) else _JUDGES[rule.judge]
+            found += [_finding(rule.name, match) for match in matches if judge is None or judge(match["secret"])]
+    found += _named(text, lowered, tuple(one for one in shapes.ANCHORS if _has((one,), vocabulary, lowered)))
+    found += _unnamed(text, lowered)
     return _joined(found)
 
 
@@ -107,6 +157,43 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+def _lowered(text: str) -> str:
+    """In lower case, sign for sign: a few letters of Unicode become two, and then only ASCII is changed."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
+
+
+def _has(needs: tuple[str, ...], vocabulary: str, lowered: str) -> bool:
+    return any(need in (vocabulary if _is_word(need) else lowered) for need in needs)
+
+
+@cache
+def _is_word(need: str) -> bool:
+    return _LOWER_WORD.fullmatch(need) is not None
+
+
+def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[tuple[int, int]]:
+    """The lines that hold one of the pieces, and so many characters more, by place: nothing else is looked at."""
+    spans: list[tuple[int, int]] = []
+    for need in needs:
+        at = lowered.find(need)
+        while at >= 0:
+            end = lowered.find("\n", at + len(need))
+            end = len(lowered) if end < 0 else end
+            spans.append((lowered.rfind("\n", 0, at) + 1, end + reach))
+            at = lowered.find(need, end)
+    if not spans:
+        return
+    spans.sort()
+    first, last = spans[0]
+    for start, end in spans:
+        if start > last:
+            yield first, last
+            first, last = start, end
+        last = max(last, end)
+    yield first, last
+
+
 def _joined(found: list[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     order = {id(finding): number for number, finding in enumerate(found)}
@@ -127,10 +214,12 @@ def _finding(name: str, match: re.Match[str]) -> Finding:
     return Finding(name, match.start(group), match.end(group))
 
 
-def _named(text: str) -> Iterator[Finding]:
+def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Finding]:
     """What is assigned to a name that speaks of a secret."""
     looked_to, again = 0, 0
-    for keyword in _compiled(shapes.NAMES).finditer(text):
+    names = _compiled(shapes.NAMES)
+    regions = _regions(lowered, anchors)
+    for keyword in (each for start, end in regions for each in names.finditer(lowered, start, end)):
         again = again + 1 if keyword.start() < looked_to else 0
         if again > _MOST_NAMES_IN_A_VALUE:
             continue  # `a=a=a=…` is looked at once, not once a name
@@ -162,34 +251,95 @@ def _named(text: str) -> Iterator[Finding]:
 def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int) -> bool:
     if not value or value.startswith(("[masked", "http://", "https://", "/", "./", "-", "=")) or _is_nothing(value):
         return False
-    if _is_random(value) or (_UUID.fullmatch(value) and match["sign"] in "=:"):
+    if value in name or _PUBLIC.search(name) or (match["loose"] == "(" and match["suffix"]):
+        return False  # `token=token`, and a call of something that has a token in its name
+    is_key = name.lower().endswith("key") and not _SURE_KEY.search(name)
+    if _is_random(value) or (_UUID.fullmatch(value) and match["sign"]):
+        is_assigned = bool(match["sign"] or match["spoken"] or match["loose"])
+        return not is_key or (
+            is_assigned and (_HEX.fullmatch(value) is not None or _is_scattered(_SIGNS.sub("", value)))
+        )
+    is_scattered = len(value) >= _MIN_SCATTERED and _is_strong(value) and _is_scattered(value)
+    if is_scattered and (match["sign"] or match["loose"]) and not is_key:
         return True
-    if not _compiled(shapes.CHOSEN).search(name):
+    if not _compiled(shapes.CHOSEN).search(name.lower()):
         return False
-    if _is_strong(value) or (match["quote"] and _HUMAN.fullmatch(value) and not _SPOKEN.search(value)):
+    if _is_strong(value):
         return True
-    # `PASSWORD=words` of an environment: nothing else stands on its line in front of it, and no blank around the sign.
-    is_tight = (
-        match["sign"] == "=" and not match["gap"] and not match["quote"] and match.start("bare") == match.end("sign")
-    )
-    if not is_tight or _CODE.search(value) or _SPOKEN.search(value) or len(value) < _MIN_HUMAN:
+    if _SPOKEN.search(value) or _CODE.search(value):
+        return False
+    if _HUMAN.fullmatch(value) and (match["quote"] or (_mixed(value) and (match["spoken"] or not match["sign"]))):
+        return True
+    if match["loose"] or len(value) < _MIN_HUMAN:
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start]
-    rest = text[match.end("bare") : match.end("bare") + 1]
-    is_first = not line.strip() or line.endswith("=") or line.strip() in ("export", "set", "ENV", "-", "+", "$", "env")
-    return is_first and (name.isupper() or not line or line.endswith("=")) and rest in ("", "\n", "\r", " ")
+    rest = text[match.end() : match.end() + 1]
+    if match["sign"] != "=" or match["gap"] or match["quote"] or match.start("bare") != match.end("sign"):
+        # Words that were put together: nothing but them is on the line behind the name, or they are in quotes.
+        is_words = len(value) >= _MIN_WORDS and value.isalpha() and value.islower() and not _ADJECTIVE.search(value)
+        is_words = is_words or (bool(_HUMAN.fullmatch(value)) and bool(match["sign"]))
+        is_alone = rest in ("", "\n", "\r") and not line.strip(" \t-#*/;")
+        is_set = bool(match["sign"] or match["spoken"]) or _SETTING.match(line) is not None
+        return is_words and is_set and (bool(match["quote"] or match["spoken"]) or is_alone or not match["sign"])
+    # `PASSWORD=words` of an environment: nothing else is on its line in front of it, and no blank around the sign.
+    is_first = (
+        not line.strip()
+        or line.endswith("=")
+        or (
+            line.strip() in ("export", "set", "SET", "ENV", "-", "+", "$", "env")
+            or line.endswith((" -e ", " --env ", " --set ", '- "', " -o ", ","))
+        )
+    )
+    return (
+        is_first
+        and (name.isupper() or not line or line.endswith(("=", " ")) or "." in name)
+        and rest in ("", "\n", "\r", " ", '"', ",")
+    ) or (bool(_HUMAN.fullmatch(value)) and _mixed(value))
+
+
+def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
+    """Random runs without a name: behind a telling word on their line, or with a prefix as vendors give it."""
+    for run in _RUN.finditer(text):
+        value = run[0].rstrip(".:-")
+        if not _mixed(value) or _is_nothing(value) or _HEX_PARTS.fullmatch(value):
+            continue
+        if _spoken(value) > len(value) * _WORDS_OF_UNNAMED:
+            continue
+        prefixed = _PREFIXED.fullmatch(value)
+        line = lowered[max(lowered.rfind("\n", 0, run.start()) + 1, run.start() - _LINE_CHARS) : run.start()]
+        if _compiled(shapes.HARMLESS).search(line) or _compiled(shapes.HARMLESS).search(value.lower()):
+            continue
+        tail = prefixed["tail"] if prefixed else value
+        is_telling = _compiled(shapes.TELLING).search(line) is not None
+        if _HEX.fullmatch(tail):
+            is_secret = (is_telling or tail != value) and _is_random(tail)
+        else:
+            # Without a word and a prefix: long, of both cases, and not a line of something longer.
+            is_alone = not line.strip() and text[run.end() : run.end() + 1] in ("", "\n", "\r")
+            is_bare = _MIN_BARE <= len(value) <= _MAX_BARE and _has_cases(value) and not is_alone
+            is_secret = (is_telling or tail != value or is_bare) and _is_random(tail)
+            is_secret = is_secret and _is_scattered(_SIGNS.sub("", tail))
+        if is_secret:
+            yield Finding("token", run.start(), run.start() + len(value))
 
 
 def _is_random(value: str) -> bool:
     """Whether a machine made it: letters and digits without order, and few words."""
-    if _is_nothing(value) or len(value) < _MIN_RANDOM or not _mixed(value) or _CODE.search(value):
+    if len(value) < _MIN_RANDOM or _is_nothing(value) or _CODE.search(value):
         return False
+    if not _mixed(value):
+        return (
+            len(value) > _MIN_RANDOM
+            and _has_cases(value)
+            and value.isalpha()
+            and _is_scattered(value)
+            and _spoken(value) < len(value) * _WORDS_OF_LETTERS
+        )
     if _HEX.fullmatch(value):
         return _bits(value) >= _BITS_HEX
     if _UUID.fullmatch(value):
         return False
-    words = re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", value)
-    return sum(map(len, words)) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
+    return _spoken(value) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
 
 
 def _is_strong(value: str) -> bool:
@@ -198,9 +348,12 @@ def _is_strong(value: str) -> bool:
         return False
     if _SPOKEN.search(value) or _bits(value) < _BITS_STRONG:
         return False
-    has_cases = any(sign.isupper() for sign in value) and any(sign.islower() for sign in value)
     has_signs = any(not sign.isalnum() and sign not in "_-./:" for sign in value)
-    return has_signs or (has_cases and not _NAME_LIKE.fullmatch(value.rstrip("0123456789"))) or _is_scattered(value)
+    return (
+        has_signs
+        or (_has_cases(value) and not _NAME_LIKE.fullmatch(value.rstrip("0123456789")))
+        or _is_scattered(value)
+    )
 
 
 def _is_scattered(value: str) -> bool:
@@ -209,8 +362,13 @@ def _is_scattered(value: str) -> bool:
         "d" if sign.isdigit() else "u" if sign.isupper() else "l" if sign.islower() else "s" for sign in value
     )
     changes = sum(one != other for one, other in pairwise(kinds))
-    spoken = [word for word in re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", value) if re.search(r"(?i)[aeiou]", word)]
-    return changes * 3 >= len(value) and sum(map(len, spoken)) < len(value) * _WORDS_OF_SCATTERED
+    return changes * 3 >= len(value) and _spoken(value) < len(value) * _WORDS_OF_SCATTERED
+
+
+def _spoken(value: str) -> int:
+    """How many of its letters are in what could be words: they have vowels, and no heap of consonants."""
+    words = _WORD.findall(value)
+    return sum(len(word) for word in words if _VOWEL.search(word) and not _HEAP.search(word))
 
 
 def _is_password(value: str) -> bool:
@@ -224,8 +382,35 @@ def _is_option(value: str) -> bool:
     return _is_password(value) and not is_words and not _SPOKEN.search(value) and not _CODE.search(value)
 
 
+def _is_argument(value: str) -> bool:
+    """The same where only a tool's password is: words are taken, names of files, options and variables are not."""
+    return (
+        _is_password(value)
+        and not _SPOKEN.search(value)
+        and not re.search(r"[(){}\[\]\\`=]|^[./~:]|/|\.\w{1,4}$", value)
+    )
+
+
+def _is_made(value: str) -> bool:
+    """Whether somebody made it up: a strong password, or words with a number."""
+    is_human = _HUMAN.fullmatch(value) is not None and _mixed(value) and not _SPOKEN.search(value)
+    return not _is_nothing(value) and (_is_strong(value) or is_human)
+
+
+def _is_phrase(value: str) -> bool:
+    return _STOP_WORDS.isdisjoint(value.lower().replace(",", " ").split())
+
+
+def _is_hook(value: str) -> bool:
+    return not _is_nothing(value) and not _UUID.fullmatch(value) and (_is_scattered(value) or _is_random(value))
+
+
 _JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
     "any": _is_password,
+    "argument": _is_argument,
+    "made": _is_made,
+    "phrase": _is_phrase,
+    "scattered": _is_hook,
     "random": _is_random,
     "strong": _is_option,
 }
@@ -233,6 +418,10 @@ _JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
 
 def _is_nothing(value: str) -> bool:
     return bool(_PLACEHOLDER.search(value)) or len(set(value)) < 4
+
+
+def _has_cases(value: str) -> bool:
+    return any(sign.isupper() for sign in value) and any(sign.islower() for sign in value)
 
 
 def _mixed(value: str) -> bool:

@@ -13,20 +13,21 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 # How what stands in a place is judged: anything but a placeholder; what looks made by a machine; a strong password.
-Judge: TypeAlias = Literal["any", "random", "strong"]
+Judge: TypeAlias = Literal["any", "argument", "random", "strong", "made", "phrase", "scattered"]
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_-])"
 # Some headers, then base64; with the signs that quotes, comments and escapes put at the beginnings of its lines.
-_KEY_BODY = r"(?:[^A-Za-z0-9]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-]|-(?!----)){0,20000}"
+_KEY_BODY = r"(?:[^A-Za-z0-9\0]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-\0]|-(?!----)){0,20000}"
 
 
 class Token(NamedTuple):
     """A secret that is known by its shape; the group `secret`, or the whole match, is it."""
 
     name: str
-    needs: tuple[str, ...]  # one of these, in lower case, is part of it
+    needs: tuple[str, ...]  # one of these, in lower case, is part of it or before it on its line
     pattern: str
+    reach: int = 0  # how many characters beyond the line of what it needs it may go
 
 
 class Spot(NamedTuple):
@@ -36,10 +37,12 @@ class Spot(NamedTuple):
     needs: tuple[str, ...]
     pattern: str
     judge: Judge
+    reach: int = 0
+    are_words: bool = False  # what it needs are whole words
 
 
 TOKENS: tuple[Token, ...] = (
-    Token("private key", ("private key",), rf"-----BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?-----(?P<secret>{_KEY_BODY})"),
+    Token("private key", ("private key",), rf"-----BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?-----(?P<secret>{_KEY_BODY})", 25_000),
     Token("JSON web token", ("eyj",), rf"{_START}eyJ[A-Za-z0-9_-]{{10,4000}}\.eyJ[A-Za-z0-9_-]{{10,4000}}\.[A-Za-z0-9_-]{{16,1000}}"),
     # Clouds
     Token("AWS access key", ("akia", "asia", "abia", "acca"), rf"{_START}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_END}"),
@@ -57,13 +60,13 @@ TOKENS: tuple[Token, ...] = (
     Token("Supabase token", ("sbp_", "sb_secret_"), rf"{_START}(?:sbp_[a-f0-9]{{40}}|sb_secret_[A-Za-z0-9_-]{{31}}){_END}"),
     Token("PlanetScale token", ("pscale_",), rf"{_START}pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{{32,64}}"),
     Token("Databricks token", ("dapi",), rf"{_START}dapi[a-f0-9]{{32}}(?:-\d)?{_END}"),
-    Token("Vercel token", ("vc",), rf"{_START}vc[aipkr]_[A-Za-z0-9]{{24,64}}{_END}"),
+    Token("Vercel token", ("vca_", "vci_", "vcp_", "vck_", "vcr_"), rf"{_START}vc[aipkr]_[A-Za-z0-9]{{24,64}}{_END}"),
     Token("Netlify token", ("nfp_",), rf"{_START}nfp_[A-Za-z0-9]{{36,40}}{_END}"),
     Token("Pulumi token", ("pul-",), rf"{_START}pul-[a-f0-9]{{40}}{_END}"),
     # Forges and registries
     Token("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}{_END}"),
     Token("GitHub token", ("github_pat_",), rf"{_START}github_pat_[A-Za-z0-9]{{22}}_[A-Za-z0-9]{{40,120}}{_END}"),
-    Token("GitLab token", ("gl",), rf"{_START}gl(?:pat|ptt|dt|rt|oas|soat|cbt|ft|imt|agent|ffct)-[A-Za-z0-9_-]{{20,255}}"),
+    Token("GitLab token", ("glpat-", "glptt-", "gldt-", "glrt-", "gloas-", "glsoat-", "glcbt-", "glft-", "glimt-", "glagent-", "glffct-"), rf"{_START}gl(?:pat|ptt|dt|rt|oas|soat|cbt|ft|imt|agent|ffct)-[A-Za-z0-9_-]{{20,255}}"),
     Token("Bitbucket password", ("atbb",), rf"{_START}ATBB[A-Za-z0-9]{{32}}{_END}"),
     Token("Atlassian token", ("atatt3", "atctt3"), rf"{_START}AT[AC]TT3[A-Za-z0-9_=-]{{100,300}}"),
     Token("npm token", ("npm_",), rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}"),
@@ -82,7 +85,6 @@ TOKENS: tuple[Token, ...] = (
     # Chat
     Token("Slack token", ("xox", "xapp-", "xoxe"), r"\b(?:xox[abceoprs](?:\.xox[abp])?|xapp)-(?:[0-9]+-){0,4}[A-Za-z0-9-]{10,250}"),
     Token("Slack webhook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Z][A-Za-z0-9]{6,}/[A-Z][A-Za-z0-9]{6,}/[A-Za-z0-9/]{16,80})"),
-    Token("Discord token", (".",), rf"{_START}[MNO][A-Za-z0-9]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}"),
     Token("Discord webhook", ("/api/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d{15,22}/(?P<secret>[A-Za-z0-9_-]{50,90})"),
     Token("Teams webhook", ("webhook.office.com",), r"webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/_-]{60,300})"),
     Token("Telegram bot token", (":aa",), r"(?<![A-Za-z0-9_])(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{32,33})(?![A-Za-z0-9_-])"),
@@ -90,7 +92,7 @@ TOKENS: tuple[Token, ...] = (
     Token("Stripe key", ("_live_", "_test_"), rf"{_START}(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{{16,255}}{_END}"),
     Token("Stripe signing secret", ("whsec_",), rf"{_START}whsec_[A-Za-z0-9+/]{{24,64}}={{0,2}}"),
     Token("Square token", ("sq0", "eaaa"), rf"{_START}(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{{22,43}}|EAAA[A-Za-z0-9_-]{{56,64}}){_END}"),
-    Token("Shopify token", ("shp",), rf"{_START}shp(?:at|ca|pa|ss|ua)_[a-fA-F0-9]{{32}}{_END}"),
+    Token("Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_", "shpua_"), rf"{_START}shp(?:at|ca|pa|ss|ua)_[a-fA-F0-9]{{32}}{_END}"),
     Token("PayPal token", ("access_token$",), r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"),
     # Mail and phone
     Token("SendGrid key", ("sg.",), rf"{_START}SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}{_END}"),
@@ -109,59 +111,158 @@ TOKENS: tuple[Token, ...] = (
     Token("xAI key", ("xai-",), rf"{_START}xai-[A-Za-z0-9]{{70,90}}{_END}"),
     # Monitoring
     Token("Grafana token", ("glc_", "glsa_"), rf"{_START}gl(?:c|sa)_[A-Za-z0-9+/_]{{32,400}}={{0,2}}"),
-    Token("New Relic key", ("nrak-", "nrii-", "nraa-", "nrjs-", "ffffnral"), rf"{_START}(?:NR(?:AK|II|AA|JS)-[A-Za-z0-9_-]{{19,40}}|[a-f0-9]{{30,36}}FFFFNRAL){_END}"),
+    Token("New Relic key", ("nrak-", "nrii-", "nraa-", "nrjs-", "nral"), rf"{_START}(?:NR(?:AK|II|AA|JS)-[A-Za-z0-9_-]{{19,40}}|[a-f0-9]{{30,40}}(?:FFFF)?NRAL){_END}"),
     Token("Sentry token", ("sntry",), rf"{_START}sntry[su]_[A-Za-z0-9+/=_-]{{40,400}}"),
     Token("Sentry DSN", ("@",), r"https?://(?P<secret>[a-f0-9]{32}(?::[a-f0-9]{32})?)@[\w.-]{1,100}/\d"),
     Token("Dynatrace token", ("dt0",), rf"{_START}dt0[a-z]\d\d\.[A-Z0-9]{{24}}\.[A-Z0-9]{{64}}{_END}"),
-    Token("PagerDuty key", ("pd",), rf"{_START}pdus\+_[A-Za-z0-9_-]{{20,40}}"),
+    Token("PagerDuty key", ("pdus+_",), rf"{_START}pdus\+_[A-Za-z0-9_-]{{20,40}}"),
     # Tools
     Token("Linear key", ("lin_",), rf"{_START}lin_(?:api|oauth)_[A-Za-z0-9]{{40,64}}{_END}"),
     Token("Notion token", ("ntn_",), rf"{_START}ntn_[A-Za-z0-9]{{40,60}}{_END}"),
     Token("Notion token", ("secret_",), rf"{_START}secret_[A-Za-z0-9]{{43}}{_END}"),
-    Token("Figma token", ("fig",), rf"{_START}fig[dou]r?_[A-Za-z0-9_-]{{40,80}}"),
+    Token("Figma token", ("figd_", "figo_", "figu_", "figor_", "figdr_", "figur_"), rf"{_START}fig[dou]r?_[A-Za-z0-9_-]{{40,80}}"),
     Token("Postman key", ("pmak-",), rf"{_START}PMAK-[a-f0-9]{{24}}-[a-f0-9]{{34}}{_END}"),
     Token("Dropbox token", ("sl.",), rf"{_START}sl\.(?:u\.)?[A-Za-z0-9_-]{{120,1500}}"),
     Token("Okta token", ("ssws",), r"SSWS\s+(?P<secret>[A-Za-z0-9_-]{40,60})"),
     Token("Airtable token", ("pat",), rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}"),
-    Token("Asana token", ("/12",), rf"{_START}[0-2]/\d{{13,17}}(?:/\d{{13,17}})?:[a-f0-9]{{32}}{_END}"),
-    Token("SonarQube token", ("sq",), rf"{_START}sq[apu]_[a-f0-9]{{40}}{_END}"),
-    Token("password hash", ("$",), r"(?<![\w$])\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$[A-Za-z0-9./$,=+-]{22,200}"),
+    Token("Asana token", ("0/1", "1/1", "2/1", "1/"), rf"{_START}[0-2]/\d{{13,17}}(?:/\d{{13,17}})?:[a-f0-9]{{32}}{_END}"),
+    Token("Mapbox token", ("sk.eyj",), rf"{_START}sk\.eyJ[A-Za-z0-9_-]{{40,200}}\.[A-Za-z0-9_-]{{20,40}}"),
+    Token("ClickUp token", ("pk_",), rf"{_START}pk_\d{{6,12}}_[A-Z0-9]{{32}}{_END}"),
+    Token("LaunchDarkly key", ("sdk-", "mob-", "api-"), rf"{_START}(?:sdk|mob|api)-[a-f0-9]{{8}}-(?:[a-f0-9]{{4}}-){{3}}[a-f0-9]{{12}}{_END}"),
+    Token("Tencent Cloud key", ("akid",), rf"{_START}AKID[A-Za-z0-9]{{32}}{_END}"),
+    Token("extended private key", ("prv",), rf"{_START}[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{{100,112}}{_END}"),
+    Token("SonarQube token", ("sqa_", "sqp_", "squ_"), rf"{_START}sq[apu]_[a-f0-9]{{40}}{_END}"),
+    Token("password hash", ("$apr1$", "$1$", "$5$", "$6$", "$y$", "$2a$", "$2b$", "$2x$", "$2y$", "$argon2"), r"(?<![\w$])\$(?:apr1|1|5|6|y|2[abxy]|argon2(?:id|i|d))\$[A-Za-z0-9./$,=+-]{22,200}"),
     Token("password hash", ("{sha}", "{ssha}"), r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,120}={0,2}"),
 )  # fmt: skip
 
 # A user's name, and what follows it on a command line or in an address.
 _USER = r"[^\s:/@'\"<>{}$]{0,100}"
 _WORD = r"[^\s\"'`<>|;&]{4,200}"
+_ARGUMENT = r"\\?['\"]?(?P<secret>[^\s'\"\\|;<>-][^\s'\"\\|;<>]{3,200})"
 
-PLACES: tuple[Spot, ...] = (
-    Spot("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
-    Spot("bearer token", ("bearer", "basic", "token"), r"(?i)\b(?:bearer|basic|token)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
-    Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<secret>\S{3,200})", "any"),
-    Spot("password of curl", ("curl", "wget"), rf"\b(?:curl|wget|http)\b[^\n|;]{{0,200}}?\s(?:-u|--user|--proxy-user|-U)[ =]?['\"]?{_USER}:(?P<secret>[^\s'\"]{{3,200}})", "any"),
-    Spot("password of mysql", ("mysql", "mariadb"), r"\b(?:mysql\w{0,10}|mariadb[\w-]{0,10})\b[^\n|;]{0,200}?\s-p(?P<quote>['\"]?)(?P<secret>[^\s'\"-][^\s'\"]{3,200})", "any"),
-    Spot("password of a command", ("sshpass",), r"\bsshpass\s{1,4}-p\s{0,4}['\"]?(?P<secret>[^\s'\"]{3,200})", "any"),
-    Spot("password of a command", ("login",), r"\b(?:docker|podman|helm|nerdctl|oc|az)\b[^\n|;]{0,60}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?['\"]?(?P<secret>[^\s'\"-][^\s'\"]{3,200})", "any"),
-    Spot("password of pgpass", (":",), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
-    Spot("password option", ("--",), rf"(?<![\w-])--[a-z-]{{0,30}}(?:password|passwd|passphrase|token|secret|api-?key)[ =]['\"]?(?P<secret>{_WORD})", "strong"),
-    Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
-    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?:\s{0,2}[\"']?[^\n\"']{0,200}?(?:sess|sid|auth|token)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/-]{16,2000})", "random"),
-    Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
-    Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
-    Spot("password element", ("assw", "secret", "token"), r"(?i)<(?:[\w.:-]{0,30})(?:password|passwd|secret|token)>(?P<secret>[^\s<>]{4,200})</", "strong"),
-    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name)=[\"'][\w.:-]{0,40}(?:password|passwd|pwd|secret|token|apikey)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+
+class Command(NamedTuple):
+    """Tools of the command line, and what comes right before the password that they are given."""
+
+    tools: tuple[str, ...]
+    before: str
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(("curl", "wget", "httpie", "xh"), rf"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?['\"]?{_USER}:"),
+    Command(("http", "https"), rf"(?:-a|--auth)[ =]?['\"]?{_USER}:"),
+    Command(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mariadb", "mariadb-dump"), r"-p"),
+    Command(("sshpass",), r"-p ?"),
+    Command(("plink", "pscp", "psftp", "putty", "kitty"), r"-pw "),
+    Command(("lftp", "sftp"), r"-u ?['\"]?[^\s,]{1,60},"),
+    Command(("sqlcmd", "bcp", "osql", "tsql", "ipmitool", "mosquitto_pub", "mosquitto_sub", "vncdo"), r"-P ?"),
+    Command(("redis-cli", "keydb-cli", "valkey-cli"), r"(?:-a|--pass) "),
+    Command(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh", "nodetool", "tabcmd"), r"-p ?"),
+    Command(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), r"-[ws] ?"),
+    Command(("ssh-keygen",), r"-[NP] ?"),
+    Command(("mc",), r"(?:alias set|config host add) \S{1,40} \S{1,100} \S{1,60} "),
+    Command(("zip", "unzip", "zipcloak"), r"-P ?"),
+    Command(("7z", "7za", "7zz", "rar", "unrar"), r"-h?p"),
+    Command(("openssl",), r"(?:-k|-pass(?:in|out)?|-passwd) (?:pass:)?"),
+    Command(("keytool", "jarsigner", "apksigner"), r"-(?:storepass|keypass|srcstorepass|deststorepass|new)(?: |:)(?:pass:)?"),
+    Command(("smbclient", "winexe", "rpcclient", "smbget", "wmic"), r"-U ?['\"]?[^\s%]{1,60}%"),
+    Command(("rabbitmqctl",), r"(?:add_user|change_password|authenticate_user) [^\s]{1,60} "),
+    Command(("htpasswd",), r"-[a-zA-Z]{0,4}b[a-zA-Z]{0,4} (?:\S{1,100} )?\S{1,60} "),
+    Command(("wpa_passphrase",), r"['\"]?\S{1,40}['\"]? "),
+    Command(("net",), r"/user:\S{1,60} "),
+    Command(("net",), r"user \S{1,60} (?=\S{1,60} /add)"),
+    Command(("xfreerdp", "mstsc", "cmdkey", "rdesktop", "wmic", "schtasks"), r"/(?:p|pass|password|rp):"),
+    Command(("psexec", "evil-winrm", "crackmapexec", "netexec", "rdesktop", "ncftpput", "ncftp"), r"-p "),
+    Command(("snmpwalk", "snmpget", "snmpset", "snmpbulkwalk"), r"-[AXc] ?"),
+    Command(("wandb", "vault", "snyk", "netlify", "doctl", "flyctl", "railway", "huggingface-cli", "npm"), r"(?:login|auth)(?: [a-z]{2,12}){0,2}(?: (?:-t|--token|--key|--relogin))?[ =]"),
 )  # fmt: skip
 
-# Words that name a secret: what is assigned to such a name is looked at.
+
+def _of_command(command: Command) -> Spot:
+    tools = "|".join(command.tools)
+    pattern = rf"(?<![\w.-])(?:{tools})(?:\.exe)?(?= )[^\n|;]{{0,160}}? {command.before}{_ARGUMENT}"
+    return Spot(f"password of {command.tools[0]}", command.tools, pattern, "argument", are_words=True)
+
+
+PLACES: tuple[Spot, ...] = (
+    *map(_of_command, COMMANDS),
+    Spot("password of a command", (" -u", " --user"), rf"\s(?:-u|-U|--user|--username)[ =]?[^\s-]\S{{0,60}} (?:[^\n|;]{{0,80}}? )?(?:-p|-P|-w|-pw)[ =]?{_ARGUMENT}", "strong"),
+    Spot("password of sqlplus", ("sqlplus", "expdp", "impdp", "rman", "sqlldr", "imp", "exp"), r"\b(?:sqlplus|expdp|impdp|rman|sqlldr|imp|exp)(?= )[^\n|;]{0,80}? ['\"]?(?:userid=)?[\w.]{1,40}/(?P<secret>[^\s@/'\"]{3,100})@", "any", are_words=True),
+    Spot("password of a login", ("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), rf"\b(?:docker|podman|helm|nerdctl|skopeo|buildah|oc|az|cf|ibmcloud) (?:registry )?login\b[^\n|;]{{0,160}}? -p[ =]?{_ARGUMENT}", "argument", are_words=True),
+    # What a command reads from its input
+    Spot("password of a command", ("echo", "printf"), r"\b(?:echo|printf)(?: -[ne]+)? ['\"]?(?:[\w.-]{1,40}:)?(?P<secret>[^\s'\"|:]{4,200})['\"]? ?\| ?(?:[\w/.-]{1,40} ){0,3}?(?:sudo -S|chpasswd|passwd|kinit|cryptsetup|gpg|openssl|[\w -]{1,30}login\b|[^\n|]{0,80}(?:-stdin|--with-token|-passphrase-fd))", "any"),
+    Spot("password of a command", ("<<<",), r"\b(?:kinit|passwd|chpasswd|cryptsetup|sudo|login|gpg|[A-Z_]{0,30}(?:TOKEN|PASSWORD|SECRET))\b[^\n|;<]{0,80}<<<\s?\\?['\"]?(?P<secret>[^\s'\"]{4,200})", "any"),
+    Spot("password of expect", ("assword", "passphrase"), r"(?i)(?:assword|passphrase)[^\n]{0,30}\n?[ \t{]{0,20}(?:exp_)?send(?:_user|line)?\(?(?: --)? ?[\"'](?P<secret>[^\s\"'\\$]{4,200})(?:\\[rn]|[\"'])", "any", 200),
+    Spot("password of PowerShell", ("securestring",), r"(?i)ConvertTo-SecureString\s(?:-String\s)?[\"'](?P<secret>[^\s\"'$]{4,200})[\"']", "any"),
+    Spot("password option", ("passw", "passphrase", "requirepass", "masterauth", "-pwd", "token", "secret", "api-key", "apikey", "-auth"), rf"(?i)(?<![\w-])--?[a-z-]{{0,30}}(?:password|passwd|passphrase|requirepass|masterauth|pwd|token|secret|api-?key|auth)[ =]\\?['\"]?(?P<secret>{_WORD})", "strong"),
+    # Addresses
+    Spot("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
+    Spot("token in a URL", ("://",), r"https?://(?P<secret>[A-Za-z0-9_-]{20,200})(?::x-oauth-basic)?@[\w.-]", "random"),
+    Spot("token in a URL", ("?", "&"), r"(?i)[?&;](?:[a-z_.-]{0,20}(?:sig|signature|token|key|secret|auth|passw(?:or)?d|pwd|session|sid|code|hmac|credential)|t|s|k)=(?P<secret>[A-Za-z0-9%_.~+/-]{16,2000})", "random"),
+    Spot("token in a URL", ("hooks", "webhook"), r"(?i)https://[\w.-]{1,80}/[\w./-]{0,80}?(?:hooks?|webhooks?|catch|services)/[\w./@-]{0,120}?/(?P<secret>(?=[a-z0-9_-]{0,60}\d)[A-Za-z0-9_-]{7,200})(?:/|\b)", "scattered"),
+    Spot("OAuth code", ("code=",), r"\bcode=(?P<secret>4/[A-Za-z0-9_-]{30,200})", "any"),
+    Spot("password of Oracle", ("jdbc:oracle",), r"jdbc:oracle:\w{1,10}:[\w.]{1,40}/(?P<secret>[^\s@/\"']{3,200})@", "any"),
+    # Headers and cookies
+    Spot("bearer token", ("bearer", "basic", "token", "apikey", "negotiate"), r"(?i)\b(?:bearer|basic|token|apikey|negotiate)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
+    Spot("basic login", ("basic",), r"(?i)authorization\\?[\"']?\s{0,2}[:=,]\s{0,2}\\?[\"'`]?basic\s(?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})", "any"),
+    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?(?::|\s{0,2}=)\s{0,2}[\"']?[^\n\"']{0,120}?(?:sess|sid|auth|token|remember|jwt|csrf)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/:-]{16,2000})", "random"),
+    Spot("Discord token", ("discord", "bot", "token", "login", "client", "run("), rf"{_START}(?P<secret>[MNO][A-Za-z0-9]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}){_END}", "any"),
+    # Files of passwords
+    Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}(?:account\s{1,8}\S{1,100}\s{1,8})?password\s{1,8}(?P<secret>\S{3,200})", "any", 400),
+    Spot("password of pgpass", (":5432:", ":*:", ":6432:", ":5433:"), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
+    Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
+    Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
+    Spot("Kubernetes secret", ("kind: secret",), r"kind: Secret\b(?:[^\n]{0,200}\n){1,12}?(?:data|stringData):\s*\n(?P<secret>(?:[ \t]{1,8}[\w.-]{1,80}: [^\n]{4,4000}\n?){1,40})", "any", 20_000),
+    Spot("value of an entry", ("name",), r"(?i)\bname\\?[\"']?[:=][ \t]{0,2}[\"']?(?!authenticity|csrf)[\w.-]{0,40}(?:passw(?:or)?d|passwd|pwd|secret|token|api_?key|access_?key|_pass|_key)[\"']?,?\s{1,20}[\"']?value\\?[\"']?[:=][ \t]{0,2}[\"']?(?P<secret>[^\s\"'<>${]{4,400})", "strong", 500),
+    Spot("password element", ("assw", "secret", "token", "pwd", "key>"), r"(?i)<([\w.:-]{0,30}(?:password|passwd|passphrase|pwd|secret|token|api-?key|access-?key))>(?:<!\[CDATA\[)?(?P<secret>[^\s<>\[\]]{4,400})(?:\]\]>)?</\1", "strong"),
+    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name|id)=[\"'](?!authenticity|csrf)[\w.:-]{0,40}(?:password|passwd|pwd|secret|token|api-?key|access-?key)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+    # Connections, statements, settings of servers
+    Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
+    Spot("password of a statement", ("identified", "password"), r"(?i)\b(?:identified(?: with [\w']{1,40})? (?:by|as)(?: password)?|(?:encrypted |with |for [^\n]{1,60} = |set |user \S{1,60} |role \S{1,60} )password)\s{0,2}(?:=\s?)?\(?\s?N?['\"](?P<secret>[^\s'\"]{4,200})['\"]", "argument"),
+    Spot("password of a server", ("requirepass", "masterauth", "bindpw", "rootpw", "community", "static:", "olcrootpw"), r"(?im)(?:^[ \t]{0,8}(?:requirepass|masterauth|bindpw|rootpw|olcRootPW:)|(?:snmp-server |\bro|\brw)community|static:\w{1,40}:)[ \t]{0,8}[\"']?(?P<secret>[^\s\"':]{4,200})", "strong"),
+    Spot("login", ("login", "user", "auth", "account", "cred"), r"(?i)\b(?:login|user(?:name)?|account|credentials?|creds)\b[ \t:=is]{1,6}[\w.@-]{1,60}(?: ?/ ?| ?: ?|,? ?(?:and|with|und)? ?(?:pass(?:word)?|pw)[:= ]{1,3})(?P<secret>[^\s\"'`,;]{8,200})", "made"),
+    Spot("login", ("auth", "connect", "login"), r"(?i)(?:auth|connect\w{0,12}|login|credentials?|signin)[ \t]{0,2}(?:=[ \t]?)?\((?:[\w./:\"'-]{1,80},[ \t]?)?[\"'][\w.@-]{1,60}[\"'],[ \t]?[\"'](?P<secret>[^\s\"']{6,200})[\"']\)", "strong"),
+    Spot("key of a constructor", ("client", "api(", "sdk(", "auth", "credential", "session", "token", "key(", "secret("), r"(?:[Cc]lient|[Aa]pi|API|SDK|[Aa]uth\w{0,10}|[Cc]redentials?|[Ss]ession|[Tt]oken|[Kk]ey|[Ss]ecret)\w{0,10}\(\s{0,2}(?:[\"'][^\s\"']{1,80}[\"'],[ \t])?[\"'](?P<secret>[A-Za-z0-9_+/=.-]{16,400})[\"']", "random"),
+    Spot("password of a network", ("pre-shared-key", "server key", "wpa-psk", "chap password"), rf"(?:pre-shared-key|-server key|wpa-psk|chap password)(?: \d| ascii| local| remote)? {_ARGUMENT}", "argument"),
+    Spot("app password", ("pass", "login", "smtp", "gmail"), r"[\"'=:] ?(?P<secret>[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4})(?=[\"'\n]|$)", "phrase"),
+    Spot("password attribute", (" value=",), r"(?i)<[\w.:-]{0,30}(?:password|passwd|secret|token|apikey) value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+    # Wallets
+    Spot("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "phrase"),
+)  # fmt: skip
+
+# Words that name a secret, in lower case: what is assigned to such a name is looked at.
+_SPOKEN_NAMES = (
+    "passwort", "kennwort", "mot de passe", "contraseña", "contrasena", "senha", "wachtwoord", "lösenord", "hasło",
+    "parola", "salasana", "adgangskode", "пароль", "密码", "密碼", "パスワード",
+)  # fmt: skip
+_NO_LETTER_BEFORE = r"(?<![a-z]pass)(?<![a-z]pw)(?<![a-z]psk)"
+CHOSEN = (
+    rf"passw(?:or)?d|passphrase|passcode|pwd|(?:pass|pw|psk){_NO_LETTER_BEFORE}(?![a-z])|"
+    r"(?:db|user|smtp|root|admin|ssh|ftp|mail|bind|wifi)(?:pass|pw|psk)(?![a-z])|client[_-]?secret|"
+) + "|".join(_SPOKEN_NAMES)
+_NO_KEYS = ("public", "primary", "foreign", "cache", "sort", "partition", "site", "lookup", "websocket", "registry")
 NAMES = (
-    r"(?i)api[_-]?key|app[_-]?key|secret|token|passw(?:or)?d|passphrase|pwd|credential|(?:private|access|auth|account|"
-    r"signing|encryption|master)[_-]?key|(?<![a-z])pass(?![a-z])|session[_-]?id"
+    rf"{CHOSEN}|secret|token|credential|(?:api|app|private|access|auth|account|signing|encryption|master|shared|admin|"
+    r"subscription|license|deploy|service|storage|ingest|write|session|root|host|hmac|aes)[_ -]?key|"
+    rf"[_-]key(?![a-z]){''.join(f'(?<!{word}.key)' for word in _NO_KEYS)}|"
+    r"key(?<![a-z_.-]key)(?![a-z])|sess(?:ion)?[_-]?id|oauth|sid(?<![a-z]sid)(?![a-z])"
 )
-# Of these, the ones that people choose themselves: short, and made of words.
-CHOSEN = r"(?i)passw|pwd|passphrase|(?<![a-z])pass(?![a-z])|client[_-]?secret"
+# One of these is part of every such name.
+ANCHORS = (
+    "pass", "pw", "psk", "secret", "token", "credential", "key", "sess", "oauth",
+    "sid", *_SPOKEN_NAMES,
+)  # fmt: skip
 # A name that ends so says something about a secret, and holds none.
 ABOUT = (
     r"(?i)[_.-]?(?:type|name|names|id|ids|url|uri|file|path|dir|len|length|size|header|field|prefix|suffix|format|regex|"
     r"re|pattern|hash|hashes|hasher|algorithm|alg|method|expir\w{0,10}|expiry|ttl|age|count|limit|kind|class|endpoint|"
     r"param|params|policy|version|scope|label|hint|error|errors|message|msg|provider|manager|store|list|index|pos|"
     r"position|start|end|ref|env|var|arn|validators?|generator|counter|bytes|budget|usage|chars?|words?|ized|izer\w{0,20})"
+)
+# Words in front of a value on its line: they make a random value a secret, or say that it is none.
+TELLING = r"token|secret|key|passw|pwd|auth(?!or|en)|login|credential|bearer|private|api\b|webhook|cookie|wallet"
+HARMLESS = (
+    r"sha\d|sha-|md5|hash|digest|checksum|commit|revision|integrity|etag|fingerprint|public|certificate|nonce|uuid|guid|"
+    r"crc|test|expected|assert|vector|signature|salt|cache|image|blob|tree|ref\b|rev\b|version|build|chunk|http|csrf|sri\b|authenticity"
 )

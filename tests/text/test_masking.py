@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import random
 import string
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from sage_code.core_files import core_files, mark
 from sage_code.memory.checkpoint import Checkpoint, Source
 from sage_code.text.masking import find, mask, mask_all
+from sage_mcp.masked import masked
 
 # Made here, so that no text in this repository looks like a real credential to anybody's scanner.
 _MIXED = "".join(random.Random(7).choices(string.ascii_letters + string.digits, k=400))
@@ -71,6 +71,19 @@ def test_a_secret_is_masked_and_named(rule: str) -> None:
         "commit 3f786850e387550fdab836ed7e6dc881de23001b",
         "id: 123e4567-e89b-12d3-a456-426614174000",
         "token: <your token here>",
+        "the password is incorrect, and the token is required",
+        "password=password, passwd=passwd, self.token = token",
+        "docker run -p 8080:80 -u root nginx",
+        "mysql -u root -p orders",
+        "zip -r backup.zip data/",
+        "unzip -P $ZIP_PASSWORD backup.zip",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        '"integrity": "sha512-rqtB4lQ8LVVVFAdY5MLoW8Z4CqCZCUQx6pYLQtmYVzDJPYzqYzDGY7XGqJLNCqJq9Cn4zzDJwTVdKq8Yc3r=="',
+        "send the password Base64 encoded",
+        "tokenizer = AutoTokenizer.from_pretrained('google/flan-t5-base-2048')",
+        "password = getpass.getpass('Password: ')",
+        'cache_key = "user_profile_page_2"',
+        "-e POSTGRES_PASSWORD=${POSTGRES_PASSWORD:-postgres}",
         "access_token=None, refresh_token=undefined",
         "csrf_token_field_name_2 = csrf_token_header_name_2",
         "sk-learn-contrib/some-package-name-that-is-long",
@@ -100,6 +113,9 @@ def test_every_text_of_a_value_is_looked_at() -> None:
     [
         "a", "password=", "eyJ", "://a:", "-----BEGIN PRIVATE KEY-----\n", "sk-", "a.", "\\n", "cookie:sess ",
         "curl -s ", "docker login ", "uid=a b=", "?se=a&sig=", 'Password="a1B!c2D?" ',
+        "A1b2C3d4_", "token a1B2c3 ", "zip -r ", "mysql -p", " -u a -p b", "password is ", "seed able ", "echo a | ",
+        "kind: Secret\ndata:\n a: bcde\n", "name: a_token\nvalue: ", "new Client(", "https://hooks/", "token\n",
+        "mnemonic: " + "able " * 30, "login:a/", "Cookie: sid=", "<password>", "identified by ", "İ password=",
     ],
 )  # fmt: skip
 def test_a_hostile_megabyte_is_masked_in_seconds(piece: str) -> None:
@@ -108,25 +124,44 @@ def test_a_hostile_megabyte_is_masked_in_seconds(piece: str) -> None:
     assert time.process_time() - started < 20
 
 
-def _made() -> list[Any]:
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "made_secrets.py"
-    spec = importlib.util.spec_from_file_location("made_secrets", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["made_secrets"] = module
-    spec.loader.exec_module(module)
-    assert len(module.FORMATS) == 40
-    return [one for seed in (1, 2, 3) for one in module.made(seed)]
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """The secrets of the benchmark: of the generator, of the second set, and of the formats that are held out of it."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    generator, second = importlib.import_module("made_secrets"), importlib.import_module("held_out_secrets")
+    assert len(generator.FORMATS) == 40
+    assert len(second.templates()) >= 50
+    seeds = (1, 2, 3)
+    return {
+        "generator": [one for seed in seeds for one in generator.made(seed)],
+        "new": [one for seed in seeds for one in second.made(seed, kept_out=False)],
+        "held out": [one for seed in seeds for one in second.made(seed, kept_out=True)],
+    }
 
 
-def test_at_least_95_of_100_secrets_in_40_formats_are_masked() -> None:
-    made = _made()
+@pytest.mark.parametrize("part", ["generator", "new", "held out"])
+def test_at_least_95_of_100_secrets_are_masked(made_up: dict[str, list[Any]], part: str) -> None:
+    made = made_up[part]
     missed = [f"{one.format}: {one.text[:80]}" for one in made if one.secret in mask(one.text)[0]]
     assert len(missed) <= 0.05 * len(made), missed
     for one in made:
         once = mask(one.text)[0]
-        assert mask(once)[0] == once  # what was masked is not masked again
+        assert mask(once)[0] == once, one.text  # what was masked is not masked again
+
+
+def test_at_least_95_of_100_secrets_are_masked_in_answers_over_mcp(made_up: dict[str, list[Any]]) -> None:
+    every = [one for part in made_up.values() for one in part]
+    missed = []
+    for one in every:
+        shown = "Found 1:\n" + "\n".join(f"{number} | {line}" for number, line in enumerate(one.text.split("\n"), 1))
+        text, data = masked(shown, {"matches": [{"file": "src/deploy.py", "source": one.text}]})
+        alone, _ = masked(one.text, {})
+        assert text.count("\n") == shown.count("\n")
+        assert alone.count("\n") == one.text.count("\n")
+        lines = [line for line in one.secret.split("\n") if len(line) >= 8]
+        if any(line in each for line in lines or [one.secret] for each in (text, alone, json.dumps(data))):
+            missed.append(f"{one.format}: {one.text[:80]}")
+    assert len(missed) <= 0.05 * len(every), missed
 
 
 def test_at_most_2_false_alarms_in_a_megabyte_of_the_standard_library() -> None:
