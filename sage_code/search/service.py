@@ -18,6 +18,8 @@ from sage_code.changes import discover_rules
 from sage_code.compiled.listing import missing, reading
 from sage_code.compiled.published import current
 from sage_code.errors import IndexCorrupt
+from sage_code.files.atomic import resolve
+from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
 from sage_code.search.query import Filters, Query, parse_query
 from sage_code.search.results import SearchResponse
@@ -106,15 +108,17 @@ class Searcher:
         return next(known, os.path.basename(self.root) or self.root)
 
     def _open(self) -> SearchEngine:
+        # Generations never change, so the next question only looks whether another one has been published.
+        if self._engine is not None and self._engine.snapshot.generation.folder == resolve(compiled_dir(self.root)):
+            return self._engine
         generation = current(self.root)
         if generation is None:
             raise missing(self.root)
-        if self._engine is None or self._engine.snapshot.generation.name != generation.name:
-            from sage_code.search.engine import SearchEngine  # lazy: NumPy
-            from sage_code.search.snapshot import SearchSnapshot
+        from sage_code.search.engine import SearchEngine  # lazy: NumPy
+        from sage_code.search.snapshot import SearchSnapshot
 
-            self._engine = SearchEngine(SearchSnapshot(self.root), self._model_of(generation))
-            self._name = self._registered_name()
+        self._engine = SearchEngine(SearchSnapshot(self.root), self._model_of(generation))
+        self._name = self._registered_name()
         return self._engine
 
     def _model_of(self, generation: Generation) -> Embedder:
