@@ -56,6 +56,14 @@ class Generation:
         check_segment(path, mark.size, mark.xxh3)
         return path
 
+    def is_untouched(self) -> bool:
+        """Whether its files are still as they were published: one that is mapped and was cut short ends the process."""
+        for name, mark in self.files.items():
+            found = os.lstat(os.path.join(self.folder, name))
+            if (found.st_size, found.st_mtime_ns) != (mark.size, mark.mtime_ns):
+                return False
+        return True
+
     @property
     def chunks(self) -> int:
         """Chunks alive."""

@@ -6,6 +6,7 @@ opened anew when another index has been published meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field, replace
@@ -108,9 +109,12 @@ class Searcher:
         return next(known, os.path.basename(self.root) or self.root)
 
     def _open(self) -> SearchEngine:
-        # Generations never change, so the next question only looks whether another one has been published.
-        if self._engine is not None and self._engine.snapshot.generation.folder == resolve(compiled_dir(self.root)):
-            return self._engine
+        # Generations never change: the next question only looks whether another is published or this one is damaged.
+        if self._engine is not None:
+            opened = self._engine.snapshot.generation
+            with contextlib.suppress(OSError):
+                if opened.folder == resolve(compiled_dir(self.root)) and opened.is_untouched():
+                    return self._engine
         generation = current(self.root)
         if generation is None:
             raise missing(self.root)
