@@ -298,3 +298,9 @@ def test_no_file_holds_the_address_of_a_registry() -> None:
         if name and path.is_file() and path != Path(__file__):
             found += [f"{name}: {hit}" for hit in _REGISTRIES.findall(path.read_bytes().decode(errors="replace"))]
     assert found == []
+
+
+def test_every_test_that_the_table_of_faults_names_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (TOP / "docs" / "TRUST.md").read_text())
+    assert len(named) > 50
+    assert [test for path, test in named if f"def {test}(" not in (TOP / path).read_text()] == []
