@@ -118,10 +118,10 @@ def test_every_text_of_a_value_is_looked_at() -> None:
         "mnemonic: " + "able " * 30, "login:a/", "Cookie: sid=", "<password>", "identified by ", "İ password=",
     ],
 )  # fmt: skip
-def test_a_hostile_megabyte_is_masked_in_seconds(piece: str) -> None:
+def test_hostile_text_is_masked_in_seconds(piece: str) -> None:
     started = time.process_time()
-    find(piece * (1_000_000 // len(piece)))
-    assert time.process_time() - started < 20
+    find(piece * (250_000 // len(piece)))  # a rule that is not linear would take minutes
+    assert time.process_time() - started < 10
 
 
 @pytest.fixture
