@@ -205,7 +205,7 @@ def test_a_project_that_may_not_be_written(
 ) -> None:
     with as_ordinary_user(sample):
         sample.chmod(0o555)
-        assert "may write" in answer("index", sample, code=2)["error"]["hint"]
+        assert "may read and write" in answer("index", sample, code=2)["error"]["hint"]
         sample.chmod(0o755)
         answer("index", sample)
         (sample / "new.py").write_text(GOOD)

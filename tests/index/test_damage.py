@@ -142,10 +142,10 @@ def test_other_content_of_the_same_size_and_time_is_noticed(sample: Path) -> Non
 def test_decay_that_keeps_the_time_is_never_answered_from(sample: Path) -> None:
     Project(str(sample)).index()
     expected = _all(sample)
-    random = Random(17)
+    source = Random(17)
     for _ in range(30):
-        victim = random.choice(sorted(path for path in _folder(sample).iterdir() if path.name != "segments.json"))
-        _flip(victim, random, keep_time=True)
+        victim = source.choice(sorted(path for path in _folder(sample).iterdir() if path.name != "segments.json"))
+        _flip(victim, source, keep_time=True)
         for name, ask in ASK.items():
             with contextlib.suppress(IndexCorrupt):
                 assert ask(Project(str(sample))) == expected[name]
