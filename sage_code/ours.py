@@ -21,7 +21,6 @@ from functools import lru_cache
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
 from sage_code.files.contained import read_regular
-from sage_code.files.private import make_private
 from sage_code.paths import compiled_dir, dot_sage_dir, generations_dir, sage_home
 
 TYPE_CHECKING = False
@@ -92,6 +91,8 @@ def is_noted(generation: str) -> bool:
 
 def note(root: str, generation: str, folder: str | None = None) -> None:
     """Remember that this user's Sage has made a generation, of the files in `folder`."""
+    from sage_code.files.private import make_private  # lazy: readers do not write
+
     files = {name: _stamp(os.path.join(folder, name)) for name in os.listdir(folder)} if folder else {}
     make_private(os.path.dirname(_note(generation)))
     write_bytes(_note(generation), json.dumps({"root": root, "files": files}).encode(), mode=PRIVATE_FILE)
@@ -128,6 +129,8 @@ def _private_name(home: str) -> str:
         name = read_regular(path, 2 * NAME_BYTES).decode("ascii")
         if len(name) == 2 * NAME_BYTES and name.isalnum():
             return name
+    from sage_code.files.private import make_private  # lazy: readers do not write
+
     name = os.urandom(NAME_BYTES).hex()
     with contextlib.suppress(OSError):  # in a home that cannot be written it serves this process alone
         make_private(os.path.dirname(path))

@@ -33,7 +33,7 @@ _ALIKE, _CLOSE = 0.4, 0.7
 # Letters whose spellings are looked up one by one: eight short bisections, where a scan reads the whole file.
 _HEAD_LETTERS = 3
 # What stands between two names. In `operator->`, `operator/` and Ruby's method `/` it is the name itself.
-_SEPARATOR = re.compile(r"(?:::|#)(?=.)|(?:->|/)(?=\w)")
+_SEPARATOR = r"(?:::|#)(?=.)|(?:->|/)(?=\w)"
 
 
 def open_symbols(root: str) -> SymbolFiles:
@@ -209,7 +209,8 @@ def normalise(name: str) -> str:
     name = name.strip()
     if not name.endswith("operator()"):
         name = name.removesuffix("()")
-    return _SEPARATOR.sub(".", name)
+    # Most names have none, and compiling the expression would take longer than looking the name up.
+    return name if name.isidentifier() else re.sub(_SEPARATOR, ".", name)
 
 
 def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None) -> bool:
