@@ -62,7 +62,7 @@ def rebuild_embeddings(place: ProjectArgument = "", project: ProjectOption = "."
         print_json({**asdict(stats), "memories": memories})
         return
     show_stats(stats, as_json)
-    say(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded anew")
+    say(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded again")
 
 
 @app.command("compact")

@@ -86,7 +86,7 @@ def asked_file(root: str, path: str) -> str:
 
 
 def has_colour() -> bool:
-    """Whether standard output shows colours: a terminal that can, and nobody has asked for none."""
+    """Whether standard output shows colours: it is a terminal that can, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
