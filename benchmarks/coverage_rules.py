@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from tree_sitter import Node, Tree
 
-from sage_code.languages import Language
+from sage_code.languages.table import Language
 from sage_code.parse.grammar import parse_tree
 from sage_code.parse.preprocessor import preprocessed
 from sage_code.values import Symbol

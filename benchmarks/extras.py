@@ -25,7 +25,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.coverage import BUDGET_S, CTAGS, PROJECTS, plain, read, scan_solidity, source_files
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from sage_code.parse import parse
 from sage_code.values import Symbol
 

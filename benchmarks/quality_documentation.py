@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 
 from sage_code import Project
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from sage_code.search.evaluation import Label, Score, Target
 from sage_code.search.trials import Setup, run
 

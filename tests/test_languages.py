@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from tree_sitter_language_pack import SupportedLanguage
 
-from sage_code.languages import all_languages, by_name, detect, documentation
+from sage_code.languages.table import all_languages, by_name, detect, documentation
 
 
 def name(path: str, head: bytes = b"") -> str | None:
@@ -104,4 +104,4 @@ def test_about_sixty_languages_or_more() -> None:
 
 def test_the_documentation_is_up_to_date() -> None:
     file = Path(__file__).resolve().parents[1] / "docs" / "LANGUAGES.md"
-    assert file.read_text("utf-8") == documentation(), "run `python -m sage_code.languages > docs/LANGUAGES.md`"
+    assert file.read_text("utf-8") == documentation(), "run `python -m sage_code.languages.table > docs/LANGUAGES.md`"

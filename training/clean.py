@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from training.clean_near import Seen, exact_hash, normalised, pack_signature, signature
 from training.collect import DEFAULT_EXCLUDE, PACKAGES, Collected, excluded_projects, is_excluded, read_manifest
 from training.collect_unpack import MAX_FILE_BYTES, is_wanted, safe_path

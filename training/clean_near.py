@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.languages import Language
+from sage_code.languages.table import Language
 
 SAME = 0.8
 _RUN = 5

@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sage_code.languages import detect
+from sage_code.languages.table import detect
 from training.collect_licence import of_debian, of_npm, of_origin, of_wheel
 from training.collect_unpack import LANGUAGES, MAX_FILE_BYTES, entries, safe_path, unpack
 

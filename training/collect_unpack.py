@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from sage_code.languages import detect
+from sage_code.languages.table import detect
 from training.collect_licence import has_copyleft_head
 
 # A larger file is data or generated; Sage itself would cut it, but nobody documents functions in it by hand.

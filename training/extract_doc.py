@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sage_code.languages import Language
+from sage_code.languages.table import Language
 from sage_code.values import Symbol
 
 _DOC_ATTRIBUTE = re.compile(

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from sage_code.languages import Language, by_name
+from sage_code.languages.table import Language, by_name
 from training.collect import read_manifest
 from training.extract import Definition, read_definitions, write_lines
 from training.pair_rewording import (

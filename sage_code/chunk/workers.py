@@ -26,7 +26,7 @@ import orjson
 
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.discover import DiscoverRules
-from sage_code.languages import detect
+from sage_code.languages.table import detect
 from sage_code.parse.definitions import BUDGET_S
 from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol
 

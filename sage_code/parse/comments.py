@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from sage_code.languages import Language
+from sage_code.languages.table import Language
 
 DOCSTRING_CHARS = 1000
 # A comment block longer than this above a definition is a licence or a chapter, not its documentation.

@@ -41,7 +41,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from sage_code.languages import Language, by_name
+from sage_code.languages.table import Language, by_name
 from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified

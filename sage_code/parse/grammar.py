@@ -16,7 +16,7 @@ from pathlib import Path
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser, Query, QueryCursor, Tree
 
-from sage_code.languages import Language
+from sage_code.languages.table import Language
 from sage_code.paths import assets_dir
 
 Match = tuple[int, dict[str, list[Node]]]

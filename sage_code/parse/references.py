@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 
-from sage_code.languages import Language
+from sage_code.languages.table import Language
 from sage_code.parse.bindings import BIND_BYTES, bound
 from sage_code.parse.grammar import Spans
 from sage_code.parse.imports import imported

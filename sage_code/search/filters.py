@@ -63,7 +63,7 @@ def _language(name: str, snapshot: SearchSnapshot) -> str:
     """A language by its name, or by an extension of its files: `py`, `.rs`."""
     if any(name in segment.meta["languages"] for segment in snapshot.segments):
         return name
-    from sage_code.languages import all_languages, by_name  # lazy: reads the table of languages
+    from sage_code.languages.table import all_languages, by_name  # lazy: reads the table of languages
 
     if by_name(name):
         return name

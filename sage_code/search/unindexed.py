@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sage_code.changes import discover_rules
 from sage_code.discover import DiscoverRules, SourceText, list_files, read_source
-from sage_code.languages import detect
+from sage_code.languages.table import detect
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Wish

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.languages import all_languages, detect
+from sage_code.languages.table import all_languages, detect
 from sage_code.parse import parse
 
 SAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "languages"

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sage_code.chunk.chunker import chunk_text
-from sage_code.languages import by_name, detect
+from sage_code.languages.table import by_name, detect
 from sage_code.parse import ParsedFile, parse
 from sage_code.parse.imports import imported
 from sage_code.parse.preprocessor import preprocessed
@@ -138,7 +138,7 @@ def test_what_is_embedded_has_the_time_that_is_left() -> None:
 # What a child does: one that hangs can be ended, this process could not.
 CHILD = """
 import sys
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from sage_code.parse import parse
 for text in sys.argv[2:]:
     assert parse(text.encode(), by_name(sys.argv[1])) is not None

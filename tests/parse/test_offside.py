@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from sage_code.parse import parse
 from sage_code.parse.offside import Offside
 

@@ -8,7 +8,7 @@ import pytest
 from tree_sitter import Query, QueryCursor
 from tree_sitter_language_pack import get_language, get_parser
 
-from sage_code.languages import Language, all_languages
+from sage_code.languages.table import Language, all_languages
 
 ROOT = Path(__file__).resolve().parents[2]
 # `head` marks what looks like a call but is the head of a definition; names with `_` serve predicates.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from training.clean import (
     clean_package,
     contaminant_lines,

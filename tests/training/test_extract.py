@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from training.extract import (
     Definition,
     definitions,

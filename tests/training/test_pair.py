@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sage_code.chunk.leads import embedded_text
-from sage_code.languages import by_name
+from sage_code.languages.table import by_name
 from sage_code.values import Chunk
 from training.extract import Definition
 from training.pair import comment_pairs, definition_code, doc_query, masked, package_pairs, says_something

@@ -198,7 +198,7 @@ def _settle(extension: str, claimants: list[Language], head: bytes) -> Language:
     return next((language for language in claimants if language.name == name), claimants[0])
 
 
-# --- the table as documentation: python -m sage_code.languages > docs/LANGUAGES.md ---------------------------
+# --- the table as documentation: python -m sage_code.languages.table > docs/LANGUAGES.md ---------------------------
 
 # How a sample says what it defines: see tests/parse/test_fixtures.py.
 _EXPECTED = re.compile(r"(?:^\d+ | \^ |; )([a-z]+) (?=\S)", re.MULTILINE)
@@ -219,7 +219,7 @@ def documentation() -> str:
         [
             "# Languages",
             "",
-            "Written by `python -m sage_code.languages > docs/LANGUAGES.md`; a test fails when it is out of date.",
+            "Written by `python -m sage_code.languages.table > docs/LANGUAGES.md`; a test fails when it is out of date.",
             "",
             f"Sage knows {len(languages)} languages and extracts definitions from {len(extracted)} of them. Each has",
             "a sample in `fixtures/languages/` that says which symbols it must give; the kinds below are those.",
