@@ -24,7 +24,7 @@ import measure
 
 from sage_code import Project
 from sage_code.errors import UsageError
-from sage_code.kinds import TABLES
+from sage_code.languages.kinds import TABLES
 from sage_code.paths import HOME_VARIABLE, compiled_dir
 from sage_code.search.query import parse_query
 

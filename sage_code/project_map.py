@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sage_code.compiled.published import Snapshot, needed_snapshot
-from sage_code.kinds import HEAD_KINDS
+from sage_code.languages.kinds import HEAD_KINDS
 from sage_code.text.escaping import one_line
 from sage_code.text.tokens import count_tokens
 from sage_code.xref.guess import family

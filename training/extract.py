@@ -25,7 +25,7 @@ from pathlib import Path
 
 from sage_code.chunk.lines import MAX_CHARS, split_lines
 from sage_code.discover.looks import is_generated, is_minified
-from sage_code.kinds import CHUNK_KIND
+from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.languages.table import HEAD_BYTES, Language, by_name, detect
 from sage_code.parse import definitions as reader
 from sage_code.parse import parse

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.references import ReferenceBuilder
 from sage_code.compiled.sections import pack_strings, pack_terms, write_sections
 from sage_code.compiled.segment import FIELDS, FORMAT, KINDS
-from sage_code.kinds import HEAD_KINDS
+from sage_code.languages.kinds import HEAD_KINDS
 from sage_code.text.lexemes import Lexicon
 from sage_code.values import Chunk, Symbol, definition_line
 

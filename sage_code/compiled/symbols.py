@@ -14,7 +14,7 @@ import orjson
 
 from sage_code.compiled.lookup import LINE_START
 from sage_code.files.contained import open_regular
-from sage_code.kinds import TABLES, table_of
+from sage_code.languages.kinds import TABLES, table_of
 from sage_code.store.rows import FileRows
 
 # History of the format: 1: one symbol a line, sorted as bytes, name first.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sage_code.chunk.leads import embedded_text
 from sage_code.compiled.segment import KINDS
-from sage_code.kinds import TEXT_KINDS
+from sage_code.languages.kinds import TEXT_KINDS
 from sage_code.manifest import FileState, file_key
 from sage_code.reference_codec import KINDS as REFERENCE_KINDS
 from sage_code.reference_codec import TEXTS, decode

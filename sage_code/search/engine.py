@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sage_code.compiled.segment import CHUNK_FIELDS
-from sage_code.kinds import TEXT_KINDS
+from sage_code.languages.kinds import TEXT_KINDS
 from sage_code.search.dense import DenseIndex, Nearness
 from sage_code.search.features import NAMES, Candidates, Pool, measure
 from sage_code.search.filters import Allowed, allowed

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
 from sage_code.errors import UsageError
-from sage_code.kinds import CHUNK_KIND
+from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.query import Filters
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.values import Symbol

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sage_code.discover import DiscoverRules
-from sage_code.kinds import CHUNK_KIND
+from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.engine import Ranked, SearchEngine
 from sage_code.search.filters import is_wanted, wanted_kinds
 from sage_code.search.query import Query

@@ -17,7 +17,7 @@ from sage_code import ours
 from sage_code.compiled import generation
 from sage_code.compiled.generation import GenerationWriter, check
 from sage_code.compiled.published import Generation, current
-from sage_code.kinds import TABLES
+from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 

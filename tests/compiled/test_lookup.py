@@ -21,7 +21,7 @@ from sage_code.compiled.lookup import SymbolFiles, normalise, open_symbols
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.files.atomic import publish
-from sage_code.kinds import TABLES
+from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Symbol
