@@ -124,7 +124,7 @@ def check_store(*roots: Path) -> int:
     """The index of each root is what its files say, and nothing is stored twice; how many texts there are."""
     from sage_code.admin import verify_project  # lazy, like `_index`: most children can do without LanceDB
     from sage_code.embed import default_embedder
-    from sage_code.settings import Settings
+    from sage_code.settings.loading import Settings
     from sage_code.store.lance import Store, store_uri
 
     embedder = default_embedder()

@@ -32,7 +32,7 @@ from proving import State, Violation, command, demand, expected, own_home, publi
 from sage_code.admin import verify_project
 from sage_code.embed import default_embedder
 from sage_code.paths import compiled_dir, generations_dir
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 from sage_code.store.lance import Store, store_uri, table_name
 
 # When to kill: at any time, once it has begun to write, once the first rows are on the disk, or in the narrow gap

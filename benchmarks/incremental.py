@@ -36,7 +36,7 @@ from sage_code.compiled import generation
 from sage_code.compiled.lookup import open_symbols
 from sage_code.indexer import index_project
 from sage_code.paths import HOME_VARIABLE
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 
 # One run in so many is killed first, merges everything, keeps small segments apart, comes from an old commit.
 _KILLED, _MERGED, _SPLIT, _SWITCHED = 9, 13, 5, 17

@@ -45,7 +45,7 @@ from sage_code.search.query import Query, parse_query
 from sage_code.search.ranking import Ranking, learned
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.trials import Setup, read_folders, run
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 from sage_code.text.tokens import count_tokens
 
 # What BM25 and its coverage say, and what the model says; the rest is code-aware ranking.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 
 PAIRS = Path(__file__).parent / "recall_pairs.txt"
 

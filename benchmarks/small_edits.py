@@ -61,7 +61,7 @@ def read(root: Path, stop: Path) -> int:
     """What the second process does until `stop` is there; how often, and what failed, on standard output."""
     from sage_code import Project
     from sage_code.admin import verify_project
-    from sage_code.settings import Settings
+    from sage_code.settings.loading import Settings
 
     times, error = 0, ""
     while not stop.exists() and not error:

@@ -26,7 +26,7 @@ from sage_code.files.locks import locked
 from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.manifest import Manifest
 from sage_code.progress import Progress, Silent
-from sage_code.settings import Settings, load_settings
+from sage_code.settings.loading import Settings, load_settings
 from sage_code.settings_table import BUILT_IN_MODELS
 from sage_code.status import folder_bytes
 from sage_code.store.checking import WrongVectors

@@ -13,7 +13,7 @@ from sage_code.chunk.workers import chunk_here
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.texts import stored_text
 from sage_code.discover import SourceText, read_source
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 
 

@@ -31,7 +31,7 @@ from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now,
 from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
 from sage_code.roots import why_unusual
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 if TYPE_CHECKING:

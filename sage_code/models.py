@@ -16,7 +16,7 @@ from sage_code.indexer import IndexStats, index_project
 from sage_code.ours import is_known
 from sage_code.paths import sage_home
 from sage_code.progress import Progress, Silent
-from sage_code.settings import Scope, Settings, load_settings, set_value
+from sage_code.settings.loading import Scope, Settings, load_settings, set_value
 from sage_code.settings_table import BUILT_IN_MODELS
 from sage_code.status import folder_bytes
 

@@ -9,7 +9,7 @@ from sage_code.changes import discover_rules
 from sage_code.chunk.workers import chunk_here
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 
 

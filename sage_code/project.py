@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sage_code.project_map import ProjectMap
     from sage_code.search.everywhere import Searchers
     from sage_code.search.results import SearchResponse
-    from sage_code.settings import Scope, Settings
+    from sage_code.settings.loading import Scope, Settings
     from sage_code.similar import Duplicate, Similar
     from sage_code.status import Preview, Status
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
@@ -80,7 +80,7 @@ class Project:
     def settings(self) -> Settings:
         """The settings that hold for this project."""
         if self._settings is None:
-            from sage_code.settings import load_settings
+            from sage_code.settings.loading import load_settings
 
             self._settings = load_settings(self.root, self._overrides)
         return self._settings

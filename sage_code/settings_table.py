@@ -134,7 +134,7 @@ def _other(default: Value, about: str, **more: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings with their values. Made by `sage_code.settings.load_settings`."""
+    """All settings with their values. Made by `sage_code.settings.loading.load_settings`."""
 
     # Indexing
     code_embedding_model: str = _other(

@@ -21,7 +21,7 @@ from sage_code.paths import codebase_dir
 from sage_code.values import SkippedFile, SourceFile
 
 if TYPE_CHECKING:
-    from sage_code.settings import Settings
+    from sage_code.settings.loading import Settings
 
 
 @dataclass(frozen=True, slots=True)

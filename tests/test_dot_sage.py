@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.settings import set_value
+from sage_code.settings.loading import set_value
 
 
 def _git(root: Path, *words: str) -> str:

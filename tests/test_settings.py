@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sage_code import tuning_file
 from sage_code.errors import ConfigError, UsageError
-from sage_code.settings import TABLE, Settings, Source, load_settings, reset, set_value, tuning_path
+from sage_code.settings.loading import TABLE, Settings, Source, load_settings, reset, set_value, tuning_path
 
 PIN = "a" * 40
 
@@ -111,7 +111,7 @@ def test_settings_travel_to_worker_processes() -> None:
 
 def test_loading_imports_no_yaml_while_there_is_no_file() -> None:
     code = (
-        "import sys; from sage_code.settings import load_settings; load_settings('.');"
+        "import sys; from sage_code.settings.loading import load_settings; load_settings('.');"
         "print([m for m in ('yaml', 'numpy', 'difflib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
 from sage_cli.output import one_line, print_json, say
 
 if TYPE_CHECKING:  # the library is loaded by the command that runs, not by `sage --help`
-    from sage_code.settings import Settings
+    from sage_code.settings.loading import Settings
 
 app = typer.Typer(
     name="config",
@@ -75,7 +75,7 @@ def set_setting(
 
     Example:  sage config set exclude 'vendor/,*.min.js' --scope project
     """
-    from sage_code.settings import TABLE, set_value, tuning_path
+    from sage_code.settings.loading import TABLE, set_value, tuning_path
 
     root = _root(project)
     written = set_value(key, value, scope.value, root)
@@ -99,7 +99,7 @@ def reset_settings(
 
     Example:  sage config reset recall_threshold
     """
-    from sage_code.settings import reset, tuning_path
+    from sage_code.settings.loading import reset, tuning_path
 
     root = _root(project)
     removed = reset(scope.value, root, key)
@@ -117,7 +117,7 @@ def _root(project: str) -> str:
 
 
 def _load(project: str) -> Settings:
-    from sage_code.settings import load_settings
+    from sage_code.settings.loading import load_settings
 
     settings = load_settings(_root(project))
     for warning in settings.warnings:
@@ -126,7 +126,7 @@ def _load(project: str) -> Settings:
 
 
 def _record(settings: Settings, key: str) -> dict[str, Any]:
-    from sage_code.settings import TABLE
+    from sage_code.settings.loading import TABLE
 
     source = settings.source(key)
     return {

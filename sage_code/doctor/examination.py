@@ -20,7 +20,7 @@ from sage_code.doctor.round_trip import ask_version
 from sage_code.errors import SageError
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home
-from sage_code.settings import Settings, load_settings
+from sage_code.settings.loading import Settings, load_settings
 
 _OLDEST_PYTHON = (3, 11)
 _NEEDED = ("lancedb", "pyarrow", "numpy", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "mcp.client")

@@ -13,7 +13,7 @@ from sage_code.errors import MemoryDamaged
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.signals import project_signals
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 from sage_code.text.tokens import count_tokens
 
 _MOST_ITEMS = 8

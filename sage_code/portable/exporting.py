@@ -24,7 +24,7 @@ from sage_code.portable.archive import FILES, HEAD, ArchiveWriter
 from sage_code.portable.batches import PortableFile, pack
 from sage_code.portable.head import Head
 from sage_code.progress import Progress, Silent
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
 
 # Chunks in a frame: enough for the compressor to find what repeats, little enough to be held twice.

@@ -42,7 +42,7 @@ from sage_code.portable.batches import PortableFile
 from sage_code.portable.head import Head
 from sage_code.progress import Progress, Silent
 from sage_code.roots import why_unusual
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sage_code.registry import ProjectEntry
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Searcher, Wish
-from sage_code.settings import Settings, load_settings
+from sage_code.settings.loading import Settings, load_settings
 
 
 class Searchers:

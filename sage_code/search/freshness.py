@@ -12,7 +12,7 @@ from sage_code.changes import discover_rules, index_lock, look_for_changes, mode
 from sage_code.discover import list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 
 # Seconds for which a project that was found fresh is taken to be so: a loop of questions pays for one look.
 _FRESH_FOR_S = 2.0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sage_code.compiled.published import Generation
     from sage_code.embed.protocol import Embedder
     from sage_code.search.engine import SearchEngine
-    from sage_code.settings import Settings
+    from sage_code.settings.loading import Settings
 
 # Offered when nothing is good enough.
 NEAREST = 3

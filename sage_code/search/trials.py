@@ -20,7 +20,7 @@ from sage_code.search.query import parse_query
 from sage_code.search.ranking import Ranking
 from sage_code.search.service import Searcher, Wish
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 
 Ask = Callable[[str], Sequence[Place]]
 

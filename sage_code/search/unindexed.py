@@ -19,7 +19,7 @@ from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Wish
 from sage_code.search.words import stem
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.text.lexemes import split_word
 from sage_code.values import SourceFile
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 
 Run = Callable[..., Any]
 

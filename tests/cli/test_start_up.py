@@ -55,7 +55,7 @@ def test_grep_loads_nothing_heavy(project: Path, words: list[str]) -> None:
     loaded = _loaded("grep", *words, "--path", str(project))
     assert "sage_code.compiled.lookup" in loaded
     assert not loaded & HEAVY
-    assert not loaded & {"sage_cli.app", "sage_code.settings", "sage_code.indexer"}
+    assert not loaded & {"sage_cli.app", "sage_code.settings.loading", "sage_code.indexer"}
     # Modules of the standard library that cost milliseconds each.
     assert not loaded & {"typing", "dataclasses", "inspect", "pathlib", "subprocess", "difflib", "secrets", "tomllib"}
 
@@ -99,4 +99,4 @@ def test_memory_loads_no_store_and_lists_without_vectors(project: Path) -> None:
 
 def test_help_loads_no_library(project: Path) -> None:
     loaded = _loaded("--help")
-    assert not loaded & {*VECTORS, "orjson", "sage_code.settings", "sage_code.indexer"}
+    assert not loaded & {*VECTORS, "orjson", "sage_code.settings.loading", "sage_code.indexer"}

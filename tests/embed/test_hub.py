@@ -24,7 +24,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from sage_code.embed import describe, load_embedder
 from sage_code.embed.model_folder import code_fingerprint
 from sage_code.errors import ModelError
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 PREFIX = "Represent this sentence for searching relevant passages: "

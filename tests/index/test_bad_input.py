@@ -18,7 +18,7 @@ import sage_code.indexer
 from sage_code.embed.hashing import HashingEmbedder
 from sage_code.files import summed
 from sage_code.paths import compiled_dir, generations_dir, manifest_path
-from sage_code.settings import set_value
+from sage_code.settings.loading import set_value
 from sage_code.store.lance import store_uri
 
 Answer = Callable[..., dict]

@@ -13,7 +13,7 @@ from sage_code import Project, registry, tidying
 from sage_code.admin import verify_project
 from sage_code.files.locks import locked
 from sage_code.paths import codebase_dir
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.status import folder_bytes
 from sage_code.store.lance import Store, store_uri, use_lock
 from sage_code.store.rows import FileRows

@@ -11,7 +11,7 @@ import pytest
 from sage_code import Project, manifest
 from sage_code.admin import compact_store
 from sage_code.paths import codebase_dir, compiled_dir, generations_dir
-from sage_code.settings import Settings
+from sage_code.settings.loading import Settings
 from sage_code.status import folder_bytes
 from sage_code.store.lance import Store, store_uri
 

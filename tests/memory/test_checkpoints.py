@@ -20,7 +20,7 @@ from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoint_text import to_markdown
 from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.places import Place, safe_id
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 from sage_code.settings_table import Settings
 
 LEGACY = Path(__file__).parents[2] / "fixtures" / "memory" / "2025-11-02T09-15-00_legacy.yaml"

@@ -13,7 +13,7 @@ from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
 from sage_code.memory.places import places
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 
 FACTS = {
     "gdpr": "Consent under the GDPR must be easy to withdraw.",

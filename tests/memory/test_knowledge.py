@@ -17,7 +17,7 @@ from sage_code.memory.knowledge import KnowledgeItem, from_markdown, to_markdown
 from sage_code.memory.knowledge_store import Knowledge
 from sage_code.memory.recall import combined
 from sage_code.memory.recalling import Recaller
-from sage_code.settings import load_settings
+from sage_code.settings.loading import load_settings
 from sage_code.settings_table import Settings
 
 GDPR = KnowledgeItem(

@@ -1,0 +1,1 @@
+"""What can be set, where is it written, and which value holds?"""
