@@ -28,7 +28,7 @@ from sage_code.memory.checkpoint_text import to_markdown
 from sage_code.memory.checkpoints import new_id
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 TOP = Path(__file__).parents[1]
 SETTINGS = Settings(checkpoint_max_age_days=0, checkpoint_max_count=0)

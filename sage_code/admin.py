@@ -27,7 +27,7 @@ from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.manifest import Manifest
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings, load_settings
-from sage_code.settings_table import BUILT_IN_MODELS
+from sage_code.settings.table import BUILT_IN_MODELS
 from sage_code.status import folder_bytes
 from sage_code.store.checking import WrongVectors
 from sage_code.store.lance import Store, damaged_tables, files_table, store_uri, table_name, use_lock

@@ -11,7 +11,7 @@ from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.embed.registry import stable_name
 from sage_code.manifest import Diff, Manifest, SkipState
 from sage_code.paths import codebase_dir
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 from sage_code.values import SkippedFile, SourceFile
 
 

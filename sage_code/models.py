@@ -17,7 +17,7 @@ from sage_code.ours import is_known
 from sage_code.paths import sage_home
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Scope, Settings, load_settings, set_value
-from sage_code.settings_table import BUILT_IN_MODELS
+from sage_code.settings.table import BUILT_IN_MODELS
 from sage_code.status import folder_bytes
 
 _TABLE = re.compile(r"[a-z]+\d+_(?P<slug>.+)_(?P<dim>\d+)\.lance")

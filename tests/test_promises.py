@@ -21,7 +21,7 @@ import typer
 
 from sage_cli.app import app
 from sage_code import Project
-from sage_code.settings_table import LISTED, TABLE
+from sage_code.settings.table import LISTED, TABLE
 
 TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text()

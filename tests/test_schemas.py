@@ -20,7 +20,7 @@ from sage_code.errors import SageError
 from sage_code.languages.kinds import CHUNK_KIND, TABLES
 from sage_code.paths import assets_dir, compiled_dir, manifest_path
 from sage_code.settings.loading import TABLE
-from sage_code.settings_table import LISTED
+from sage_code.settings.table import LISTED
 from sage_code.values import SkipReason
 
 Run = Callable[..., Any]

@@ -30,7 +30,7 @@ def list_settings(as_json: JsonOption = False, project: ProjectOption = ".") -> 
 
     Example:  sage config list --json
     """
-    from sage_code.settings_table import LISTED
+    from sage_code.settings.table import LISTED
 
     settings = _load(project)
     if as_json:
@@ -52,7 +52,7 @@ def get_setting(key: KeyArgument, as_json: JsonOption = False, project: ProjectO
 
     Example:  sage config get recall_threshold
     """
-    from sage_code.settings_table import setting
+    from sage_code.settings.table import setting
 
     setting(key)  # an unknown key is refused before anything else can be wrong
     settings = _load(project)

@@ -23,7 +23,7 @@ from sage_code.embed.registry import ModelInfo
 from sage_code.errors import ModelError
 
 if TYPE_CHECKING:
-    from sage_code.settings_table import Settings
+    from sage_code.settings.table import Settings
 
 # The English BGE models were trained with this in front of queries, and only of queries.
 _BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "

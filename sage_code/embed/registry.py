@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from sage_code.embed.packed import packed_facts
 from sage_code.embed.protocol import Notify, Role
 from sage_code.errors import ModelError
-from sage_code.settings_table import BUILT_IN_MODELS
+from sage_code.settings.table import BUILT_IN_MODELS
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
-    from sage_code.settings_table import Settings
+    from sage_code.settings.table import Settings
 
 Origin: TypeAlias = Literal["built-in", "folder", "hub"]
 

@@ -12,7 +12,7 @@ from sage_code.memory.places import Place
 from sage_code.memory.prose import prose_embedder
 from sage_code.memory.ranking import best, signals, words_of
 from sage_code.memory.shelf import Shelf
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 MAX_QUESTION_CHARS = 10_000
 

@@ -34,7 +34,7 @@ from sage_code.memory.notices import Notices
 from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.registry_file import FOLDER, RegistryFile
 from sage_code.memory.shelf import Readable, Shelf
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
     from sage_code.memory.passages import Record

@@ -26,7 +26,7 @@ from sage_code.memory.notices import Notices
 from sage_code.memory.places import Scope, place_to_write
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recalling import Recaller
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
     from sage_code.coderefs.check import RefState

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sage_code.errors import UsageError
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 Verdict: TypeAlias = Literal["save", "unsure", "shallow", "duplicate"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder

@@ -17,7 +17,7 @@ from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.places import Place
 from sage_code.memory.prose import prose_embedder
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
     from sage_code.memory.index_files import IndexFiles

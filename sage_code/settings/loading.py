@@ -19,7 +19,7 @@ from sage_code import dot_sage, tuning_file
 from sage_code.errors import ConfigError, UsageError
 from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE, sage_home
-from sage_code.settings_table import (
+from sage_code.settings.table import (
     BUILT_IN_MODELS,
     TABLE,
     Setting,

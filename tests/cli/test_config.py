@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from sage_cli.config_commands import app
 from sage_code.errors import ConfigError, UsageError
 from sage_code.settings.loading import load_settings
-from sage_code.settings_table import LISTED
+from sage_code.settings.table import LISTED
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from sage_code.memory.checkpoint_text import to_markdown
 from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.places import Place, safe_id
 from sage_code.settings.loading import load_settings
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 LEGACY = Path(__file__).parents[2] / "fixtures" / "memory" / "2025-11-02T09-15-00_legacy.yaml"
 
@@ -262,7 +262,7 @@ KILLED = """
 import sys
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoints import Checkpoints
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 store = Checkpoints(sys.argv[1], Settings())
 n = 0
 while True:

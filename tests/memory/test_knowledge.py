@@ -18,7 +18,7 @@ from sage_code.memory.knowledge_store import Knowledge
 from sage_code.memory.recall import combined
 from sage_code.memory.recalling import Recaller
 from sage_code.settings.loading import load_settings
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 GDPR = KnowledgeItem(
     "gdpr-consent", "Consent under the GDPR must be freely given and easy to withdraw.", keywords=("gdpr",)

@@ -19,7 +19,7 @@ from sage_code.memory.maintenance import Limits
 from sage_code.memory.memory import Memory
 from sage_code.memory.places import Scope
 from sage_code.settings.loading import load_settings
-from sage_code.settings_table import TABLE
+from sage_code.settings.table import TABLE
 
 LIMITS = {"checkpoint_max_count": 3, "checkpoint_max_age_days": 30}
 

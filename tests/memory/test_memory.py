@@ -17,7 +17,7 @@ from sage_code.memory.opening import session_opening
 from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, is_deep, is_sure
 from sage_code.memory.signals import project_signals
 from sage_code.settings.loading import load_settings
-from sage_code.settings_table import Settings
+from sage_code.settings.table import Settings
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
