@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_code import tuning_file
 from sage_code.errors import ConfigError, UsageError
+from sage_code.settings import tuning_file
 from sage_code.settings.loading import TABLE, Settings, Source, load_settings, reset, set_value, tuning_path
 
 PIN = "a" * 40
