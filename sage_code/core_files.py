@@ -12,8 +12,8 @@ import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from sage_code import dot_sage
 from sage_code.errors import StoreError, UsageError
+from sage_code.files import dot_sage
 from sage_code.files.atomic import write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.inside import is_inside, relative_path

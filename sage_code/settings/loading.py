@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeAlias
 
-from sage_code import dot_sage
 from sage_code.errors import ConfigError, UsageError
+from sage_code.files import dot_sage
 from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE, sage_home
 from sage_code.settings import tuning_file
