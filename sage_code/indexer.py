@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sage_code import manifest, ours, registry
+from sage_code import manifest, registry
 from sage_code.allocator import stay_lean
 from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.compiled.listing import damaged
@@ -24,7 +24,7 @@ from sage_code.compiled.published import Generation, current
 from sage_code.discover import list_files, read_source
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
-from sage_code.files import dot_sage
+from sage_code.files import dot_sage, ours
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home

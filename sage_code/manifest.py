@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import xxhash
 
-from sage_code import ours
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt, SageError
-from sage_code.files import summed
+from sage_code.files import ours, summed
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import NotRegularError, read_regular
 from sage_code.paths import manifest_path

@@ -117,7 +117,7 @@ class Project:
 
     def unusual(self) -> str:
         """What the folder is (a home folder, a system folder ...) if the user should be asked before it is indexed."""
-        from sage_code.ours import is_known
+        from sage_code.files.ours import is_known
         from sage_code.roots import why_unusual
 
         return "" if is_known(self.root) else why_unusual(self.root)

@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files.contained import open_regular, read_regular
+from sage_code.files.ours import complaint, is_known, published_folder
 from sage_code.languages.kinds import TABLES
-from sage_code.ours import complaint, is_known, published_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sage_code import ours
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.files import atomic, dot_sage
+from sage_code.files import atomic, dot_sage, ours
 from sage_code.files.contained import read_contained, remove_contained
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
 

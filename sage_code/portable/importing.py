@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sage_code import manifest, ours, registry
+from sage_code import manifest, registry
 from sage_code.changes import index_lock
 from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.embed.registry import describe, load_embedder
 from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
-from sage_code.files import dot_sage
+from sage_code.files import dot_sage, ours
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sage_code import ours
 from sage_code.compiled import generation
 from sage_code.compiled.generation import GenerationWriter, check
 from sage_code.compiled.published import Generation, current
+from sage_code.files import ours
 from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows

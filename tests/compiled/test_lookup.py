@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_code import ours
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.listing import reading
 from sage_code.compiled.lookup import SymbolFiles, normalise, open_symbols
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt, NotIndexed
+from sage_code.files import ours
 from sage_code.files.atomic import publish
 from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
