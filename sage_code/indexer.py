@@ -22,6 +22,7 @@ from sage_code.compiled.listing import damaged
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import list_files, read_source
+from sage_code.discover.roots import why_unusual
 from sage_code.embed.registry import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
 from sage_code.files import dot_sage, ours
@@ -31,7 +32,6 @@ from sage_code.files.private import close, close_home
 from sage_code.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
 from sage_code.paths import codebase_dir, generations_dir
 from sage_code.progress import Progress, Silent
-from sage_code.roots import why_unusual
 from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from sage_code import Project, registry
+from sage_code.discover.roots import why_unusual
 from sage_code.errors import UsageError
 from sage_code.manifest import load
 from sage_code.paths import codebase_dir, dot_sage_dir, find_root, registry_path, sage_home
-from sage_code.roots import why_unusual
 
 
 def test_home_and_registry_are_two_files(sample: Path, sage_home: Path, sage: Any) -> None:

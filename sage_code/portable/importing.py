@@ -28,6 +28,7 @@ from sage_code.changes import index_lock
 from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
+from sage_code.discover.roots import why_unusual
 from sage_code.embed.registry import describe, load_embedder
 from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
 from sage_code.files import dot_sage, ours
@@ -42,7 +43,6 @@ from sage_code.portable.archive import FILES, HEAD, Archive
 from sage_code.portable.batches import PortableFile
 from sage_code.portable.head import Head
 from sage_code.progress import Progress, Silent
-from sage_code.roots import why_unusual
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
 
