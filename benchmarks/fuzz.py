@@ -57,7 +57,7 @@ from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.languages.table import HEAD_BYTES, all_languages, detect
 from sage_code.parse.definitions import BUDGET_S
-from sage_code.reference_codec import KINDS, decode
+from sage_code.parse.reference_codec import KINDS, decode
 from sage_code.values import SkippedFile, SourceFile
 
 SAMPLES = Path(__file__).resolve().parents[1] / "fixtures" / "languages"

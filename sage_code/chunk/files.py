@@ -11,7 +11,7 @@ from sage_code.chunk.lines import Borders
 from sage_code.discover import DiscoverRules, read_source
 from sage_code.languages.table import HEAD_BYTES, detect
 from sage_code.parse.definitions import BUDGET_S, parse
-from sage_code.reference_codec import encode
+from sage_code.parse.reference_codec import encode
 from sage_code.values import Chunk, SkippedFile, SourceFile
 
 # Files that no table knows are still indexed as text, under this name.

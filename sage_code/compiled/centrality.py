@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.segment import Segment
-from sage_code.reference_codec import KINDS
+from sage_code.parse.reference_codec import KINDS
 
 # In more files than this a name is defined too often to say whose it is.
 _MAX_DEFINERS = 3

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.references import by_name
 from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write_sections
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
-from sage_code.reference_codec import TEXTS
+from sage_code.parse.reference_codec import TEXTS
 
 _PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "chunk_line", "file_hash", "vectors", "scales", "ref_line")
 _STRINGS = ("names", "signatures", "paths", "keys", "symbols")

@@ -15,7 +15,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Strings, pack_strings
-from sage_code.reference_codec import KINDS, TEXTS, decode
+from sage_code.parse.reference_codec import KINDS, TEXTS, decode
 from sage_code.values import Reference
 
 _RECEIVER_WEIGHT = 0.1

@@ -16,7 +16,7 @@ from sage_code.parse.blanks import BLANK
 from sage_code.parse.headings import markdown_heading, sections
 from sage_code.parse.keys import Indented
 from sage_code.parse.parsed import Borders, ParsedFile, between
-from sage_code.reference_codec import References
+from sage_code.parse.reference_codec import References
 from sage_code.values import Reference, Symbol
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from sage_code.parse.headings import Heading, markdown_headings, sections
 from sage_code.parse.keys import JSON_TOKEN, Indented, skip_value
 from sage_code.parse.parsed import ParsedFile, between
-from sage_code.reference_codec import References
+from sage_code.parse.reference_codec import References
 from sage_code.values import Reference
 
 ParseInside = Callable[[bytes, str], ParsedFile | None]

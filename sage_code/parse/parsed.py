@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sage_code.reference_codec import NO_REFERENCES, References
+from sage_code.parse.reference_codec import NO_REFERENCES, References
 from sage_code.values import Symbol
 
 # For a range of lines, the lines in (start_line, end_line] where a piece may begin, ascending.

@@ -16,7 +16,7 @@ from sage_code.parse.bindings import BIND_BYTES, bound
 from sage_code.parse.grammar import Spans
 from sage_code.parse.imports import imported
 from sage_code.parse.receivers import JOINTS, Receivers
-from sage_code.reference_codec import KIND_NUMBER, NO_REFERENCES, References
+from sage_code.parse.reference_codec import KIND_NUMBER, NO_REFERENCES, References
 from sage_code.values import Symbol
 
 # Names and types a file may hold before it is data in the shape of code; the rest is dropped.

@@ -27,7 +27,7 @@ class FileRows:
     chunks: tuple[Chunk, ...]
     text_hashes: tuple[str, ...]
     vectors: NDArray[np.float32]
-    references: str = ""  # of the file, encoded; see `sage_code.reference_codec`
+    references: str = ""  # of the file, encoded; see `sage_code.parse.reference_codec`
 
 
 def text_hash(chunk: Chunk) -> str:

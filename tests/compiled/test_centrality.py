@@ -18,7 +18,7 @@ from sage_code.compiled.merge import merge
 from sage_code.compiled.published import current
 from sage_code.compiled.segment import Segment
 from sage_code.compiled.segment_builder import SegmentBuilder
-from sage_code.reference_codec import References, decode, encode
+from sage_code.parse.reference_codec import References, decode, encode
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.store.rows import FileRows
 from sage_code.values import Chunk, Reference, Symbol
