@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from sage_code import manifest
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.compiled.published import open_snapshot
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.discover import DEFAULT_RULES, list_files
+from sage_code.index import manifest
+from sage_code.index.manifest import file_key
 from sage_code.languages.kinds import TABLES
-from sage_code.manifest import file_key
 from sage_code.store.rows import FileRows, text_hash
 from sage_code.values import SourceFile
 

@@ -179,7 +179,7 @@ def sage_cold(root: str) -> dict[str, Any]:
 def sage_again(root: str) -> dict[str, Any]:
     """What comes after the first run; the best of three, since noise only adds."""
     _import_sage()
-    from sage_code import manifest
+    from sage_code.index import manifest
     from sage_code.project import Project
 
     project = Project.open(root)

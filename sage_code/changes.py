@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sage_code import manifest
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.embed.registry import stable_name
-from sage_code.manifest import Diff, Manifest, SkipState
+from sage_code.index import manifest
+from sage_code.index.manifest import Diff, Manifest, SkipState
 from sage_code.paths import codebase_dir
 from sage_code.settings.table import Settings
 from sage_code.values import SkippedFile, SourceFile

@@ -17,7 +17,7 @@ from sage_code.files import summed
 from sage_code.files.atomic import PRIVATE_FILE, remove, sweep, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
-from sage_code.manifest import Manifest
+from sage_code.index.manifest import Manifest
 from sage_code.paths import manifest_path, registry_path
 
 # History of the format: 1: first version (in `index_meta.json` until it had a name of its own).

@@ -134,8 +134,8 @@ def rows_of(path: str, text: str, dim: int = 8) -> FileRows:
     import xxhash
 
     from sage_code.chunk.chunker import chunk_text
+    from sage_code.index.manifest import file_key
     from sage_code.languages.table import by_name
-    from sage_code.manifest import file_key
     from sage_code.parse.definitions import parse
     from sage_code.store.rows import FileRows, text_hash
 

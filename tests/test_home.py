@@ -13,7 +13,7 @@ import pytest
 from sage_code import Project, registry
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import UsageError
-from sage_code.manifest import load
+from sage_code.index.manifest import load
 from sage_code.paths import codebase_dir, dot_sage_dir, find_root, registry_path, sage_home
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_code import manifest
 from sage_code.errors import FormatTooNew, IndexCorrupt
-from sage_code.manifest import FileState, Manifest, SkipState, diff, looks_untouched, trusted_mtime
+from sage_code.index import manifest
+from sage_code.index.manifest import FileState, Manifest, SkipState, diff, looks_untouched, trusted_mtime
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 

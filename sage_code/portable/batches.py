@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from sage_code.chunk.leads import embedded_text
 from sage_code.compiled.segment import KINDS
+from sage_code.index.manifest import FileState, file_key
 from sage_code.languages.kinds import TEXT_KINDS
-from sage_code.manifest import FileState, file_key
 from sage_code.parse.reference_codec import KINDS as REFERENCE_KINDS
 from sage_code.parse.reference_codec import TEXTS, decode
 from sage_code.store.layout import chunk_of, chunk_row

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sage_code import Project, manifest
+from sage_code import Project
 from sage_code.admin import compact_store
+from sage_code.index import manifest
 from sage_code.paths import codebase_dir, compiled_dir, generations_dir
 from sage_code.settings.loading import Settings
 from sage_code.status import folder_bytes
@@ -101,7 +102,7 @@ def test_another_chunker_cuts_everything_again_and_embeds_nothing_known(
     (tmp_path / "a.py").write_text("def first():\n    return 1\n")
     project = Project.open(tmp_path)
     project.index()
-    monkeypatch.setattr("sage_code.manifest.CHUNKER_VERSION", 99)
+    monkeypatch.setattr("sage_code.index.manifest.CHUNKER_VERSION", 99)
     again = project.index()
     assert (again.chunks_created, again.files_unchanged) == (0, 1)
     kept = manifest.load(str(tmp_path))

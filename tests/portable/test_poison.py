@@ -15,7 +15,7 @@ from sage_code import Project
 from sage_code.chunk.leads import embedded_text
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError
-from sage_code.manifest import file_key, load
+from sage_code.index.manifest import file_key, load
 from sage_code.portable import importing
 from sage_code.portable.archive import FILES, Archive, ArchiveWriter
 from sage_code.portable.batches import _shuffled, _unshuffled, unpack

@@ -15,7 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ListRootsResult, Root
 from talking import HttpServer, complaint, content, in_process, over_stdio, text
 
-from sage_code import Project, manifest
+from sage_code import Project
+from sage_code.index import manifest
 
 _NOT_YOURS = "neither the project you work in nor indexed by the user"
 _KEY = "\n".join(f"MIIEowIBAAKCAQEA7bq0c1xYz9kQ2mN8vB3tR5wL6pJ4hG1fD{number}sA" for number in range(8))

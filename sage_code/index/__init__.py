@@ -1,0 +1,1 @@
+"""How does an index come about, and how is it kept?"""
