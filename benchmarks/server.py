@@ -234,7 +234,7 @@ def memory(folder: str) -> None:
     """The resident memory of a server that has answered many questions about a large project."""
     import psutil
 
-    from sage_code import registry
+    from sage_code.index import registry
 
     chunks = next(entry.chunks for entry in registry.projects() if entry.root == os.path.realpath(folder))
     rows = []

@@ -65,7 +65,7 @@ class Project:
     def named(cls, name: str) -> Project:
         """The project with this registered name, or the one that this path lies in."""
         if os.sep not in name and not name.startswith(".") and name:
-            from sage_code import registry
+            from sage_code.index import registry
             from sage_code.search.everywhere import find_project
 
             if any(entry.name == name for entry in registry.projects()):

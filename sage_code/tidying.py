@@ -16,16 +16,15 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sage_code import registry
 from sage_code.compiled.published import open_snapshot
 from sage_code.errors import Busy, IndexCorrupt, SageError
 from sage_code.files.locks import locked
-from sage_code.index import manifest
+from sage_code.index import manifest, registry
 from sage_code.store.lance import Store, table_name, use_lock
 
 if TYPE_CHECKING:
     from sage_code.index.manifest import Manifest
-    from sage_code.registry import ProjectEntry
+    from sage_code.index.registry import ProjectEntry
 
 # Files that no project uses and that stay all the same: for each that is in use, and at least.
 _SPARE_SHARE = 2

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from sage_code import Project, registry
+from sage_code import Project
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import UsageError
+from sage_code.index import registry
 from sage_code.index.manifest import load
 from sage_code.paths import codebase_dir, dot_sage_dir, find_root, registry_path, sage_home
 

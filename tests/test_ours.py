@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from sage_code import Project, registry
+from sage_code import Project
 from sage_code.compiled.published import current
 from sage_code.compiled.texts import stored_text
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files import ours
+from sage_code.index import registry
 from sage_code.index.manifest import load
 from sage_code.memory.places import Place
 from sage_code.paths import codebase_dir, compiled_dir

@@ -21,7 +21,7 @@ def list_projects(dates: DatesOption = False, as_json: JsonOption = False) -> No
 
     Example:  sage projects list
     """
-    from sage_code.registry import load
+    from sage_code.index.registry import load
 
     known = load()
     if as_json:

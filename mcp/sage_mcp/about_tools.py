@@ -21,7 +21,7 @@ def sage_health(
 ) -> Answer:
     """Whether Sage is ready: what is indexed, how fresh, what to do about it, and which other projects there are. A
     good first call of a session: it also tells what to know about the project."""
-    from sage_code import registry
+    from sage_code.index import registry
 
     found = projects.find(context, project)
     state = _state(found)

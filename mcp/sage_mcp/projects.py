@@ -154,7 +154,7 @@ def check_belongs(project: Project, path: str) -> None:
 
 
 def _registered() -> set[str]:
-    from sage_code import registry
+    from sage_code.index import registry
 
     return {entry.root for entry in registry.projects()}
 
@@ -214,7 +214,7 @@ def _roots_of(context: Context) -> list[str]:
 
 
 def _is_registered(name: str) -> bool:
-    from sage_code import registry
+    from sage_code.index import registry
 
     return any(entry.name == name for entry in registry.projects())
 

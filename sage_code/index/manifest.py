@@ -125,7 +125,7 @@ def _is_too_new(data: Any) -> bool:
 
 def _is_registered(root: str, data: dict[str, Any]) -> bool:
     """Whether the registry speaks of exactly this manifest: so it is with one of a Sage that left no notes."""
-    from sage_code import registry  # lazy: it knows manifests; and only one without a note comes here
+    from sage_code.index import registry  # lazy: it knows manifests; and only one without a note comes here
 
     known = next((entry for entry in registry.projects() if entry.root == root), None)
     try:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sage_code import registry
 from sage_code.errors import NotIndexed, SageError, UsageError
-from sage_code.registry import ProjectEntry
+from sage_code.index import registry
+from sage_code.index.registry import ProjectEntry
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Searcher, Wish

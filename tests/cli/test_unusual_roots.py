@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code import registry
+from sage_code.index import registry
 
 
 @pytest.mark.parametrize(("said", "code"), [("n\n", 1), ("y\n", 0)])

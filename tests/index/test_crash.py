@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sage_code import registry
 from sage_code.compiled.generation import GenerationWriter
-from sage_code.index import manifest
+from sage_code.index import manifest, registry
 from sage_code.index.manifest import Manifest
 from sage_code.paths import codebase_dir
 from sage_code.store.lance import Store

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sage_code import Project, registry, tidying
+from sage_code import Project, tidying
 from sage_code.admin import verify_project
 from sage_code.files.locks import locked
+from sage_code.index import registry
 from sage_code.paths import codebase_dir
 from sage_code.settings.loading import Settings
 from sage_code.status import folder_bytes

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sage_code.index.registry import _path as registry_path
 from sage_code.paths import codebase_dir, manifest_path
-from sage_code.registry import _path as registry_path
 from sage_code.store.lance import Store
 
 Answer = Callable[..., dict]

@@ -14,8 +14,9 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from sage_code import Project, registry
+from sage_code import Project
 from sage_code.errors import ArchiveError, FormatTooNew, SageError
+from sage_code.index import registry
 from sage_code.portable.archive import FILES, FORMAT, HEAD, Archive, ArchiveWriter
 
 _FLIPS = 250

@@ -9,7 +9,8 @@ import pytest
 from mcp import Client
 from talking import complaint, in_process, text
 
-from sage_code import Project, registry
+from sage_code import Project
+from sage_code.index import registry
 from sage_code.paths import compiled_dir
 
 
