@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.changes import index_lock
 from sage_code.compiled.generation import check
 from sage_code.compiled.published import current
 from sage_code.embed.registry import load_embedder
@@ -24,6 +23,7 @@ from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files import dot_sage, ours
 from sage_code.files.locks import locked
 from sage_code.index import manifest, registry
+from sage_code.index.diff import index_lock
 from sage_code.index.manifest import Manifest
 from sage_code.indexer import IndexStats, explained, index_project
 from sage_code.progress import Progress, Silent

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from sage_code.changes import discover_rules
 from sage_code.chunk.workers import chunk_here
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
+from sage_code.index.diff import discover_rules
 from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sage_code.changes import index_lock
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.published import open_snapshot
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.files.atomic import PRIVATE_FILE, whole_file
 from sage_code.files.locks import locked
 from sage_code.index import manifest
+from sage_code.index.diff import index_lock
 from sage_code.index.manifest import Manifest, cut_as_now
 from sage_code.indexer import explained
 from sage_code.portable.archive import FILES, HEAD, ArchiveWriter

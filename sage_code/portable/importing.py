@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sage_code.changes import index_lock
 from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
@@ -35,6 +34,7 @@ from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
 from sage_code.index import manifest, registry
+from sage_code.index.diff import index_lock
 from sage_code.index.manifest import FileState, Manifest
 from sage_code.indexer import explained
 from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 
-from sage_code.changes import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.discover import list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
 from sage_code.index import manifest
+from sage_code.index.diff import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.settings.loading import Settings
 
 # Seconds for which a project that was found fresh is taken to be so: a loop of questions pays for one look.

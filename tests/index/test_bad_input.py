@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sage_code.changes
+import sage_code.index.diff
 import sage_code.indexer
 from sage_code.embed.hashing import HashingEmbedder
 from sage_code.files import summed
@@ -343,7 +343,7 @@ def test_a_model_that_is_changed_and_changed_back(
 ) -> None:
     first = answer("index", sample)
     with monkeypatch.context() as patch:
-        patch.setattr(sage_code.changes, "stable_name", lambda _: Other.name)
+        patch.setattr(sage_code.index.diff, "stable_name", lambda _: Other.name)
         patch.setattr(sage_code.indexer, "load_embedder", lambda *_: Other())
         assert answer("status", sample)["model_changed"]
         second = answer("index", sample)
