@@ -42,7 +42,7 @@ _SWITCH = "SAGE_BENCHMARK_REFERENCES"
 _MODULES = (
     "sage_code.chunk.workers",
     "sage_code.compiled.generation",
-    "sage_code.embedding",
+    "sage_code.index.vectors",
     "sage_code.indexer",
     "sage_code.store.lance",
 )

@@ -52,7 +52,7 @@ _SAGE_MODULES = (
     "sage_code.chunk.workers",
     "sage_code.compiled.generation",
     "sage_code.embed.hashing",
-    "sage_code.embedding",
+    "sage_code.index.vectors",
     "sage_code.indexer",
     "sage_code.store.lance",
 )

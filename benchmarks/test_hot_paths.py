@@ -19,7 +19,7 @@ from sage_code.chunk.files import ChunkedFile
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.embed.hashing import HashingEmbedder
-from sage_code.embedding import VectorSource
+from sage_code.index.vectors import VectorSource
 from sage_code.languages.table import by_name
 from sage_code.parse import parse
 from sage_code.project import Project

@@ -38,7 +38,7 @@ from sage_code.values import SkippedFile, SkipReason, SourceFile
 if TYPE_CHECKING:
     from sage_code.chunk.files import ChunkedFile
     from sage_code.compiled.generation import GenerationWriter
-    from sage_code.embedding import VectorSource
+    from sage_code.index.vectors import VectorSource
     from sage_code.store.lance import Store
 
 # Compiled files of up to so many bytes are hashed by a run that finds nothing to do: 20 ms.
@@ -226,7 +226,7 @@ class _Run:
     def _update(self, old: Manifest | None, base: Generation | None, changes: Diff) -> IndexStats:
         # Heavy: NumPy, the model and LanceDB (seconds). Only a run that has work comes here.
         from sage_code.compiled.generation import GenerationWriter
-        from sage_code.embedding import VectorSource
+        from sage_code.index.vectors import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
         from sage_code.tidying import drop_secrets, tidy
 
