@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sage_code.allocator import stay_lean
 from sage_code.compiled.listing import damaged
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
@@ -28,6 +27,7 @@ from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
 from sage_code.index import manifest, registry
+from sage_code.index.allocator import stay_lean
 from sage_code.index.diff import discover_rules, index_lock, look_for_changes, model_changed
 from sage_code.index.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
 from sage_code.paths import codebase_dir, generations_dir
