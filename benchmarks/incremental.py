@@ -34,7 +34,7 @@ from proving import command
 from sage_code import Project
 from sage_code.compiled import generation
 from sage_code.compiled.lookup import open_symbols
-from sage_code.indexer import index_project
+from sage_code.index.pipeline import index_project
 from sage_code.paths import HOME_VARIABLE
 from sage_code.settings.loading import load_settings
 

@@ -43,7 +43,7 @@ _MODULES = (
     "sage_code.chunk.workers",
     "sage_code.compiled.generation",
     "sage_code.index.vectors",
-    "sage_code.indexer",
+    "sage_code.index.pipeline",
     "sage_code.store.lance",
 )
 

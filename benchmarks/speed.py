@@ -53,7 +53,7 @@ _SAGE_MODULES = (
     "sage_code.compiled.generation",
     "sage_code.embed.hashing",
     "sage_code.index.vectors",
-    "sage_code.indexer",
+    "sage_code.index.pipeline",
     "sage_code.store.lance",
 )
 

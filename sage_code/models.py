@@ -13,7 +13,7 @@ from sage_code.embed.packed import MODEL_FOLDER, PackedFacts, packed_facts
 from sage_code.embed.registry import describe, load_embedder, stable_name
 from sage_code.files.ours import is_known
 from sage_code.index import registry
-from sage_code.indexer import IndexStats, index_project
+from sage_code.index.pipeline import IndexStats, index_project
 from sage_code.paths import sage_home
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Scope, Settings, load_settings, set_value

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sage_code.core_files import CoreFile
-    from sage_code.indexer import IndexStats
+    from sage_code.index.pipeline import IndexStats
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.models import Model, Table
@@ -111,7 +111,7 @@ class Project:
             from sage_code.index_process import index_apart
 
             return index_apart(self.root, full=full, name=name, progress=progress)
-        from sage_code.indexer import index_project
+        from sage_code.index.pipeline import index_project
 
         return index_project(self.root, self.settings, full=full, name=name, anywhere=anywhere, progress=progress)
 

@@ -19,7 +19,7 @@ from sage_code.files.locks import locked
 from sage_code.index import manifest
 from sage_code.index.diff import index_lock
 from sage_code.index.manifest import Manifest, cut_as_now
-from sage_code.indexer import explained
+from sage_code.index.pipeline import explained
 from sage_code.portable.archive import FILES, HEAD, ArchiveWriter
 from sage_code.portable.batches import PortableFile, pack
 from sage_code.portable.head import Head

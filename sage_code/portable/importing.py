@@ -36,7 +36,7 @@ from sage_code.files.private import close_home
 from sage_code.index import manifest, registry
 from sage_code.index.diff import index_lock
 from sage_code.index.manifest import FileState, Manifest
-from sage_code.indexer import explained
+from sage_code.index.pipeline import explained
 from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir
 from sage_code.portable import batches, head
 from sage_code.portable.archive import FILES, HEAD, Archive

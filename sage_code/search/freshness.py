@@ -69,7 +69,7 @@ class Freshness:
 
     def _bring_in(self, *, recompile: bool = False) -> str:
         """Index what has changed, unless somebody is at it: an answer does not wait for a whole run."""
-        from sage_code.indexer import index_project  # lazy: mostly nothing has changed
+        from sage_code.index.pipeline import index_project  # lazy: mostly nothing has changed
 
         try:
             with locked(index_lock(self._root), timeout_s=0):

@@ -284,7 +284,7 @@ def test_an_interrupt_is_said_and_harms_nothing(sage: Run, sample: Path, monkeyp
         raise KeyboardInterrupt
 
     sage("index", str(sample))
-    monkeypatch.setattr("sage_code.indexer.index_project", interrupt)
+    monkeypatch.setattr("sage_code.index.pipeline.index_project", interrupt)
     result = sage("index", str(sample))
     assert (result.code, result.out) == (130, "")
     assert "interrupted; the last good index is untouched" in result.err

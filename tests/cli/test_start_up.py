@@ -55,7 +55,7 @@ def test_grep_loads_nothing_heavy(project: Path, words: list[str]) -> None:
     loaded = _loaded("grep", *words, "--path", str(project))
     assert "sage_code.compiled.lookup" in loaded
     assert not loaded & HEAVY
-    assert not loaded & {"sage_cli.app", "sage_code.settings.loading", "sage_code.indexer"}
+    assert not loaded & {"sage_cli.app", "sage_code.settings.loading", "sage_code.index.pipeline"}
     # Modules of the standard library that cost milliseconds each.
     assert not loaded & {"typing", "dataclasses", "inspect", "pathlib", "subprocess", "difflib", "secrets", "tomllib"}
 
@@ -80,7 +80,7 @@ def test_search_knows_of_memory_only_where_there_is_some(project: Path) -> None:
 
 def test_an_index_run_with_nothing_to_do_loads_no_vectors(project: Path) -> None:
     loaded = _loaded("index", str(project), "--json")
-    assert "sage_code.indexer" in loaded
+    assert "sage_code.index.pipeline" in loaded
     assert not loaded & VECTORS
     assert not loaded & {"tree_sitter", "tree_sitter_language_pack", "sage_code.store.lance"}
 
@@ -99,4 +99,4 @@ def test_memory_loads_no_store_and_lists_without_vectors(project: Path) -> None:
 
 def test_help_loads_no_library(project: Path) -> None:
     loaded = _loaded("--help")
-    assert not loaded & {*VECTORS, "orjson", "sage_code.settings.loading", "sage_code.indexer"}
+    assert not loaded & {*VECTORS, "orjson", "sage_code.settings.loading", "sage_code.index.pipeline"}

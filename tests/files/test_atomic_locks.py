@@ -15,7 +15,7 @@ import pytest
 from sage_code.errors import Busy, SageError
 from sage_code.files.atomic import PRIVATE_FILE, publish, resolve, write_bytes
 from sage_code.files.locks import locked
-from sage_code.indexer import index_project
+from sage_code.index.pipeline import index_project
 from sage_code.settings.loading import load_settings
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="links and modes of POSIX")

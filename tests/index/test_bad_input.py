@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sage_code.index.diff
-import sage_code.indexer
+import sage_code.index.pipeline
 from sage_code.embed.hashing import HashingEmbedder
 from sage_code.files import summed
 from sage_code.paths import compiled_dir, generations_dir, manifest_path
@@ -344,7 +344,7 @@ def test_a_model_that_is_changed_and_changed_back(
     first = answer("index", sample)
     with monkeypatch.context() as patch:
         patch.setattr(sage_code.index.diff, "stable_name", lambda _: Other.name)
-        patch.setattr(sage_code.indexer, "load_embedder", lambda *_: Other())
+        patch.setattr(sage_code.index.pipeline, "load_embedder", lambda *_: Other())
         assert answer("status", sample)["model_changed"]
         second = answer("index", sample)
         assert (second["model"], second["chunks_created"]) == ("other", first["chunks_created"])

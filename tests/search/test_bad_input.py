@@ -234,7 +234,7 @@ def test_another_model_than_that_of_the_index_leaves_the_words(
 REBUILD = """
 import sys
 from sage_code import Project
-from sage_code.indexer import index_project
+from sage_code.index.pipeline import index_project
 project = Project(sys.argv[1])
 print("ready", flush=True)
 for _ in range(6):
