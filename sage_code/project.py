@@ -108,7 +108,7 @@ class Project:
         A home folder, a system folder or the root of the disk is refused unless it is indexed or `anywhere` says so.
         """
         if apart:
-            from sage_code.index_process import index_apart
+            from sage_code.index.process import index_apart
 
             return index_apart(self.root, full=full, name=name, progress=progress)
         from sage_code.index.pipeline import index_project

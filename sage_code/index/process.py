@@ -37,7 +37,7 @@ def index_apart(
     progress = progress or Silent()
     order = json.dumps({"root": root, "full": full, "name": name})
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "sage_code.index_process"],
+        [sys.executable, "-P", "-m", "sage_code.index.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
