@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from sage_code import Project
+from sage_code.index.status import folder_bytes
 from sage_code.paths import HOME_VARIABLE
-from sage_code.status import folder_bytes
 from sage_code.store.lance import store_uri
 
 

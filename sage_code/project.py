@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sage_code.core_files import CoreFile
     from sage_code.index.pipeline import IndexStats
+    from sage_code.index.status import Preview, Status
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.models import Model, Table
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Scope, Settings
     from sage_code.similar import Duplicate, Similar
-    from sage_code.status import Preview, Status
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
     from sage_code.xref.graph import Definition
     from sage_code.xref.resolve import Resolver
@@ -145,13 +145,13 @@ class Project:
 
     def preview(self) -> Preview:
         """What `index` would do, without doing it."""
-        from sage_code.status import preview
+        from sage_code.index.status import preview
 
         return preview(self.root, self.settings)
 
     def status(self) -> Status:
         """What is indexed, how fresh it is, and what was left out."""
-        from sage_code.status import status
+        from sage_code.index.status import status
 
         return status(self.root, self.settings)
 

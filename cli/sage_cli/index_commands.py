@@ -16,8 +16,8 @@ from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
     from sage_code.index.pipeline import IndexStats
+    from sage_code.index.status import Preview, Status
     from sage_code.project import Project
-    from sage_code.status import Preview, Status
     from sage_code.values import SkippedFile
 
 # Skipped files named in a terminal before the list is cut; --json has them all.

@@ -138,7 +138,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
 
 
 def _index(root: str, settings: Settings) -> Iterator[Finding]:
-    from sage_code.status import status
+    from sage_code.index.status import status
 
     found = status(root, settings)
     index = f"`sage index {root}`"
