@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sage_code.core_files import CoreFile
+    from sage_code.index.models import Model, Table
     from sage_code.index.pipeline import IndexStats
     from sage_code.index.status import Preview, Status
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
-    from sage_code.models import Model, Table
     from sage_code.outline import Outline
     from sage_code.portable.exporting import ExportReport
     from sage_code.portable.importing import ImportReport
@@ -342,19 +342,19 @@ class Project:
 
     def models(self) -> list[Model]:
         """The embedding models that are here or in use."""
-        from sage_code.models import list_models
+        from sage_code.index.models import list_models
 
         return list_models(self.settings)
 
     def model(self, name: str) -> Model:
         """What can be said about one model without loading it."""
-        from sage_code.models import model_info
+        from sage_code.index.models import model_info
 
         return model_info(name, self.settings)
 
     def vector_tables(self) -> list[Table]:
         """The vectors in the store, model by model."""
-        from sage_code.models import list_tables
+        from sage_code.index.models import list_tables
 
         return list_tables(self.settings)
 
@@ -362,7 +362,7 @@ class Project:
         self, name: str, *, scope: Scope = "user", index: bool = True, progress: Progress | None = None
     ) -> IndexStats | None:
         """Go over to another model for code; None when nothing was there to be embedded anew."""
-        from sage_code.models import use_model
+        from sage_code.index.models import use_model
 
         stats = use_model(self.root, name, scope, index=index, progress=progress)
         self._settings = self._searchers = None  # read again: one of them has changed

@@ -14,7 +14,7 @@ from sage_cli.output import one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
-    from sage_code.models import Model
+    from sage_code.index.models import Model
 
 app = typer.Typer(name="models", help="List, describe and choose embedding models.", no_args_is_help=True)
 

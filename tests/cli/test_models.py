@@ -68,7 +68,7 @@ def test_a_model_that_cannot_be_had_changes_nothing(project: Path, sage: Run, na
 
 
 def test_a_project_may_not_choose_a_stranger(project: Path, sage: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sage_code.models.load_embedder", lambda *_: None)  # as if it were on this machine
+    monkeypatch.setattr("sage_code.index.models.load_embedder", lambda *_: None)  # as if it were on this machine
     result = sage("models", "use", "acme/unheard-of", "--scope", "project")
     assert result.code == 2
     assert "neither configured nor trusted" in result.err
