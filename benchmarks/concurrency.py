@@ -122,8 +122,8 @@ def prove_twins(folder: Path, files: int, seed: int) -> dict[str, object]:
 
 def check_store(*roots: Path) -> int:
     """The index of each root is what its files say, and nothing is stored twice; how many texts there are."""
-    from sage_code.admin import verify_project  # lazy, like `_index`: most children can do without LanceDB
     from sage_code.embed import default_embedder
+    from sage_code.index.upkeep import verify_project  # lazy, like `_index`: most children can do without LanceDB
     from sage_code.settings.loading import Settings
     from sage_code.store.lance import Store, store_uri
 

@@ -29,8 +29,8 @@ import psutil
 from measure import table
 from proving import State, Violation, command, demand, expected, own_home, published, remembered, sage
 
-from sage_code.admin import verify_project
 from sage_code.embed import default_embedder
+from sage_code.index.upkeep import verify_project
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.settings.loading import load_settings
 from sage_code.store.lance import Store, store_uri, table_name

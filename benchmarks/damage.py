@@ -387,8 +387,8 @@ def _import_everything() -> None:
     import lancedb  # noqa: F401
 
     import sage_cli.app  # noqa: F401
-    import sage_code.admin
     import sage_code.compiled.generation
+    import sage_code.index.upkeep
     import sage_code.memory.memory
     import sage_code.search.engine
     import sage_code.search.hits  # noqa: F401

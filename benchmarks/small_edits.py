@@ -60,7 +60,7 @@ class Tiny:
 def read(root: Path, stop: Path) -> int:
     """What the second process does until `stop` is there; how often, and what failed, on standard output."""
     from sage_code import Project
-    from sage_code.admin import verify_project
+    from sage_code.index.upkeep import verify_project
     from sage_code.settings.loading import Settings
 
     times, error = 0, ""

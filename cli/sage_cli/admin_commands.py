@@ -28,7 +28,7 @@ def verify(
 
     Example:  sage admin verify --check
     """
-    from sage_code.admin import verify_project
+    from sage_code.index.upkeep import verify_project
 
     opened = open_project(place or project)
     with TerminalProgress(quiet=as_json) as progress:
@@ -52,7 +52,7 @@ def rebuild_embeddings(place: ProjectArgument = "", project: ProjectOption = "."
 
     Example:  sage admin rebuild-embeddings
     """
-    from sage_code.admin import rebuild_embeddings as rebuild
+    from sage_code.index.upkeep import rebuild_embeddings as rebuild
 
     opened = open_project(place or project)
     with TerminalProgress(quiet=as_json) as progress:
@@ -71,7 +71,7 @@ def compact(place: ProjectArgument = "", project: ProjectOption = ".", as_json: 
 
     Example:  sage admin compact
     """
-    from sage_code.admin import compact_store
+    from sage_code.index.upkeep import compact_store
 
     opened = open_project(place or project)
     report = compact_store(opened.settings)

@@ -44,7 +44,7 @@ def forget(
 
     Example:  sage projects forget ~/src/old-server
     """
-    from sage_code.admin import forget_project
+    from sage_code.index.upkeep import forget_project
 
     report = forget_project(project)
     if as_json:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.admin import compact_store, forget_project
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.contained import remove_contained
 from sage_code.index import registry
+from sage_code.index.upkeep import compact_store, forget_project
 from sage_code.memory.places import Place
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.admin import verify_project
 from sage_code.files.locks import locked
 from sage_code.index import registry, tidying
 from sage_code.index.status import folder_bytes
 from sage_code.index.tidying import tidy
+from sage_code.index.upkeep import verify_project
 from sage_code.paths import codebase_dir
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock

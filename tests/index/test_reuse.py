@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.admin import compact_store
 from sage_code.index import manifest
 from sage_code.index.status import folder_bytes
+from sage_code.index.upkeep import compact_store
 from sage_code.paths import codebase_dir, compiled_dir, generations_dir
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.admin import verify_project
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError, IndexCorrupt, NotIndexed, SageError, UsageError
 from sage_code.index import registry
 from sage_code.index.manifest import FileState, load
+from sage_code.index.upkeep import verify_project
 from sage_code.paths import codebase_dir, compiled_dir
 from sage_code.portable.archive import FILES, HEAD, Archive, ArchiveWriter
 from sage_code.portable.batches import PortableFile, pack
