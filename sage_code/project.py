@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from sage_code.core_files import CoreFile
     from sage_code.index.models import Model, Table
     from sage_code.index.pipeline import IndexStats
+    from sage_code.index.portable.exporting import ExportReport
+    from sage_code.index.portable.importing import ImportReport
     from sage_code.index.status import Preview, Status
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.outline import Outline
-    from sage_code.portable.exporting import ExportReport
-    from sage_code.portable.importing import ImportReport
     from sage_code.progress import Progress
     from sage_code.project_map import ProjectMap
     from sage_code.search.everywhere import Searchers
@@ -124,7 +124,7 @@ class Project:
 
     def export_index(self, archive: str | os.PathLike[str], progress: Progress | None = None) -> ExportReport:
         """Write the index, as it was last made, to one file that can be imported elsewhere."""
-        from sage_code.portable.exporting import export_index
+        from sage_code.index.portable.exporting import export_index
 
         return export_index(self.root, self.settings, os.fspath(archive), progress=progress)
 
@@ -138,7 +138,7 @@ class Project:
         progress: Progress | None = None,
     ) -> ImportReport:
         """Make an exported index the one of the project at `path`, which need not exist yet."""
-        from sage_code.portable.importing import import_index
+        from sage_code.index.portable.importing import import_index
 
         project = cls(find_root(path := os.fspath(path)) if os.path.exists(path) else os.path.realpath(path))
         return import_index(project.root, project.settings, os.fspath(archive), name=name, progress=progress)

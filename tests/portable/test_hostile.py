@@ -17,7 +17,7 @@ import pytest
 from sage_code import Project
 from sage_code.errors import ArchiveError, FormatTooNew, SageError
 from sage_code.index import registry
-from sage_code.portable.archive import FILES, FORMAT, HEAD, Archive, ArchiveWriter
+from sage_code.index.portable.archive import FILES, FORMAT, HEAD, Archive, ArchiveWriter
 
 _FLIPS = 250
 _CUTS = 60

@@ -17,12 +17,12 @@ from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError, IndexCorrupt, NotIndexed, SageError, UsageError
 from sage_code.index import registry
 from sage_code.index.manifest import FileState, load
+from sage_code.index.portable.archive import FILES, HEAD, Archive, ArchiveWriter
+from sage_code.index.portable.batches import PortableFile, pack
+from sage_code.index.portable.head import Head
+from sage_code.index.portable.importing import _files
 from sage_code.index.upkeep import verify_project
 from sage_code.paths import codebase_dir, compiled_dir
-from sage_code.portable.archive import FILES, HEAD, Archive, ArchiveWriter
-from sage_code.portable.batches import PortableFile, pack
-from sage_code.portable.head import Head
-from sage_code.portable.importing import _files
 from sage_code.search.results import SearchResponse
 from sage_code.store.lance import Store, store_uri
 from sage_code.store.rows import FileRows
@@ -188,7 +188,7 @@ def test_an_archive_that_does_not_fit(
     if change == "model":
         monkeypatch.setenv("SAGE_CODE_EMBEDDING_MODEL", "hashing")
     else:
-        monkeypatch.setattr("sage_code.portable.importing.CHUNKER_VERSION", CHUNKER_VERSION + 1)
+        monkeypatch.setattr("sage_code.index.portable.importing.CHUNKER_VERSION", CHUNKER_VERSION + 1)
     with pytest.raises(ArchiveError, match=change if change == "model" else "cuts files in another way"):
         Project.import_index(archive, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()

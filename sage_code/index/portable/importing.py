@@ -37,11 +37,11 @@ from sage_code.index import manifest, registry
 from sage_code.index.diff import index_lock
 from sage_code.index.manifest import FileState, Manifest
 from sage_code.index.pipeline import explained
+from sage_code.index.portable import batches, head
+from sage_code.index.portable.archive import FILES, HEAD, Archive
+from sage_code.index.portable.batches import PortableFile
+from sage_code.index.portable.head import Head
 from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir
-from sage_code.portable import batches, head
-from sage_code.portable.archive import FILES, HEAD, Archive
-from sage_code.portable.batches import PortableFile
-from sage_code.portable.head import Head
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
