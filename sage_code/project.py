@@ -388,13 +388,13 @@ class Project:
 
     def lines_at(self, places: Iterable[tuple[str, int]]) -> list[str]:
         """The line of code at each (file, line) as it is on the disk now; empty where there is none."""
-        from sage_code.analyze import lines_at
+        from sage_code.lookup.definition import lines_at
 
         return lines_at(self.root, self.settings, places)
 
     def analyze(self, name: str) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""
-        from sage_code.analyze import analyze
+        from sage_code.lookup.definition import analyze
 
         with reading(self.root):
             return analyze(self.root, self.settings, name)
