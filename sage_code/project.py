@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sage_code.index.portable.exporting import ExportReport
     from sage_code.index.portable.importing import ImportReport
     from sage_code.index.status import Preview, Status
+    from sage_code.lookup.outline import Outline
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
-    from sage_code.outline import Outline
     from sage_code.progress import Progress
     from sage_code.project_map import ProjectMap
     from sage_code.search.everywhere import Searchers
@@ -297,7 +297,7 @@ class Project:
 
     def outline(self, path: str) -> Outline:
         """The skeleton of a file."""
-        from sage_code.outline import outline
+        from sage_code.lookup.outline import outline
 
         return outline(self.root, self.settings, path)
 
