@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sage_code.index.portable.exporting import ExportReport
     from sage_code.index.portable.importing import ImportReport
     from sage_code.index.status import Preview, Status
+    from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.progress import Progress
-    from sage_code.project_map import ProjectMap
     from sage_code.search.everywhere import Searchers
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Scope, Settings
@@ -303,7 +303,7 @@ class Project:
 
     def map(self, below: str = "", max_tokens: int = 1024) -> ProjectMap:
         """The most important symbols, by reference centrality, within a budget of tokens."""
-        from sage_code.project_map import project_map
+        from sage_code.lookup.map import project_map
 
         with reading(self.root):
             return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
