@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from sage_code.index.status import Preview, Status
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
+    from sage_code.lookup.similar import Duplicate, Similar
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.progress import Progress
     from sage_code.search.everywhere import Searchers
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Scope, Settings
-    from sage_code.similar import Duplicate, Similar
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
     from sage_code.xref.graph import Definition
     from sage_code.xref.resolve import Resolver
@@ -310,14 +310,14 @@ class Project:
 
     def similar(self, file: str, line: int, limit: int = 10) -> list[Similar]:
         """The chunks most like the one at a place."""
-        from sage_code.similar import VectorSnapshot
+        from sage_code.lookup.similar import VectorSnapshot
 
         with reading(self.root):
             return VectorSnapshot(self.root).nearest(file, line, limit)
 
     def duplicates(self, limit: int = 50) -> list[Duplicate]:
         """Near-identical code across the project."""
-        from sage_code.similar import VectorSnapshot
+        from sage_code.lookup.similar import VectorSnapshot
 
         with reading(self.root):
             return VectorSnapshot(self.root).duplicates(limit)

@@ -15,9 +15,9 @@ from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.published import current
 from sage_code.lookup.map import project_map
+from sage_code.lookup.similar import VectorSnapshot
 from sage_code.parse.reference_codec import References, encode
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.similar import VectorSnapshot
 from sage_code.store.rows import FileRows
 from sage_code.values import Reference
 from sage_code.xref.disk import DiskGraph
