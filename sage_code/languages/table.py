@@ -248,7 +248,7 @@ def _ways(language: Language) -> str:
 
 
 def _kinds(language: Language) -> str:
-    folder = Path(__file__).resolve().parents[1] / "fixtures" / "languages" / language.name
+    folder = Path(__file__).resolve().parents[2] / "fixtures" / "languages" / language.name
     kinds: dict[str, int] = {}
     for file in sorted(folder.glob("expected.txt")) or sorted(folder.glob("sample.*")):
         for line in _EXPECTING.findall(file.read_text("utf-8")):

@@ -41,6 +41,15 @@ class KnowledgeItem:
         return self.status == "pending" and bool(self.due) and self.due <= today()
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Something known that says nearly the same, or perhaps the opposite."""
+
+    id: str
+    similarity: float
+    kind: str  # duplicate | contradiction
+
+
 def today() -> str:
     """This day."""
     return datetime.now(UTC).strftime("%Y-%m-%d")

@@ -21,6 +21,7 @@ from sage_code.memory.archive import FOLDER as ARCHIVE
 from sage_code.memory.archive import archived, find_archived, restore
 from sage_code.memory.knowledge import (
     THRESHOLDS,
+    Alike,
     KnowledgeItem,
     checked,
     facts_of,
@@ -62,15 +63,6 @@ class Saved:
     replaced: bool
     alike: tuple[Alike, ...]
     maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Something known that says nearly the same, or perhaps the opposite."""
-
-    id: str
-    similarity: float
-    kind: str  # duplicate | contradiction
 
 
 class Knowledge:
