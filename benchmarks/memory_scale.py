@@ -109,10 +109,10 @@ def checkpoints(root: Path, count: int) -> None:
 
 def knowledge(root: Path, count: int) -> None:
     """Recall, save and list among `count` items."""
+    from sage_code.memory.files.places import places
     from sage_code.memory.knowledge import facts_of
     from sage_code.memory.knowledge import to_markdown as item_text
     from sage_code.memory.knowledge_store import _hash
-    from sage_code.memory.places import places
 
     chooser, known = random.Random(2), words()
     memory = Memory(str(root), SETTINGS)

@@ -18,7 +18,7 @@ from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files import ours
 from sage_code.index import registry
 from sage_code.index.manifest import load
-from sage_code.memory.places import Place
+from sage_code.memory.files.places import Place
 from sage_code.paths import codebase_dir, compiled_dir
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
-from sage_code.memory.places import Place, safe_id
+from sage_code.memory.files.places import Place, safe_id
 
 FOLDER = "archive"
 _RESTORED = "restored.txt"

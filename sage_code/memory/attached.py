@@ -21,7 +21,7 @@ import xxhash
 from sage_code.errors import UsageError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
-from sage_code.memory.places import Place, places
+from sage_code.memory.files.places import Place, places
 from sage_code.memory.referring import files_of, folders_of, read
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.archive import FOLDER as ARCHIVE
 from sage_code.memory.archive import archived, find_archived, restore
+from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.knowledge import (
     THRESHOLDS,
     Alike,
@@ -32,7 +33,6 @@ from sage_code.memory.knowledge import (
 )
 from sage_code.memory.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.notices import Notices
-from sage_code.memory.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.registry_file import FOLDER, RegistryFile
 from sage_code.memory.shelf import Readable, Shelf
 from sage_code.settings.table import Settings

@@ -19,11 +19,11 @@ from sage_code.memory import templates
 from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoint_text import bounded, contribution_of, source_of, tension_of
 from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
+from sage_code.memory.files.places import Scope, place_to_write
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.maintenance import Limits, MaintenanceResult
 from sage_code.memory.notices import Notices
-from sage_code.memory.places import Scope, place_to_write
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recalling import Recaller
 from sage_code.settings.table import Settings

@@ -20,7 +20,7 @@ import orjson
 
 from sage_code.errors import MemoryDamaged
 from sage_code.memory import frontmatter
-from sage_code.memory.places import Place
+from sage_code.memory.files.places import Place
 
 FOLDER = "knowledge"
 FILE = "index.yaml"

@@ -15,7 +15,7 @@ from sage_code.coderefs.ref import CodeRef, relative_file
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
 from sage_code.memory.attached import follow
-from sage_code.memory.places import places
+from sage_code.memory.files.places import places
 from sage_code.memory.referring import Memory, memories
 
 

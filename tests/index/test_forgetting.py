@@ -13,7 +13,7 @@ from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.contained import remove_contained
 from sage_code.index import registry
 from sage_code.index.upkeep import compact_store, forget_project
-from sage_code.memory.places import Place
+from sage_code.memory.files.places import Place
 
 
 def _files(folder: Path) -> dict[str, bytes]:
