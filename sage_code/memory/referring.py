@@ -14,7 +14,7 @@ from typing import Any
 
 from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.memory import frontmatter
+from sage_code.memory.files import frontmatter
 from sage_code.memory.files.places import Place, Scope, places
 
 FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from sage_code.errors import MemoryDamaged
-from sage_code.memory import frontmatter
+from sage_code.memory.files import frontmatter
 from sage_code.memory.files.places import Place
 
 FOLDER = "knowledge"
