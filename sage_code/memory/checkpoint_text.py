@@ -15,7 +15,14 @@ from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files import frontmatter
-from sage_code.memory.sections import read_list, read_prose, read_sections, write_list, write_prose, write_sections
+from sage_code.memory.files.sections import (
+    read_list,
+    read_prose,
+    read_sections,
+    write_list,
+    write_prose,
+    write_sections,
+)
 
 # What stands between marks holds none of them unescaped, so there is one way to read it, however long it is.
 _BOLD = r"\*\*((?:[^*\\]|\\.)*)\*\*"

@@ -22,7 +22,7 @@ from sage_code.memory.checkpoint import Checkpoint, Contribution, Source, Tensio
 from sage_code.memory.checkpoint_text import write_contribution, write_source, write_tension
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.places import Place, safe_id
-from sage_code.memory.sections import write_list, write_prose
+from sage_code.memory.files.sections import write_list, write_prose
 from sage_code.paths import sage_home
 
 if TYPE_CHECKING:
