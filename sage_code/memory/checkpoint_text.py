@@ -13,8 +13,8 @@ from typing import Any
 
 from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.memory.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files import frontmatter
+from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files.sections import (
     read_list,
     read_prose,

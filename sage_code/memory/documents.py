@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sage_code.memory.checkpoint import Checkpoint
 from sage_code.memory.checkpoints import Found
+from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.knowledge_store import Saved
 from sage_code.memory.maintenance import MaintenanceResult
