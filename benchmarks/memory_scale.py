@@ -23,9 +23,9 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from sage_code.memory.checkpoint_text import to_markdown
 from sage_code.memory.checkpoints import new_id
 from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.settings.table import Settings

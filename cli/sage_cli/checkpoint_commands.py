@@ -159,8 +159,8 @@ def show_checkpoint(checkpoint: IdArgument, project: ProjectOption = ".", as_jso
 
     Example:  sage checkpoint show jwt-refresh
     """
-    from sage_code.memory.checkpoint_text import default_body
     from sage_code.memory.documents import checkpoint_document
+    from sage_code.memory.files.checkpoint_text import default_body
 
     memory = memory_of(project)
     found = memory.checkpoints.load(checkpoint)

@@ -130,8 +130,8 @@ def sage_load_checkpoint(
 ) -> Answer:
     """All that a checkpoint says, and whether the code that it is about still says the same. What is marked changed or
     gone needs another look before you rely on it."""
-    from sage_code.memory.checkpoint_text import default_body
     from sage_code.memory.documents import checkpoint_document
+    from sage_code.memory.files.checkpoint_text import default_body
 
     found = projects.find(context, project)
     checkpoint = found.memory.checkpoints.load(checkpoint_id)

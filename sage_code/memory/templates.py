@@ -18,9 +18,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import MemoryDamaged, SageError, UsageError
-from sage_code.memory.checkpoint_text import write_contribution, write_source, write_tension
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
+from sage_code.memory.files.checkpoint_text import write_contribution, write_source, write_tension
 from sage_code.memory.files.places import Place, safe_id
 from sage_code.memory.files.sections import write_list, write_prose
 from sage_code.paths import sage_home

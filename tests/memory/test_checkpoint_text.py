@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged
-from sage_code.memory.checkpoint_text import from_markdown, to_markdown
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
+from sage_code.memory.files.checkpoint_text import from_markdown, to_markdown
 
 NASTY = [
     "# heading", "## Thesis", "##", "#", "\\# escaped", "\\", "\\\\", "---", "- item", "  indented", "", " ", "\t",

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.memory.checkpoint_text import to_markdown
 from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.files.places import Place, safe_id
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings

@@ -9,8 +9,8 @@ import pytest
 
 from sage_code.errors import MemoryDamaged, SageError, UsageError
 from sage_code.memory import templates
-from sage_code.memory.checkpoint_text import from_markdown, to_markdown
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
+from sage_code.memory.files.checkpoint_text import from_markdown, to_markdown
 from sage_code.memory.templates import Template
 
 FULL = Checkpoint(
