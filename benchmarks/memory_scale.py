@@ -26,7 +26,7 @@ from pathlib import Path
 from sage_code.memory.checkpoints import new_id
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import to_markdown
-from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.settings.table import Settings
 
@@ -109,9 +109,9 @@ def checkpoints(root: Path, count: int) -> None:
 
 def knowledge(root: Path, count: int) -> None:
     """Recall, save and list among `count` items."""
+    from sage_code.memory.files.knowledge import facts_of
+    from sage_code.memory.files.knowledge import to_markdown as item_text
     from sage_code.memory.files.places import places
-    from sage_code.memory.knowledge import facts_of
-    from sage_code.memory.knowledge import to_markdown as item_text
     from sage_code.memory.knowledge_store import _hash
 
     chooser, known = random.Random(2), words()

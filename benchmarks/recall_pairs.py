@@ -13,7 +13,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.settings.loading import load_settings
 

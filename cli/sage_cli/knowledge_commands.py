@@ -50,7 +50,7 @@ def add(
     Example:  echo "Port 5433" | sage knowledge add - --id staging-db --keywords staging,database
     """
     from sage_code.memory.documents import said_of_maintenance, saved_knowledge
-    from sage_code.memory.knowledge import KnowledgeItem
+    from sage_code.memory.files.knowledge import KnowledgeItem
 
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
     item = KnowledgeItem(id_, _read(file), kind, words, skill, source, due=due)

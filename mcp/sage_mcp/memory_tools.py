@@ -207,7 +207,7 @@ def sage_save_knowledge(
     """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Names what
     says the same or the opposite already: ask the user before merging. Secrets are masked."""
     from sage_code.memory.documents import said_of_maintenance, saved_knowledge
-    from sage_code.memory.knowledge import KnowledgeItem
+    from sage_code.memory.files.knowledge import KnowledgeItem
 
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sage_code.memory.checkpoints import Found
 from sage_code.memory.files.checkpoint import Checkpoint
-from sage_code.memory.knowledge import KnowledgeItem, facts_of
+from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.knowledge_store import Saved
 from sage_code.memory.maintenance import MaintenanceResult
 from sage_code.memory.memory import SavedCheckpoint

@@ -19,8 +19,7 @@ from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.archive import FOLDER as ARCHIVE
 from sage_code.memory.archive import archived, find_archived, restore
-from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
-from sage_code.memory.knowledge import (
+from sage_code.memory.files.knowledge import (
     THRESHOLDS,
     Alike,
     KnowledgeItem,
@@ -31,6 +30,7 @@ from sage_code.memory.knowledge import (
     to_markdown,
     today,
 )
+from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.notices import Notices
 from sage_code.memory.registry_file import FOLDER, RegistryFile

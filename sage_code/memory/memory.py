@@ -19,8 +19,8 @@ from sage_code.memory import templates
 from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import Scope, place_to_write
-from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.maintenance import Limits, MaintenanceResult
 from sage_code.memory.notices import Notices

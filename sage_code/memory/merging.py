@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sage_code.memory.knowledge import Alike, KnowledgeItem
+from sage_code.memory.files.knowledge import Alike, KnowledgeItem
 from sage_code.memory.passages import Floats, terms_of
 from sage_code.memory.shelf import Shelf
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from sage_code.errors import MemoryDamaged
-from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.signals import project_signals
 from sage_code.settings.loading import load_settings

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sage_code.memory.attached import _Map, follow, refresh
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import places
-from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
 from sage_code.settings.loading import load_settings

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sage_code.errors import UsageError
+from sage_code.memory.files.knowledge import KnowledgeItem, from_markdown, to_markdown
 from sage_code.memory.keywords import Keywords
-from sage_code.memory.knowledge import KnowledgeItem, from_markdown, to_markdown
 from sage_code.memory.knowledge_store import Knowledge
 from sage_code.memory.recall import combined
 from sage_code.memory.recalling import Recaller

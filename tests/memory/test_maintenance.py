@@ -14,8 +14,8 @@ from sage_code.errors import UsageError
 from sage_code.memory import maintenance
 from sage_code.memory.documents import said_of_maintenance, saved_document
 from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import Scope
-from sage_code.memory.knowledge import KnowledgeItem
 from sage_code.memory.maintenance import Limits
 from sage_code.memory.memory import Memory
 from sage_code.settings.loading import load_settings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sage_code.errors import UsageError
-from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
 from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, is_deep, is_sure

@@ -11,7 +11,7 @@ from mcp import Client
 from talking import complaint, content, in_process, text
 
 from sage_code import Project
-from sage_code.memory.knowledge import KnowledgeItem
+from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.text.tokens import count_tokens
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
