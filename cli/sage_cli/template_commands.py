@@ -21,7 +21,7 @@ def list_templates(as_json: JsonOption = False) -> None:
     Example:  sage templates list
     """
     from sage_code.errors import SageError
-    from sage_code.memory import templates
+    from sage_code.memory.files import templates
 
     rows = []
     for name in templates.names():
@@ -42,8 +42,8 @@ def show_template(name: NameArgument, as_json: JsonOption = False) -> None:
 
     Example:  sage templates show decision
     """
-    from sage_code.memory import templates
     from sage_code.memory.documents import template_document
+    from sage_code.memory.files import templates
 
     if as_json:
         print_json(template_document(templates.load(name)))
@@ -57,8 +57,8 @@ def validate(name: NameArgument, as_json: JsonOption = False) -> None:
 
     Example:  sage templates validate my-template
     """
-    from sage_code.memory import templates
     from sage_code.memory.documents import template_document
+    from sage_code.memory.files import templates
 
     found = templates.validate(name)
     if as_json:

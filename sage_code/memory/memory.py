@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import UsageError
-from sage_code.memory import templates
 from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
+from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
 from sage_code.memory.files.knowledge import KnowledgeItem

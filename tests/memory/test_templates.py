@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sage_code.errors import MemoryDamaged, SageError, UsageError
-from sage_code.memory import templates
+from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files.checkpoint_text import from_markdown, to_markdown
-from sage_code.memory.templates import Template
+from sage_code.memory.files.templates import Template
 
 FULL = Checkpoint(
     id="x",
