@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
-from sage_code.memory.archive import FOLDER as ARCHIVE
-from sage_code.memory.archive import archived, find_archived, restore
+from sage_code.memory.files.archive import FOLDER as ARCHIVE
+from sage_code.memory.files.archive import archived, find_archived, restore
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id

@@ -17,8 +17,8 @@ import xxhash
 
 from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
-from sage_code.memory.archive import FOLDER as ARCHIVE
-from sage_code.memory.archive import archived, find_archived, restore
+from sage_code.memory.files.archive import FOLDER as ARCHIVE
+from sage_code.memory.files.archive import archived, find_archived, restore
 from sage_code.memory.files.knowledge import (
     THRESHOLDS,
     Alike,

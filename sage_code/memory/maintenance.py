@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from sage_code.discover.gitfiles import tracked_files
 from sage_code.errors import Busy, UsageError
-from sage_code.memory.archive import archive, restored
+from sage_code.memory.files.archive import archive, restored
 from sage_code.memory.files.places import Place
 
 _SHORT_PAUSE = timedelta(days=7)
