@@ -234,7 +234,7 @@ def prune(
     """
     from sage_code.errors import UsageError
     from sage_code.memory.documents import said_of_maintenance
-    from sage_code.memory.maintenance import Limits
+    from sage_code.memory.files.maintenance import Limits
 
     if not older_than and not keep:
         raise UsageError("no limit was given", "--older-than DAYS, --keep N, or both")

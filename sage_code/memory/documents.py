@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sage_code.memory.checkpoints import Found
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
+from sage_code.memory.files.maintenance import MaintenanceResult
 from sage_code.memory.files.templates import Template
 from sage_code.memory.knowledge_store import Saved
-from sage_code.memory.maintenance import MaintenanceResult
 from sage_code.memory.memory import SavedCheckpoint
 from sage_code.memory.recalling import Recalled
 
