@@ -21,9 +21,9 @@ from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
+from sage_code.memory.files.notices import Notices
 from sage_code.memory.files.places import Scope, place_to_write
 from sage_code.memory.knowledge_store import Knowledge, Saved
-from sage_code.memory.notices import Notices
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recalling import Recaller
 from sage_code.settings.table import Settings
