@@ -30,10 +30,10 @@ from sage_code.memory.files.knowledge import (
     to_markdown,
     today,
 )
+from sage_code.memory.files.knowledge_list import FOLDER, RegistryFile
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.files.notices import Notices
 from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
-from sage_code.memory.registry_file import FOLDER, RegistryFile
 from sage_code.memory.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
