@@ -30,7 +30,7 @@ from staleness_git import Repository, judge_by_git, sample_refs
 from sage_code import Project
 from sage_code.coderefs.capture import capture
 from sage_code.coderefs.check import RefState, check
-from sage_code.coderefs.ref import CodeRef
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 
 TARGET_FOLLOWED = 0.95

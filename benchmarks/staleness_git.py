@@ -18,8 +18,8 @@ import textwrap
 from typing import NamedTuple
 
 from sage_code.coderefs.capture import capture
-from sage_code.coderefs.ref import CodeRef
 from sage_code.coderefs.source import Sources, span
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

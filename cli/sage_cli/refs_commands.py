@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sage_code.coderefs.check import RefState
-    from sage_code.coderefs.ref import CodeRef
+    from sage_code.memory.files.code_ref import CodeRef
     from sage_code.memory.standing import Standing
 
 _MARK = {"unchanged": "  ", "moved": "→ ", "changed": "! ", "gone": "✗ "}

@@ -13,9 +13,9 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from sage_code.coderefs.elsewhere import Elsewhere
-from sage_code.coderefs.ref import CodeRef
 from sage_code.coderefs.source import Source, Sources, span
 from sage_code.coderefs.text import likeness, short_diff
+from sage_code.memory.files.code_ref import CodeRef
 
 State = Literal["unchanged", "moved", "changed", "gone"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from sage_code.coderefs.ref import CodeRef
 from sage_code.coderefs.text import content_hash, quotation
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.languages.kinds import CHUNK_KIND, TEXT_KINDS
 from sage_code.languages.table import HEAD_BYTES, detect
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.parse.definitions import parse
 from sage_code.parse.parsed import ParsedFile
 from sage_code.values import SkipReason, SourceFile, Symbol

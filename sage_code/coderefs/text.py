@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import xxhash
 
-from sage_code.coderefs.ref import MAX_SNIPPET_LINES, bounded_snippet
+from sage_code.memory.files.code_ref import MAX_SNIPPET_LINES, bounded_snippet
 
 # Leads every hash, so that another rule would never be taken for a change. History: 1: first version.
 _RULE = "1:"

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import UsageError
 from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
 from sage_code.memory.files.notices import Notices

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from sage_code.coderefs.capture import capture
-from sage_code.coderefs.ref import CodeRef, relative_file
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
+from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext
 
 _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?)?", re.DOTALL)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.places import Place, Scope, places
 
 FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}

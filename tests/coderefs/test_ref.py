@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sage_code.coderefs.ref import MAX_SNIPPET_CHARS, MAX_SNIPPET_LINES, RELEVANCES, CodeRef
 from sage_code.errors import UsageError
+from sage_code.memory.files.code_ref import MAX_SNIPPET_CHARS, MAX_SNIPPET_LINES, RELEVANCES, CodeRef
 
 _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files.checkpoint_text import from_markdown, to_markdown
+from sage_code.memory.files.code_ref import CodeRef
 
 NASTY = [
     "# heading", "## Thesis", "##", "#", "\\# escaped", "\\", "\\\\", "---", "- item", "  indented", "", " ", "\t",

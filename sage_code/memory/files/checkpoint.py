@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sage_code.coderefs.ref import CodeRef
+from sage_code.memory.files.code_ref import CodeRef
 
 RELATIONS = ("supports", "contradicts", "nuances")
 ACTION_TYPES = ("decision", "implementation", "learning", "exploration")

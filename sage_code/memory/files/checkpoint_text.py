@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields as fields_of
 from typing import Any
 
-from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.sections import (
     read_list,
     read_prose,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sage_code.coderefs.ref import CodeRef
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint_text import code_ref_of
+from sage_code.memory.files.code_ref import CodeRef
 
 # What a score must reach for an item to be recalled, by its type: preferences are wanted often, references seldom.
 THRESHOLDS = {"knowledge": 0.70, "preference": 0.30, "todo": 0.40, "reference": 0.80}
