@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from sage_code.core_files import CoreFile
     from sage_code.index.models import Model, Table
     from sage_code.index.pipeline import IndexStats
     from sage_code.index.portable.exporting import ExportReport
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
     from sage_code.lookup.similar import Duplicate, Similar
+    from sage_code.memory.files.core_files import CoreFile
     from sage_code.memory.memory import Memory
     from sage_code.memory.standing import Standing
     from sage_code.progress import Progress
@@ -324,19 +324,19 @@ class Project:
 
     def core_files(self) -> list[CoreFile]:
         """The files that everybody who works here should know, by path."""
-        from sage_code.core_files import core_files
+        from sage_code.memory.files.core_files import core_files
 
         return core_files(self.root)
 
     def mark_core(self, path: str, summary: str = "") -> CoreFile:
         """Mark a file as core, for everybody who shares the project."""
-        from sage_code.core_files import mark
+        from sage_code.memory.files.core_files import mark
 
         return mark(self.root, path, summary)
 
     def unmark_core(self, path: str) -> str | None:
         """Remove a mark; the path that was listed, or None when none was."""
-        from sage_code.core_files import unmark
+        from sage_code.memory.files.core_files import unmark
 
         return unmark(self.root, path)
 

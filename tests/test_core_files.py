@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.core_files import MAX_FILES, brief, core_files, mark, unmark
 from sage_code.errors import UsageError
+from sage_code.memory.files.core_files import MAX_FILES, brief, core_files, mark, unmark
 
-ADDER = "import sys; from sage_code.core_files import mark; [mark(sys.argv[1], name) for name in sys.argv[2:]]"
+ADDER = (
+    "import sys; from sage_code.memory.files.core_files import mark; [mark(sys.argv[1], name) for name in sys.argv[2:]]"
+)
 
 
 def _listed(root: Path) -> str:

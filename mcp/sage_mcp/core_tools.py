@@ -8,7 +8,7 @@ from typing import Annotated
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from sage_code.core_files import MAX_SUMMARY_CHARS
+from sage_code.memory.files.core_files import MAX_SUMMARY_CHARS
 from sage_code.text.escaping import one_line
 from sage_mcp import projects
 from sage_mcp.answers import Answer, Row, listing

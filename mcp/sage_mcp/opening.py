@@ -34,7 +34,7 @@ class Section:
 
 def core_files(project: Project, max_tokens: int) -> Section | None:
     """The project's core files with their summaries."""
-    from sage_code.core_files import brief
+    from sage_code.memory.files.core_files import brief
 
     files = project.core_files()
     chosen = brief(files, max_tokens)

@@ -188,7 +188,7 @@ def test_what_the_disk_refuses_is_explained_and_is_no_bug(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/somewhere/file")
 
-    monkeypatch.setattr("sage_code.core_files.core_files", refuse)
+    monkeypatch.setattr("sage_code.memory.files.core_files.core_files", refuse)
     outcome = sage("core", "list", "--path", str(sample), "--json")
     assert outcome.code == 2
     error = json.loads(outcome.out)["error"]

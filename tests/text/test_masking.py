@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sage_code.core_files import core_files, mark
 from sage_code.memory.files.checkpoint import Checkpoint, Source
+from sage_code.memory.files.core_files import core_files, mark
 from sage_code.text.masking import find, mask, mask_all
 from sage_mcp.masked import masked
 
