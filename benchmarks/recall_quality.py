@@ -23,8 +23,8 @@ import numpy as np
 from sage_code.embed.protocol import Embedder
 from sage_code.embed.registry import load_embedder
 from sage_code.memory import calibration
+from sage_code.memory.index.passages import all_of, record_of
 from sage_code.memory.keywords import Keywords
-from sage_code.memory.passages import all_of, record_of
 from sage_code.memory.ranking import signals, words_of
 from sage_code.memory.recall import combined
 

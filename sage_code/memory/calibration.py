@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
-    from sage_code.memory.passages import Floats
+    from sage_code.memory.index.passages import Floats
 
 _PROBES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probes.txt")
 # log-odds = BIAS + WORDS * share of the words + MEANING * evidence of the cosine

@@ -28,7 +28,7 @@ from sage_code.memory.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
-    from sage_code.memory.passages import Floats, Passages, Record
+    from sage_code.memory.index.passages import Floats, Passages, Record
 
 FOLDER = "checkpoints"
 _SUFFIXES = (".md", ".yaml")
@@ -269,7 +269,7 @@ def _written(place: Place, path: str) -> str:
 
 def record_of_checkpoint(checkpoint: Checkpoint) -> Record:
     """What a search knows of a checkpoint."""
-    from sage_code.memory.passages import record_of  # lazy: NumPy
+    from sage_code.memory.index.passages import record_of  # lazy: NumPy
 
     said = [checkpoint.core_question, checkpoint.thesis, *checkpoint.key_evidence, checkpoint.reasoning_trace]
     said += [*checkpoint.open_questions, *(f"{source.id} {source.take}" for source in checkpoint.sources)]

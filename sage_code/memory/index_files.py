@@ -23,7 +23,7 @@ import xxhash
 from sage_code.files.atomic import PRIVATE_FILE, remove
 from sage_code.files.contained import read_regular
 from sage_code.memory.files.places import Place
-from sage_code.memory.passages import Floats, Passages, Postings, Record
+from sage_code.memory.index.passages import Floats, Passages, Postings, Record
 
 # History of the format: 1: first version. Since then each line of the log carries its checksum; one without it counts
 # as damaged.

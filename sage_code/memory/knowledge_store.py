@@ -38,7 +38,7 @@ from sage_code.memory.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
-    from sage_code.memory.passages import Record
+    from sage_code.memory.index.passages import Record
 
 GLOBAL, SKILLS = f"{FOLDER}/global", f"{FOLDER}/skills"
 _PATIENCE_S = 30.0
@@ -311,7 +311,7 @@ def _folders(place: Place) -> list[str]:
 
 
 def _passage(id_: str, text: str) -> tuple[Record, str]:
-    from sage_code.memory.passages import record_of  # lazy: NumPy
+    from sage_code.memory.index.passages import record_of  # lazy: NumPy
 
     item = from_markdown(text, id_, id_)
     said = "\n".join((id_.replace("-", " "), *item.keywords, item.content))

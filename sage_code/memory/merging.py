@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from sage_code.memory.files.knowledge import Alike, KnowledgeItem
-from sage_code.memory.passages import Floats, terms_of
+from sage_code.memory.index.passages import Floats, terms_of
 from sage_code.memory.shelf import Shelf
 
 # Below this two texts do not speak of the same thing (with the bundled model: `benchmarks/recall_quality.py`).

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.memory.passages import Floats, Passages
+from sage_code.memory.index.passages import Floats, Passages
 from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
 

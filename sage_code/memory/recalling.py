@@ -17,7 +17,7 @@ from sage_code.memory.prose import prose_embedder
 from sage_code.memory.recall import arithmetic, combined
 
 if TYPE_CHECKING:
-    from sage_code.memory.passages import Passages
+    from sage_code.memory.index.passages import Passages
     from sage_code.memory.ranking import Signals
 
 # More than this helps nobody, whatever its score.

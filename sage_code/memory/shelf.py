@@ -20,8 +20,8 @@ from sage_code.memory.prose import prose_embedder
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
+    from sage_code.memory.index.passages import Floats, Passages, Record
     from sage_code.memory.index_files import IndexFiles
-    from sage_code.memory.passages import Floats, Passages, Record
 
 _PATIENCE_S = 10.0
 _BATCH = 256

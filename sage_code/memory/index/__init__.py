@@ -1,0 +1,1 @@
+"""Which words and vectors do the memories have, ready to be searched?"""
