@@ -20,8 +20,8 @@ from sage_code.memory.prose import prose_embedder
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
+    from sage_code.memory.index.index_files import IndexFiles
     from sage_code.memory.index.passages import Floats, Passages, Record
-    from sage_code.memory.index_files import IndexFiles
 
 _PATIENCE_S = 10.0
 _BATCH = 256
@@ -125,7 +125,7 @@ class Shelf:
 
     def _opened(self) -> IndexFiles:
         if self._files is None:
-            from sage_code.memory.index_files import IndexFiles  # lazy: NumPy
+            from sage_code.memory.index.index_files import IndexFiles  # lazy: NumPy
 
             embedder = prose_embedder(self._settings)
             self._files = IndexFiles(self.place, self._readable.kind, embedder.name, embedder.dim)
@@ -196,7 +196,7 @@ class Shelf:
             if keep:
                 files.add(records, vectors)
             else:
-                from sage_code.memory.index_files import as_kept  # lazy: NumPy
+                from sage_code.memory.index.index_files import as_kept  # lazy: NumPy
 
                 for record, vector in zip(records, vectors, strict=True):
                     known.add(record, as_kept(vector))
