@@ -9,7 +9,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.calibration import Calibration, calibration_of
 from sage_code.memory.files.places import Place
 from sage_code.memory.index.passages import Record
-from sage_code.memory.prose import prose_embedder
+from sage_code.memory.index.prose import prose_embedder
 from sage_code.memory.ranking import best, signals, words_of
 from sage_code.memory.shelf import Shelf
 from sage_code.settings.table import Settings

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import Place, Scope
+from sage_code.memory.index.prose import prose_embedder
 from sage_code.memory.keywords import Keywords
 from sage_code.memory.knowledge_store import Knowledge, threshold_of
-from sage_code.memory.prose import prose_embedder
 from sage_code.memory.recall import arithmetic, combined
 
 if TYPE_CHECKING:
