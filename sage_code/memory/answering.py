@@ -10,8 +10,8 @@ from sage_code.memory.calibration import Calibration, calibration_of
 from sage_code.memory.files.places import Place
 from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose import prose_embedder
+from sage_code.memory.index.shelf import Shelf
 from sage_code.memory.ranking import best, signals, words_of
-from sage_code.memory.shelf import Shelf
 from sage_code.settings.table import Settings
 
 MAX_QUESTION_CHARS = 10_000

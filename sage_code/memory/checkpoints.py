@@ -24,7 +24,7 @@ from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.files.notices import Notices
 from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
-from sage_code.memory.shelf import Readable, Shelf
+from sage_code.memory.index.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from sage_code.memory.files.knowledge_list import FOLDER, RegistryFile
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.files.notices import Notices
 from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
-from sage_code.memory.shelf import Readable, Shelf
+from sage_code.memory.index.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sage_code.memory.files.knowledge import Alike, KnowledgeItem
 from sage_code.memory.index.passages import Floats, terms_of
-from sage_code.memory.shelf import Shelf
+from sage_code.memory.index.shelf import Shelf
 
 # Below this two texts do not speak of the same thing (with the bundled model: `benchmarks/recall_quality.py`).
 _SAME_TOPIC = 0.72
