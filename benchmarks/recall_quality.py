@@ -6,7 +6,7 @@ Sections of the documentation of real projects are the knowledge, their headings
 more) the questions: a heading belongs to its own section and to none of forty others of the same project. Printed are,
 at each threshold that a type of knowledge has, the share of sections recalled for their own heading and for another's,
 without any keyword and with a keyword of the heading's; and what 0.90 means for deduplication. `--fit` fits the
-weights of `sage_code/memory/calibration.py` on every other project; figures are always of the remaining ones.
+weights of `sage_code/memory/index/calibration.py` on every other project; figures are always of the remaining ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from sage_code.embed.protocol import Embedder
 from sage_code.embed.registry import load_embedder
-from sage_code.memory import calibration
+from sage_code.memory.index import calibration
 from sage_code.memory.index.passages import all_of, record_of
 from sage_code.memory.keywords import Keywords
 from sage_code.memory.ranking import signals, words_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sage_code.errors import UsageError
-from sage_code.memory.calibration import Calibration, calibration_of
 from sage_code.memory.files.places import Place
+from sage_code.memory.index.calibration import Calibration, calibration_of
 from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose import prose_embedder
 from sage_code.memory.index.shelf import Shelf

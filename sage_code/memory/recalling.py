@@ -91,7 +91,7 @@ class Recaller:
 
         `threshold` takes the place of every type's own.
         """
-        from sage_code.memory.calibration import calibration_of  # lazy: NumPy
+        from sage_code.memory.index.calibration import calibration_of  # lazy: NumPy
         from sage_code.memory.ranking import signals, words_of
 
         question = question[:_QUESTION_CHARS]
