@@ -26,7 +26,7 @@ from sage_code.memory.index import calibration
 from sage_code.memory.index.passages import all_of, record_of
 from sage_code.memory.keywords import Keywords
 from sage_code.memory.ranking import signals, words_of
-from sage_code.memory.recall import combined
+from sage_code.memory.recall.score import combined
 
 _SECTION = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 _MOST, _OTHERS = 150, 40
