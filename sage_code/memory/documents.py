@@ -13,7 +13,7 @@ from sage_code.memory.files.maintenance import MaintenanceResult
 from sage_code.memory.files.templates import Template
 from sage_code.memory.knowledge_store import Saved
 from sage_code.memory.memory import SavedCheckpoint
-from sage_code.memory.recalling import Recalled
+from sage_code.memory.recaller import Recalled
 
 if TYPE_CHECKING:
     from sage_code.coderefs.check import RefState

@@ -25,7 +25,7 @@ from sage_code.memory.files.notices import Notices
 from sage_code.memory.files.places import Scope, place_to_write
 from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
-from sage_code.memory.recalling import Recaller
+from sage_code.memory.recaller import Recaller
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem, from_markdown, to_ma
 from sage_code.memory.keywords import Keywords
 from sage_code.memory.knowledge_store import Knowledge
 from sage_code.memory.recall.score import combined
-from sage_code.memory.recalling import Recaller
+from sage_code.memory.recaller import Recaller
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 
