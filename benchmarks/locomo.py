@@ -24,7 +24,7 @@ from typing import Any
 from sage_code.embed.protocol import Embedder
 from sage_code.embed.registry import load_embedder
 from sage_code.memory.index.passages import Passages, all_of, record_of
-from sage_code.memory.ranking import DEFAULT, Weights, best, signals
+from sage_code.memory.recall.ranking import DEFAULT, Weights, best, signals
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 

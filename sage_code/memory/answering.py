@@ -11,7 +11,7 @@ from sage_code.memory.index.calibration import Calibration, calibration_of
 from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose import prose_embedder
 from sage_code.memory.index.shelf import Shelf
-from sage_code.memory.ranking import best, signals, words_of
+from sage_code.memory.recall.ranking import best, signals, words_of
 from sage_code.settings.table import Settings
 
 MAX_QUESTION_CHARS = 10_000

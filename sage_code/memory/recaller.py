@@ -18,7 +18,7 @@ from sage_code.memory.recall.score import arithmetic, combined
 
 if TYPE_CHECKING:
     from sage_code.memory.index.passages import Passages
-    from sage_code.memory.ranking import Signals
+    from sage_code.memory.recall.ranking import Signals
 
 # More than this helps nobody, whatever its score.
 MOST_RECALLED = 10
@@ -92,7 +92,7 @@ class Recaller:
         `threshold` takes the place of every type's own.
         """
         from sage_code.memory.index.calibration import calibration_of  # lazy: NumPy
-        from sage_code.memory.ranking import signals, words_of
+        from sage_code.memory.recall.ranking import signals, words_of
 
         question = question[:_QUESTION_CHARS]
         if not words_of(question):
