@@ -12,8 +12,8 @@ from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import Place, Scope
 from sage_code.memory.index.prose import prose_embedder
-from sage_code.memory.keywords import Keywords
 from sage_code.memory.knowledge_store import Knowledge, threshold_of
+from sage_code.memory.recall.keywords import Keywords
 from sage_code.memory.recall.score import arithmetic, combined
 
 if TYPE_CHECKING:
