@@ -189,7 +189,7 @@ class Checkpoints:
 
     def search(self, question: str, limit: int = 5) -> list[Found]:
         """The checkpoints that are about a question, best first."""
-        from sage_code.memory.answering import search
+        from sage_code.memory.recall.answering import search
 
         hits = search(self.shelves, question, limit, self._settings)
         for shelf in self.shelves:
