@@ -137,7 +137,7 @@ class Knowledge:
         place = place_to_write(self.root, scope)
         shelf = self.shelf(place)
         vector = shelf.embed([item.content])[0]
-        from sage_code.memory.merging import alike  # lazy: NumPy
+        from sage_code.memory.recall.merging import alike  # lazy: NumPy
 
         similar = alike([shelf], item, vector, self.settings.dedup_threshold)
         path = _path(item)
