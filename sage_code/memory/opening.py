@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.memory.signals import project_signals
+from sage_code.memory.recall.project_names import project_signals
 from sage_code.settings.loading import load_settings
 from sage_code.text.tokens import count_tokens
 

@@ -15,7 +15,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
 from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, is_deep, is_sure
-from sage_code.memory.signals import project_signals
+from sage_code.memory.recall.project_names import project_signals
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 
