@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sage_code.coderefs.source import Source, Sources, span
 from sage_code.errors import UsageError
+from sage_code.memory.code.source import Source, Sources, span
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.paths import DOT_SAGE
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext

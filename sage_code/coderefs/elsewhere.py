@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from sage_code.coderefs.source import Source, Sources
 from sage_code.compiled.lookup import open_symbols
 from sage_code.discover import list_files
 from sage_code.errors import SageError
+from sage_code.memory.code.source import Source, Sources
 from sage_code.values import SourceFile
 
 # What looking through a project may take for all references together, of the processor's time.
