@@ -17,7 +17,7 @@ import tarfile
 import textwrap
 from typing import NamedTuple
 
-from sage_code.coderefs.capture import capture
+from sage_code.memory.code.capture import capture
 from sage_code.memory.code.source import Sources, span
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, build_session_code_context

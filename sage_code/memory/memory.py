@@ -208,7 +208,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
 
 def with_code_context(root: str, checkpoint: Checkpoint, notices: Notices) -> Checkpoint:
     """The checkpoint with the files and the code of the session that it was made in, if there is a transcript of it."""
-    from sage_code.coderefs.capture import capture  # lazy: the parser
+    from sage_code.memory.code.capture import capture  # lazy: the parser
     from sage_code.transcripts.context import session_context
 
     context = session_context(root)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sage_code.coderefs.capture import capture
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
+from sage_code.memory.code.capture import capture
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext
 

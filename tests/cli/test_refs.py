@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.coderefs.capture import capture
 from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.code.capture import capture
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 
