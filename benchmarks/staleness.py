@@ -28,8 +28,8 @@ from measure import machine, table
 from staleness_git import Repository, judge_by_git, sample_refs
 
 from sage_code import Project
-from sage_code.coderefs.check import RefState, check
 from sage_code.memory.code.capture import capture
+from sage_code.memory.code.check import RefState, check
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 

@@ -15,7 +15,7 @@ from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sage_code.coderefs.check import RefState
+    from sage_code.memory.code.check import RefState
     from sage_code.memory.files.code_ref import CodeRef
     from sage_code.memory.standing import Standing
 

@@ -19,7 +19,7 @@ from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing
 from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTokens, Offset, ToolSpec
 
 if TYPE_CHECKING:
-    from sage_code.coderefs.check import RefState
+    from sage_code.memory.code.check import RefState
     from sage_code.memory.memory import Memory
 
 _MOST_LISTED = 1_000

@@ -25,7 +25,7 @@ from sage_code.memory.files.places import Place, places
 from sage_code.memory.referring import files_of, folders_of, read
 
 if TYPE_CHECKING:
-    from sage_code.coderefs.check import RefState
+    from sage_code.memory.code.check import RefState
     from sage_code.memory.referring import Memory
     from sage_code.search.results import Hit, SearchResponse
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from sage_code.coderefs.check import check
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
+from sage_code.memory.code.check import check
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.places import Place, Scope

@@ -16,7 +16,7 @@ from sage_code.memory.memory import SavedCheckpoint
 from sage_code.memory.recaller import Recalled
 
 if TYPE_CHECKING:
-    from sage_code.coderefs.check import RefState
+    from sage_code.memory.code.check import RefState
     from sage_code.memory.confirming import Confirmed
 
 _ROW = ("id", "ts", "trigger", "confidence", "core_question", "thesis", "skill", "project")

@@ -29,7 +29,7 @@ from sage_code.memory.recaller import Recaller
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
-    from sage_code.coderefs.check import RefState
+    from sage_code.memory.code.check import RefState
 
 _MAX_TEXT_CHARS = 200_000
 _MAX_ITEMS = 500
@@ -152,7 +152,7 @@ class Memory:
         """What has become of the code of these references."""
         if not refs or self.root is None:
             return ()
-        from sage_code.coderefs.check import check  # lazy: the parser
+        from sage_code.memory.code.check import check  # lazy: the parser
 
         return check(self.root, refs)
 

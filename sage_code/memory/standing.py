@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sage_code.coderefs.check import Checker, RefState
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
 from sage_code.memory.attached import follow
+from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.memory.files.places import places
 from sage_code.memory.referring import Memory, memories

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.coderefs.check import RefState, check
 from sage_code.memory.code.capture import MAX_REFS, capture, captured
+from sage_code.memory.code.check import RefState, check
 from sage_code.memory.code.text import content_hash, short_diff
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext, build_session_code_context
