@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
 
-from sage_code.coderefs.elsewhere import Elsewhere
+from sage_code.memory.code.elsewhere import Elsewhere
 from sage_code.memory.code.source import Source, Sources, span
 from sage_code.memory.code.text import likeness, short_diff
 from sage_code.memory.files.code_ref import CodeRef
