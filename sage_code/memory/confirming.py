@@ -14,11 +14,11 @@ import yaml
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.code.check import check
+from sage_code.memory.code.referring import read
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.places import Place, Scope
 from sage_code.memory.memory import Memory
-from sage_code.memory.referring import read
 
 _PATIENCE_S = 30.0
 _KEY = "code_refs"

@@ -14,9 +14,9 @@ from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
 from sage_code.memory.attached import follow
 from sage_code.memory.code.check import Checker, RefState
+from sage_code.memory.code.referring import Memory, memories
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.memory.files.places import places
-from sage_code.memory.referring import Memory, memories
 
 
 @dataclass(frozen=True, slots=True)
