@@ -188,7 +188,7 @@ class Project:
             query, Wish(limit, filters, explain, refresh, shown, context), everywhere=everywhere
         )
         if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
-            from sage_code.memory.attached import with_memories  # lazy: most projects have no memories
+            from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 
             response = with_memories(response)
         return within(response, max_tokens) if max_tokens is not None else response

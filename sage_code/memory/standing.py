@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
-from sage_code.memory.attached import follow
+from sage_code.memory.code.attached import follow
 from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.code.referring import Memory, memories
 from sage_code.memory.files.code_ref import CodeRef, relative_file

@@ -74,7 +74,7 @@ def test_search_knows_of_memory_only_where_there_is_some(project: Path) -> None:
     )
     (project / ".sage" / "checkpoints").mkdir()
     loaded = _loaded("search", "connect", "--project", str(project))
-    assert "sage_code.memory.attached" in loaded
+    assert "sage_code.memory.code.attached" in loaded
     assert not loaded & (HEAVY - {"numpy", "orjson", "xxhash"})
 
 

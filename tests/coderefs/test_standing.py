@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.memory import attached
 from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.code import attached
 from sage_code.memory.code.capture import capture
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.memory.attached import _Map, follow, refresh
+from sage_code.memory.code.attached import _Map, follow, refresh
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import places
 from sage_code.memory.memory import Memory
