@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
     from sage_code.lookup.similar import Duplicate, Similar
+    from sage_code.memory.code.standing import Standing
     from sage_code.memory.files.core_files import CoreFile
     from sage_code.memory.memory import Memory
-    from sage_code.memory.standing import Standing
     from sage_code.progress import Progress
     from sage_code.search.everywhere import Searchers
     from sage_code.search.results import SearchResponse
@@ -370,19 +370,19 @@ class Project:
 
     def refs_check(self) -> list[Standing]:
         """What has become of the code that each memory refers to."""
-        from sage_code.memory.standing import refs_check
+        from sage_code.memory.code.standing import refs_check
 
         return refs_check(self.root)
 
     def stale(self) -> list[Standing]:
         """The memories whose code has changed or is gone: they need another look."""
-        from sage_code.memory.standing import stale
+        from sage_code.memory.code.standing import stale
 
         return stale(self.root)
 
     def why(self, what: str) -> list[Standing]:
         """Everything that was ever concluded about FILE:LINE, a file or a symbol."""
-        from sage_code.memory.standing import why
+        from sage_code.memory.code.standing import why
 
         return why(self.root, what)
 

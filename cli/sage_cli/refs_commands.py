@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sage_code.memory.code.check import RefState
+    from sage_code.memory.code.standing import Standing
     from sage_code.memory.files.code_ref import CodeRef
-    from sage_code.memory.standing import Standing
 
 _MARK = {"unchanged": "  ", "moved": "→ ", "changed": "! ", "gone": "✗ "}
 

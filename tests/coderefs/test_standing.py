@@ -12,11 +12,11 @@ from sage_code import Project
 from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.code import attached
 from sage_code.memory.code.capture import capture
+from sage_code.memory.code.standing import refs_check, stale, why
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.places import places
 from sage_code.memory.memory import Memory
-from sage_code.memory.standing import refs_check, stale, why
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 
 
