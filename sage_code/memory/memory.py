@@ -100,7 +100,7 @@ class Memory:
     def _refs(self, wishes: Sequence[Any] | None) -> tuple[CodeRef, ...]:
         if not wishes:
             return ()
-        from sage_code.memory.named_refs import resolved  # lazy: the parser
+        from sage_code.memory.code.named_refs import resolved  # lazy: the parser
 
         return resolved(self.root, wishes)
 
