@@ -1,1 +1,0 @@
-"""Which code is a memory about, and does that code still say what it said?"""
