@@ -21,8 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sage_code.embed.loading import load_embedder
 from sage_code.embed.protocol import Embedder
-from sage_code.embed.registry import load_embedder
 from sage_code.memory.index.passages import Passages, all_of, record_of
 from sage_code.memory.recall.ranking import DEFAULT, Weights, best, signals
 

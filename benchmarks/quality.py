@@ -23,8 +23,8 @@ import quality_documentation
 from measure import machine, table, wall
 
 from sage_code import Project
+from sage_code.embed.loading import load_embedder
 from sage_code.embed.protocol import Embedder
-from sage_code.embed.registry import load_embedder
 from sage_code.search.engine import SearchEngine
 from sage_code.search.evaluation import (
     K,

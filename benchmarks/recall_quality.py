@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sage_code.embed.loading import load_embedder
 from sage_code.embed.protocol import Embedder
-from sage_code.embed.registry import load_embedder
 from sage_code.memory.index import calibration
 from sage_code.memory.index.passages import all_of, record_of
 from sage_code.memory.recall.keywords import Keywords

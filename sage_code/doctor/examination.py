@@ -108,7 +108,7 @@ def _settings(root: str) -> Iterator[Finding]:
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
-    from sage_code.embed.registry import load_embedder  # lazy: NumPy, or torch
+    from sage_code.embed.loading import load_embedder  # lazy: NumPy, or torch
 
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     vectors = embedder.embed_code([_PROBE])
@@ -120,7 +120,7 @@ def _model(settings: Settings) -> Iterator[Finding]:
 
 
 def _store(settings: Settings) -> Iterator[Finding]:
-    from sage_code.embed.registry import load_embedder  # lazy, as the next: LanceDB takes seconds
+    from sage_code.embed.loading import load_embedder  # lazy, as the next: LanceDB takes seconds
     from sage_code.store.lance import Store, damaged_tables, store_uri, use_lock
 
     uri = store_uri(settings.store_uri)

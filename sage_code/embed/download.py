@@ -12,8 +12,8 @@ import sys
 from typing import Any
 
 from sage_code.embed import model_folder
+from sage_code.embed.loading import ModelInfo
 from sage_code.embed.protocol import Notify
-from sage_code.embed.registry import ModelInfo
 from sage_code.errors import ModelError
 
 # One try of this many seconds tells whether the hub is there; its own client would retry for minutes.

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from sage_code.embed import model_folder
 from sage_code.embed.download import fetch, untrusted
+from sage_code.embed.loading import ModelInfo
 from sage_code.embed.protocol import Notify, Role
-from sage_code.embed.registry import ModelInfo
 from sage_code.errors import ModelError
 
 if TYPE_CHECKING:

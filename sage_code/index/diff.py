@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sage_code.discover import DiscoverRules, SourceText, read_source
-from sage_code.embed.registry import stable_name
+from sage_code.embed.loading import stable_name
 from sage_code.index import manifest
 from sage_code.index.manifest import Diff, Manifest, SkipState
 from sage_code.paths import codebase_dir

@@ -20,7 +20,7 @@ from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import list_files, read_source
 from sage_code.discover.roots import why_unusual
-from sage_code.embed.registry import load_embedder
+from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
 from sage_code.files import dot_sage, ours
 from sage_code.files.atomic import sweep

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.generation import check
 from sage_code.compiled.published import current
-from sage_code.embed.registry import load_embedder
+from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files import dot_sage, ours
 from sage_code.files.locks import locked

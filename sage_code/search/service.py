@@ -128,7 +128,7 @@ class Searcher:
     def _model_of(self, generation: Generation) -> Embedder:
         """The model in use, when the index was made with it; otherwise one that knows no meaning."""
         if self._embedder is None or self._embedder.name != generation.model:
-            from sage_code.embed.registry import load_embedder  # lazy: NumPy
+            from sage_code.embed.loading import load_embedder  # lazy: NumPy
 
             self._embedder = load_embedder(self._settings.code_embedding_model, "code", self._settings)
         if self._embedder.name == generation.model:

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sage_code.embed.registry import load_embedder
+from sage_code.embed.loading import load_embedder
 from sage_code.errors import NotIndexed, UsageError
 from sage_code.paths import find_root
 from sage_code.search.engine import SearchEngine

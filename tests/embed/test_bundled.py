@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from sage_code.embed import bundled, words
 from sage_code.embed.bundled import BundledEmbedder
+from sage_code.embed.loading import load_embedder, stable_name
 from sage_code.embed.packed import MODEL_FOLDER, packed_facts
-from sage_code.embed.registry import load_embedder, stable_name
 from sage_code.embed.words import Vocabulary, split_identifier
 from sage_code.errors import ModelError
 from sage_code.text import lexemes
@@ -210,7 +210,7 @@ def test_what_is_shipped() -> None:
 
 
 def test_without_weights_hashing_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sage_code.embed.registry.packed_facts", lambda: None)
+    monkeypatch.setattr("sage_code.embed.loading.packed_facts", lambda: None)
     assert stable_name("bundled") == "hashing"
     assert load_embedder("bundled").name == "hashing"
 
@@ -232,7 +232,7 @@ def test_meaning_beats_spelling() -> None:
 def test_vectors_are_the_same_in_another_process_with_another_kernel() -> None:
     """OpenBLAS chooses its kernels by the processor; told to take the oldest one, it gives the same bits."""
     code = (
-        "import sys, hashlib; from sage_code.embed.registry import load_embedder; m = load_embedder('bundled');"
+        "import sys, hashlib; from sage_code.embed.loading import load_embedder; m = load_embedder('bundled');"
         "t = [f'name{i}\\n' + 'read file path retry config '.join(map(str, range(i))) for i in range(300)];"
         "print(hashlib.sha256(m.embed_code(t).tobytes() + m.embed_query(t).tobytes()).hexdigest())"
     )

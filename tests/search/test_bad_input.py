@@ -219,7 +219,7 @@ def test_a_damaged_manifest_does_not_keep_from_answering(project: Project) -> No
 def test_another_model_than_that_of_the_index_leaves_the_words(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sage_code.embed import registry
+    from sage_code.embed import loading as registry
     from sage_code.search.words_only import WordsOnly
 
     class Other(WordsOnly):

@@ -27,7 +27,7 @@ from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.discover.roots import why_unusual
-from sage_code.embed.registry import describe, load_embedder
+from sage_code.embed.loading import describe, load_embedder
 from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
 from sage_code.files import dot_sage, ours
 from sage_code.files.atomic import remove, sweep

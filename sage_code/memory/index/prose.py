@@ -19,7 +19,7 @@ def prose_embedder(settings: Settings) -> Embedder:
     with _loading:
         name = settings.embedding_model
         if name not in _loaded:
-            from sage_code.embed.registry import load_embedder  # lazy: NumPy, perhaps torch
+            from sage_code.embed.loading import load_embedder  # lazy: NumPy, perhaps torch
 
             _loaded[name] = load_embedder(name, "prose", settings)
         return _loaded[name]
