@@ -89,6 +89,11 @@ def manifest_path(root: str) -> str:
     return os.path.join(codebase_dir(root), "index_meta.json")
 
 
+def index_lock(root: str) -> str:
+    """The lock of whoever changes the project's index."""
+    return os.path.join(codebase_dir(root), "index.lock")
+
+
 def registry_path() -> str:
     """The list of the user's projects."""
     return os.path.join(sage_home(), "codebase", "projects.json")

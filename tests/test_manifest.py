@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sage_code.errors import FormatTooNew, IndexCorrupt
 from sage_code.index import manifest
-from sage_code.index.manifest import FileState, Manifest, SkipState, diff, looks_untouched, trusted_mtime
+from sage_code.index.diff import diff, looks_untouched, trusted_mtime
+from sage_code.index.manifest import FileState, Manifest, SkipState
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 

@@ -140,10 +140,9 @@ def allowed_hits(response: SearchResponse) -> SearchResponse:
 
 def check_belongs(project: Project, path: str) -> None:
     """Refuse a file that is not among the project's: ignored ones, and what Sage and version control keep."""
-    from sage_code.discover import list_files
+    from sage_code.discover import discover_rules, list_files
     from sage_code.files.inside import relative_path
     from sage_code.index import manifest
-    from sage_code.index.diff import discover_rules
 
     inside = relative_path(project.root, path)
     meta = manifest.load(project.root)

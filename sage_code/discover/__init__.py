@@ -11,6 +11,14 @@ from __future__ import annotations
 
 from sage_code.discover.listing import list_files
 from sage_code.discover.reading import SourceText, read_source
-from sage_code.discover.rules import DEFAULT_MAX_FILE_BYTES, DEFAULT_RULES, DiscoverRules
+from sage_code.discover.rules import DEFAULT_MAX_FILE_BYTES, DEFAULT_RULES, DiscoverRules, discover_rules
 
-__all__ = ["DEFAULT_MAX_FILE_BYTES", "DEFAULT_RULES", "DiscoverRules", "SourceText", "list_files", "read_source"]
+__all__ = [
+    "DEFAULT_MAX_FILE_BYTES",
+    "DEFAULT_RULES",
+    "DiscoverRules",
+    "SourceText",
+    "discover_rules",
+    "list_files",
+    "read_source",
+]

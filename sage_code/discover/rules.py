@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sage_code.settings.table import Settings
 
 # Larger files are data: of 84,000 files in our 29 benchmark repositories ten that could be text are larger
 # (translations, a changelog, test data), and none of those is code that a person wrote.
@@ -42,3 +46,10 @@ class DiscoverRules:
 
 
 DEFAULT_RULES = DiscoverRules()
+
+
+def discover_rules(settings: Settings) -> DiscoverRules:
+    """What the settings say about which files belong to a project."""
+    return DiscoverRules(
+        settings.max_file_bytes, tuple(settings.exclude), settings.include_generated, settings.include_secrets
+    )

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from sage_code.embed import model_folder
-from sage_code.embed.loading import ModelInfo
+from sage_code.embed.naming import ModelInfo
 from sage_code.embed.protocol import Notify
 from sage_code.errors import ModelError
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sage_code.embed import model_folder
 from sage_code.embed.download import fetch, untrusted
-from sage_code.embed.loading import ModelInfo
+from sage_code.embed.naming import ModelInfo
 from sage_code.embed.protocol import Notify, Role
 from sage_code.errors import ModelError
 

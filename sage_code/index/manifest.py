@@ -6,7 +6,6 @@ says is true at every moment. Losing it costs a re-reading of the files, never a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar, get_type_hints
@@ -18,16 +17,15 @@ from sage_code.errors import FormatTooNew, IndexCorrupt, SageError
 from sage_code.files import ours, summed
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import NotRegularError, read_regular
+from sage_code.index import registry
 from sage_code.paths import manifest_path
-from sage_code.values import SkippedFile, SkipReason, SourceFile
+from sage_code.values import SkippedFile, SkipReason
 
 # History of the format: 1: first version (and, of imported indexes, a word that says so); 2: the time at which anything
 # about a file last changed. What an older Sage indexed is read once more, which also finds files that hold secrets.
 FORMAT = 2
 # A file takes about 150 bytes: more than a million files. Beyond it the file was not written by us.
 _MAX_BYTES = 256 << 20
-# A file written this shortly before it was read may be written again without its time stamp moving.
-_RACY_NS = 2_000_000_000
 
 
 class FileState(NamedTuple):
@@ -123,13 +121,25 @@ def _is_too_new(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT
 
 
+def entry_of(root: str, manifest: Manifest) -> registry.ProjectEntry:
+    """What the registry says of the project at `root`, whose manifest this is."""
+    return registry.ProjectEntry(
+        root=root,
+        name=manifest.project,
+        model=manifest.model,
+        dim=manifest.dim,
+        store_uri=manifest.store_uri,
+        files=len(manifest.files),
+        chunks=sum(state.chunks for state in manifest.files.values()),
+        indexed_at=manifest.indexed_at,
+    )
+
+
 def _is_registered(root: str, data: dict[str, Any]) -> bool:
     """Whether the registry speaks of exactly this manifest: so it is with one of a Sage that left no notes."""
-    from sage_code.index import registry  # lazy: it knows manifests; and only one without a note comes here
-
     known = next((entry for entry in registry.projects() if entry.root == root), None)
     try:
-        return known is not None and known == registry.entry_of(root, _from_json(manifest_path(root), data))
+        return known is not None and known == entry_of(root, _from_json(manifest_path(root), data))
     except SageError:
         return False
 
@@ -178,62 +188,6 @@ def _damaged(path: str, why: str) -> IndexCorrupt:
     return IndexCorrupt(
         f"{path} is damaged: {why}", "run `sage index`: it is made anew, and nothing already embedded is embedded again"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """What moved between the last index and the folder as it is."""
-
-    unchanged: dict[str, FileState]
-    suspects: list[SourceFile]  # new, or size or time moved: their content decides
-    removed: list[str]
-    skipped: dict[str, SkipState]  # still as they were when they were skipped
-    passed_over: list[SkippedFile]  # skipped without reading, this time
-
-
-def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Diff:
-    """Compare a listing with the last index by size and times alone."""
-    files = old.files if old else {}
-    skips = old.skipped if old else {}
-    result = Diff({}, [], [], {}, [])
-    for item in listing:
-        if isinstance(item, SkippedFile):
-            result.passed_over.append(item)
-            continue
-        # `cp -p`, `touch -r`, rsync and some checkouts set `mtime_ns` back; nobody sets `ctime_ns`.
-        stamp = (item.size, item.mtime_ns, item.ctime_ns)
-        state = files.get(item.path)
-        if state is not None and (state.size, state.mtime_ns, state.ctime_ns) == stamp:
-            result.unchanged[item.path] = state
-            continue
-        skip = skips.get(item.path)
-        if skip is not None and (skip.size, skip.mtime_ns, skip.ctime_ns) == stamp:
-            result.skipped[item.path] = skip
-            continue
-        result.suspects.append(item)
-    seen = result.unchanged.keys() | {file.path for file in result.suspects}
-    result.removed.extend(path for path in files if path not in seen)
-    return result
-
-
-def stands_alone(old: Manifest | None, changes: Diff) -> bool:
-    """Whether this is an imported index in a folder without a single one of its files: what is not there was not
-    removed, it was never there."""
-    if old is None or not old.imported or changes.unchanged:
-        return False
-    return not any(file.path in old.files for file in changes.suspects)
-
-
-def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:
-    """The time stamp to remember: negative when the file could still change without moving it."""
-    return file.mtime_ns if file.mtime_ns < read_at_ns - _RACY_NS else -file.mtime_ns
-
-
-def looks_untouched(file: SourceFile, old: Manifest) -> bool:
-    """Whether a suspect is one only because it was read right after it was written, as after a clone: its size and time
-    are still those that it was read with."""
-    state = old.files.get(file.path) or old.skipped.get(file.path)
-    return state is not None and (state.size, state.mtime_ns) == (file.size, -file.mtime_ns)
 
 
 def skip_states(states: dict[str, SkipState]) -> list[SkippedFile]:

@@ -9,7 +9,8 @@ import os
 import re
 from dataclasses import dataclass
 
-from sage_code.embed.loading import describe, load_embedder, stable_name
+from sage_code.embed.loading import load_embedder
+from sage_code.embed.naming import describe, stable_name
 from sage_code.embed.packed import MODEL_FOLDER, PackedFacts, packed_facts
 from sage_code.files.ours import is_known
 from sage_code.index import registry

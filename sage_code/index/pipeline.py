@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sage_code.compiled.listing import damaged
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
-from sage_code.discover import list_files, read_source
+from sage_code.discover import discover_rules, list_files, read_source
 from sage_code.discover.roots import why_unusual
 from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
@@ -28,9 +28,9 @@ from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
 from sage_code.index import manifest, registry
 from sage_code.index.allocator import stay_lean
-from sage_code.index.diff import discover_rules, index_lock, look_for_changes, model_changed
-from sage_code.index.manifest import Diff, FileState, Manifest, SkipState, cut_as_now, file_key
-from sage_code.paths import codebase_dir, generations_dir
+from sage_code.index.diff import Diff, diff, look_for_changes, model_changed, stands_alone, trusted_mtime
+from sage_code.index.manifest import FileState, Manifest, SkipState, cut_as_now, entry_of, file_key
+from sage_code.paths import codebase_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SkipReason, SourceFile
@@ -175,7 +175,7 @@ class _Run:
     def _stands_alone(self, old: Manifest, listing: Sequence[SourceFile | SkippedFile]) -> bool:
         """Whether there is an imported index and none of its files: it may come back from the store, and can not be
         made anew."""
-        if not old.imported or not manifest.stands_alone(old, manifest.diff(listing, old)):
+        if not old.imported or not stands_alone(old, diff(listing, old)):
             return False
         if self.full or self.reembed or model_changed(old, self.settings) or not cut_as_now(old):
             raise self._no_files()
@@ -188,7 +188,7 @@ class _Run:
         )
 
     def _stamp(self, file: SourceFile) -> int:
-        return manifest.trusted_mtime(file, self.started_ns)
+        return trusted_mtime(file, self.started_ns)
 
     def _usable_base(self, old: Manifest | None) -> Generation | None:
         """The published generation, when the manifest speaks of it and its vectors are the wanted model's."""
@@ -291,7 +291,7 @@ class _Run:
     def _register(self, meta: Manifest) -> None:
         """Have the project listed before its manifest says that it is indexed: rows of unlisted projects are rubbish
         to whoever tidies up."""
-        entry = registry.entry_of(self.root, meta)
+        entry = entry_of(self.root, meta)
         if entry not in registry.projects():
             registry.record(entry)
 

@@ -129,12 +129,14 @@ def _leave_with_parent() -> None:
 
 def main() -> None:
     """The child process."""
-    from sage_code.project import Project
+    from sage_code.index.pipeline import index_project
+    from sage_code.settings.loading import load_settings
 
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     try:
-        stats = Project(order["root"]).index(full=order["full"], name=order["name"], progress=_Lines())
+        root = order["root"]
+        stats = index_project(root, load_settings(root), full=order["full"], name=order["name"], progress=_Lines())
         _say("done", asdict(stats))
     except errors.SageError as error:
         _say("failed", {"code": error.code, "message": error.message, "hint": error.hint})

@@ -17,7 +17,6 @@ from sage_code.files import summed
 from sage_code.files.atomic import PRIVATE_FILE, remove, sweep, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
-from sage_code.index.manifest import Manifest
 from sage_code.paths import manifest_path, registry_path
 
 # History of the format: 1: first version (in `index_meta.json` until it had a name of its own).
@@ -38,20 +37,6 @@ class ProjectEntry:
     files: int
     chunks: int
     indexed_at: str
-
-
-def entry_of(root: str, meta: Manifest) -> ProjectEntry:
-    """The entry of the project at `root`, whose manifest this is."""
-    return ProjectEntry(
-        root=root,
-        name=meta.project,
-        model=meta.model,
-        dim=meta.dim,
-        store_uri=meta.store_uri,
-        files=len(meta.files),
-        chunks=sum(state.chunks for state in meta.files.values()),
-        indexed_at=meta.indexed_at,
-    )
 
 
 def _path() -> str:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sage_code.compiled.published import current
-from sage_code.discover import list_files
+from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
 from sage_code.index import manifest
-from sage_code.index.diff import discover_rules, look_for_changes, model_changed
-from sage_code.index.manifest import Diff
+from sage_code.index.diff import Diff, look_for_changes, model_changed
 from sage_code.languages.table import detect
 from sage_code.paths import codebase_dir
 from sage_code.values import SkippedFile, SourceFile

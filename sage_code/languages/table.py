@@ -219,7 +219,7 @@ def documentation() -> str:
         [
             "# Languages",
             "",
-            "Written by `python -m sage_code.languages.table > docs/LANGUAGES.md`; a test fails when it is out of date.",
+            "Written by `python -m sage_code.languages.table > docs/LANGUAGES.md`; a test holds it to the code.",
             "",
             f"Sage knows {len(languages)} languages and extracts definitions from {len(extracted)} of them. Each has",
             "a sample in `fixtures/languages/` that says which symbols it must give; the kinds below are those.",

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 
-from sage_code.discover import list_files
+from sage_code.discover import discover_rules, list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
 from sage_code.index import manifest
-from sage_code.index.diff import discover_rules, index_lock, look_for_changes, model_changed
+from sage_code.index.diff import diff, look_for_changes, looks_untouched, model_changed, stands_alone
+from sage_code.paths import index_lock
 from sage_code.settings.loading import Settings
 
 # Seconds for which a project that was found fresh is taken to be so: a loop of questions pays for one look.
@@ -48,12 +49,12 @@ class Freshness:
         if model_changed(old, self._settings):
             return "the embedding model has changed since: run `sage index`"
         rules = discover_rules(self._settings)
-        changes = manifest.diff(list_files(self._root, rules), old)
+        changes = diff(list_files(self._root, rules), old)
         moved = len(changes.suspects) + len(changes.removed)
-        if not moved or manifest.stands_alone(old, changes):
+        if not moved or stands_alone(old, changes):
             return ""
         if moved > _FEW_SUSPECTS:
-            moved -= sum(manifest.looks_untouched(file, old) for file in changes.suspects)
+            moved -= sum(looks_untouched(file, old) for file in changes.suspects)
             return f"{moved:,} files may have changed since the index was made: run `sage index`" if moved else ""
         if moved > _FEW_CHANGES:
             listing = list_files(self._root, rules)

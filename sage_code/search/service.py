@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from sage_code.compiled.listing import missing, reading
 from sage_code.compiled.published import current
+from sage_code.discover import discover_rules
 from sage_code.errors import IndexCorrupt
 from sage_code.files.atomic import resolve
 from sage_code.index import registry
-from sage_code.index.diff import discover_rules
 from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
 from sage_code.search.query import Filters, Query, parse_query

@@ -12,8 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sage_code.discover import DiscoverRules, SourceText, list_files, read_source
-from sage_code.index.diff import discover_rules
+from sage_code.discover import DiscoverRules, SourceText, discover_rules, list_files, read_source
 from sage_code.languages.table import detect
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from sage_code.embed import bundled, words
 from sage_code.embed.bundled import BundledEmbedder
-from sage_code.embed.loading import load_embedder, stable_name
+from sage_code.embed.loading import load_embedder
+from sage_code.embed.naming import stable_name
 from sage_code.embed.packed import MODEL_FOLDER, packed_facts
 from sage_code.embed.words import Vocabulary, split_identifier
 from sage_code.errors import ModelError

@@ -187,7 +187,7 @@ def test_many_changed_files_are_said_and_not_waited_for(project: Project) -> Non
 
 def test_a_change_while_somebody_indexes_is_said_and_not_waited_for(project: Project) -> None:
     from sage_code.files.locks import locked
-    from sage_code.index.diff import index_lock
+    from sage_code.paths import index_lock
 
     Path(project.root, "new.py").write_text("def connect_again():\n    pass\n")
     with locked(index_lock(project.root)):

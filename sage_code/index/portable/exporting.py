@@ -17,12 +17,12 @@ from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.files.atomic import PRIVATE_FILE, whole_file
 from sage_code.files.locks import locked
 from sage_code.index import manifest
-from sage_code.index.diff import index_lock
 from sage_code.index.manifest import Manifest, cut_as_now
 from sage_code.index.pipeline import explained
 from sage_code.index.portable.archive import FILES, HEAD, ArchiveWriter
 from sage_code.index.portable.batches import PortableFile, pack
 from sage_code.index.portable.head import Head
+from sage_code.paths import index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock

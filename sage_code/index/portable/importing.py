@@ -27,21 +27,21 @@ from sage_code.chunk.leads import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.discover.roots import why_unusual
-from sage_code.embed.loading import describe, load_embedder
+from sage_code.embed.loading import load_embedder
+from sage_code.embed.naming import describe
 from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
 from sage_code.files import dot_sage, ours
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
 from sage_code.index import manifest, registry
-from sage_code.index.diff import index_lock
-from sage_code.index.manifest import FileState, Manifest
+from sage_code.index.manifest import FileState, Manifest, entry_of
 from sage_code.index.pipeline import explained
 from sage_code.index.portable import batches, head
 from sage_code.index.portable.archive import FILES, HEAD, Archive
 from sage_code.index.portable.batches import PortableFile
 from sage_code.index.portable.head import Head
-from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir
+from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
@@ -108,7 +108,7 @@ def import_index(
                         project, setting, told.model, told.dim, remote, writer.name, told.indexed_at, states,
                         imported=True,
                     )  # fmt: skip
-                    registry.record(registry.entry_of(root, new))
+                    registry.record(entry_of(root, new))
                     new.save(root)
                     ours.forget(root, writer.removed)
         per_chunk = round(source.size / max(told.chunks, 1))
