@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.coverage_rules import RULES, FileView, Tag, excuse
 from sage_code.discover.decoding import decode
 from sage_code.languages.table import HEAD_BYTES, by_name, detect
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 
 TARGET = 0.99
 MAX_BYTES = 1_000_000  # larger files are not indexed either

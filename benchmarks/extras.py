@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.coverage import BUDGET_S, CTAGS, PROJECTS, plain, read, scan_solidity, source_files
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.values import Symbol
 
 # Languages that no referee of `coverage.py` answers for.

@@ -32,7 +32,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sage_code.languages.table import detect
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.parse.references import SCOPE_KINDS
 from sage_code.xref.answers import callers
 from sage_code.xref.graph import Definition, MemoryGraph

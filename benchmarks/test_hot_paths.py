@@ -21,7 +21,7 @@ from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.embed.hashing import HashingEmbedder
 from sage_code.index.vectors import VectorSource
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.project import Project
 from sage_code.store.rows import FileRows
 from sage_code.text.lexemes import Lexicon

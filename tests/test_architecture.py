@@ -12,36 +12,38 @@ FACES = ("sage_cli", "sage_mcp")
 PACKAGES = {"sage_code": TOP, "sage_cli": TOP / "cli", "sage_mcp": TOP / "mcp"}
 MAX_LINES = 500
 
-# Tables and values: they know nothing of Sage, so anything may import them.
-LEAVES = ("values", "kinds", "errors", "paths", "progress", "annotations")
-
-# From the folder to the answer; a stage may import itself and what stands before it, never what comes after.
-STAGES = (
-    (
-        *LEAVES,
-        "files",
-        "text",
-        "allocator",
-        "dot_sage",
-        "ours",
-        "roots",
-        "core_files",
-        "languages",
-        "settings_table",
-        "tuning_file",
-        "reference_codec",
-    ),
-    ("settings", "discover", "parse", "transcripts"),
-    ("chunk", "embed", "manifest", "registry", "agents"),
-    ("store",),
-    ("embedding", "compiled"),
-    ("changes", "tidying", "indexer", "xref"),
-    ("status", "analyze", "outline", "project_map", "similar", "search"),
-    ("admin", "models", "coderefs", "portable"),
-    ("memory",),
-    ("project", "index_process", "doctor"),
-    ("sage_code",),
+# From the disk to the answer: a room may import itself and the rooms before it, lazily or not, and nothing else.
+ROOMS = (
+    "errors",
+    "values",
+    "paths",
+    "progress",
+    "files",
+    "text",
+    "languages",
+    "settings",
+    "discover",
+    "parse",
+    "chunk",
+    "embed",
+    "store",
+    "compiled",
+    "index",
+    "xref",
+    "search",
+    "lookup",
+    "transcripts",
+    "agents",
+    "doctor",
+    "memory",
+    "project",
+    "sage_code",
 )
+# The same inside of rooms that have rooms; "" are the modules that join them.
+INNER_ROOMS = {
+    "sage_code.index": ("", "portable"),
+    "sage_code.memory": ("files", "index", "recall", "code", ""),
+}
 
 
 def _modules() -> dict[str, Path]:
@@ -57,11 +59,10 @@ def _modules() -> dict[str, Path]:
 MODULES = _modules()
 
 
-def _imports(path: Path, *, lazy: bool = True) -> set[str]:
-    """The modules of ours that a file imports: anywhere in it, or only those that are loaded together with it."""
+def _imports(path: Path) -> set[str]:
+    """The modules of ours that a file imports, anywhere in it."""
     names: set[str] = set()
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree) if lazy else tree.body:
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -76,12 +77,11 @@ def _imports(path: Path, *, lazy: bool = True) -> set[str]:
 GRAPH = {name: _imports(path) for name, path in MODULES.items()}
 
 
-def _stage(module: str) -> int:
-    top = module.split(".")[1] if "." in module else "sage_code"
-    for number, names in enumerate(STAGES):
-        if top in names:
-            return number
-    pytest.fail(f"{module} has no place among the stages: give it one")
+def _floor(module: str) -> int:
+    """How high the module's room is."""
+    room = module.split(".")[1] if "." in module else "sage_code"
+    assert room in ROOMS, f"{module} is in no room of the plan: give it one"
+    return ROOMS.index(room)
 
 
 LIBRARY = sorted(name for name in MODULES if name.startswith("sage_code"))
@@ -93,14 +93,25 @@ def test_the_library_knows_no_face(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", LIBRARY)
-def test_data_flows_one_way(module: str) -> None:
-    later = {name for name in GRAPH[module] if _stage(name) > _stage(module)}
-    assert not later, f"{module} stands before {later}"
+def test_a_room_imports_only_the_rooms_before_it(module: str) -> None:
+    higher = {name for name in GRAPH[module] if _floor(name) > _floor(module)}
+    assert not higher, f"{module} is before {higher}"
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
-def test_leaves_import_nothing_of_sage(leaf: str) -> None:
-    assert not GRAPH.get(f"sage_code.{leaf}")
+@pytest.mark.parametrize("room", INNER_ROOMS)
+def test_inner_rooms_have_an_order_too(room: str) -> None:
+    def floor(module: str) -> int:
+        inner = module.removeprefix(f"{room}.").split(".")
+        return INNER_ROOMS[room].index(inner[0] if len(inner) > 1 or (MODULES[module].name == "__init__.py") else "")
+
+    inside = {name for name in MODULES if name.startswith(f"{room}.")}
+    for module in inside:
+        higher = {name for name in GRAPH[module] & inside if floor(name) > floor(module)}
+        assert not higher, f"{module} is before {higher}"
+
+
+def test_every_room_of_the_plan_is_there() -> None:
+    assert {name.split(".")[1] for name in LIBRARY if "." in name} == {*ROOMS} - {"sage_code"}
 
 
 def test_faces_do_not_know_each_other() -> None:
@@ -110,14 +121,13 @@ def test_faces_do_not_know_each_other() -> None:
             assert not {name for name in GRAPH[module] if name.startswith(others)}
 
 
-def test_there_is_no_cycle() -> None:
-    eager = {name: _imports(path, lazy=False) for name, path in MODULES.items()}
+def test_there_is_no_cycle_with_lazy_imports_counted() -> None:
     done: set[str] = set()
 
     def visit(module: str, trail: tuple[str, ...]) -> None:
         assert module not in trail, f"cycle: {' → '.join((*trail[trail.index(module) :], module))}"
         if module not in done:
-            for name in sorted(eager[module]):
+            for name in sorted(GRAPH[module]):
                 visit(name, (*trail, module))
         done.add(module)
 

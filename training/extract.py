@@ -28,7 +28,7 @@ from sage_code.discover.looks import is_generated, is_minified
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.languages.table import HEAD_BYTES, Language, by_name, detect
 from sage_code.parse import definitions as reader
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.values import Symbol
 from training.clean_near import exact_hash, normalised, pack_signature, signature
 from training.collect import read_manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.parse.preprocessor import preprocessed
 from sage_code.values import Symbol
 

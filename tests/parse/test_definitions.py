@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sage_code.languages.table import Language, all_languages, by_name
-from sage_code.parse import ParsedFile, parse
+from sage_code.parse.definitions import parse
+from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import simplified
 from sage_code.values import Symbol
 

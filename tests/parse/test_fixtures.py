@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sage_code.languages.table import all_languages, detect
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 
 SAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "languages"
 # Behind the language's own comment marker; `(* ... *)`, `/* ... */`, `{- ... -}` and `<!-- ... -->` end on the line.

@@ -10,8 +10,9 @@ import pytest
 
 from sage_code.chunk.chunker import chunk_text
 from sage_code.languages.table import by_name, detect
-from sage_code.parse import ParsedFile, parse
+from sage_code.parse.definitions import parse
 from sage_code.parse.imports import imported
+from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import preprocessed
 
 # Processor time: a busy machine is no failure. Most of these took from three times this to hours.
@@ -139,7 +140,7 @@ def test_what_is_embedded_has_the_time_that_is_left() -> None:
 CHILD = """
 import sys
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 for text in sys.argv[2:]:
     assert parse(text.encode(), by_name(sys.argv[1])) is not None
 """

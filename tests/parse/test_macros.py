@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 
 # Each as it stands in a real project: git, redis, jemalloc, libgit2, zlib, curl. What it defines is told beside it.
 CASES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.parse.offside import Offside
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sage_code.chunk.chunker import chunk_text
 from sage_code.chunk.lines import MAX_CHARS, split_lines
 from sage_code.languages.table import Language, all_languages, by_name
-from sage_code.parse import ParsedFile, parse
+from sage_code.parse.definitions import parse
+from sage_code.parse.parsed import ParsedFile
 from sage_code.values import Chunk, Symbol
 
 READ = [language for language in all_languages() if language.reader]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sage_code.languages.table import by_name
-from sage_code.parse import parse
 from sage_code.parse.bindings import bound
+from sage_code.parse.definitions import parse
 from sage_code.parse.receivers import Receivers
 from sage_code.values import Reference
 

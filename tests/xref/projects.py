@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sage_code.languages.table import detect
-from sage_code.parse import parse
+from sage_code.parse.definitions import parse
 from sage_code.values import Reference
 from sage_code.xref.graph import Definition, MemoryGraph
 from sage_code.xref.resolve import Resolver

@@ -103,5 +103,5 @@ def test_about_sixty_languages_or_more() -> None:
 
 
 def test_the_documentation_is_up_to_date() -> None:
-    file = Path(__file__).resolve().parents[1] / "docs" / "LANGUAGES.md"
+    file = Path(__file__).resolve().parents[2] / "docs" / "LANGUAGES.md"
     assert file.read_text("utf-8") == documentation(), "run `python -m sage_code.languages.table > docs/LANGUAGES.md`"
