@@ -109,9 +109,9 @@ def checkpoints(root: Path, count: int) -> None:
 
 def knowledge(root: Path, count: int) -> None:
     """Recall, save and list among `count` items."""
+    from sage_code.memory.files.homes import homes
     from sage_code.memory.files.knowledge import facts_of
     from sage_code.memory.files.knowledge import to_markdown as item_text
-    from sage_code.memory.files.places import places
     from sage_code.memory.knowledge_store import _hash
 
     chooser, known = random.Random(2), words()
@@ -125,7 +125,7 @@ def knowledge(root: Path, count: int) -> None:
         text = item_text(item)
         (folder / f"{item.id}.md").write_text(text)
         entries.append({**facts_of(item), "file": f"global/{item.id}.md", "hash": _hash(text)})
-    memory.knowledge.registry(places(str(root))[0]).put(*entries)
+    memory.knowledge.registry(homes(str(root))[0]).put(*entries)
     questions = [sentence(chooser, known, 7) for _ in range(_SEARCHES)]
     timed(
         f"first recall among {count:,} items, all to be embedded", NO_GOAL, 1, lambda _: memory.recaller.recall("x y")
@@ -160,7 +160,7 @@ def processes(root: Path, writers: int = 8, each: int = 25) -> None:
     memory = Memory(str(root), SETTINGS)
     theses = {found.thesis for found, _ in memory.checkpoints.newest()}
     known = {one.item.id for one in memory.knowledge.items()}
-    listed = len(memory.knowledge.registry(memory.knowledge.shelves[0].place).entries())
+    listed = len(memory.knowledge.registry(memory.knowledge.shelves[0].home).entries())
     searched = len(memory.checkpoints.shelves[0].passages()), len(memory.knowledge.shelves[0].passages())
     wanted = writers * each
     print(f"{writers} processes, {wanted} checkpoints and {wanted} items: {len(theses)} and {len(known)} on the disk,")

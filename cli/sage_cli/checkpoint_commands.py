@@ -274,8 +274,8 @@ def edit(checkpoint: IdArgument, project: ProjectOption = ".") -> None:
     from sage_cli.editor import open_at
 
     store = memory_of(project).checkpoints
-    place, path = store.find(checkpoint)
-    open_at(place.path(path), 1)
+    home, path = store.find(checkpoint)
+    open_at(home.path(path), 1)
     print(f"read again: {one_line(store.load(path.rpartition('/')[2].rpartition('.')[0]).id)}")
 
 

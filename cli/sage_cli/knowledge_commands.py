@@ -193,8 +193,8 @@ def edit(item: IdArgument, project: ProjectOption = ".") -> None:
     from sage_cli.editor import open_at
 
     knowledge = memory_of(project).knowledge
-    place, path = knowledge.find(item)
-    open_at(place.path(path), 1)
+    home, path = knowledge.find(item)
+    open_at(home.path(path), 1)
     print(f"read again: {one_line(knowledge.edited(item).id)}")
 
 

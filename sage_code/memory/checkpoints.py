@@ -21,9 +21,9 @@ from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived, find_archived, restore
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
+from sage_code.memory.files.homes import MemoryHome, Scope, home_to_write, homes, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.files.notices import Notices
-from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.index.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
@@ -86,12 +86,12 @@ class Checkpoints:
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self._root, self._settings = root, settings
         self._notices = Notices() if notices is None else notices
-        self._shelves: dict[Place, Shelf] = {}
+        self._shelves: dict[MemoryHome, Shelf] = {}
 
     @property
     def shelves(self) -> list[Shelf]:
-        """Every place that is looked at, nearest first."""
-        return [self._shelf(place) for place in places(self._root)]
+        """Every home that is looked at, nearest first."""
+        return [self._shelf(home) for home in homes(self._root)]
 
     def save(
         self,
@@ -107,21 +107,21 @@ class Checkpoints:
         Repeated is raised when the same was saved within the last moments, and with `unless_like` when a recent thesis
         is at least so similar.
         """
-        place = place_to_write(self._root, scope)
+        home = home_to_write(self._root, scope)
         checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
         wanted = safe_id(checkpoint.id) if checkpoint.id else new_id(checkpoint)
-        place.prepare(FOLDER)
-        shelf = self._shelf(place)
-        with locked(place.lock, timeout_s=_PATIENCE_S):
+        home.prepare(FOLDER)
+        shelf = self._shelf(home)
+        with locked(home.lock, timeout_s=_PATIENCE_S):
             # Looked for here, where of two that save the same at once one comes second.
             if (repeated := self._repeated(shelf, checkpoint, vector, unless_like)) is not None:
                 raise Repeated(repeated)
             id_, number = wanted, 1
-            while any(os.path.lexists(place.path(FOLDER, id_ + suffix)) for suffix in _SUFFIXES):
+            while any(os.path.lexists(home.path(FOLDER, id_ + suffix)) for suffix in _SUFFIXES):
                 number += 1
                 id_ = f"{wanted}-{number}"
             saved = replace(checkpoint, id=id_)
-            place.write(to_markdown(saved, body), FOLDER, f"{id_}.md")
+            home.write(to_markdown(saved, body), FOLDER, f"{id_}.md")
             shelf.saved(f"{FOLDER}/{id_}.md", record_of_checkpoint(saved), saved.thesis, vector)
         return saved
 
@@ -144,19 +144,19 @@ class Checkpoints:
 
     def load(self, id_: str) -> Checkpoint:
         """The checkpoint with this id, or whose id alone contains it."""
-        place, path = self.find(id_)
-        return _parse(_id_of(path), place.read(*path.split("/")), place.path(path))
+        home, path = self.find(id_)
+        return _parse(_id_of(path), home.read(*path.split("/")), home.path(path))
 
-    def find(self, id_: str) -> tuple[Place, str]:
-        """Where a checkpoint's file is: the place, and the path below it."""
+    def find(self, id_: str) -> tuple[MemoryHome, str]:
+        """Where a checkpoint's file is: the home, and the path below it."""
         wanted = safe_id(id_)
-        candidates: list[tuple[Place, str]] = []
-        for place in places(self._root):
+        candidates: list[tuple[MemoryHome, str]] = []
+        for home in homes(self._root):
             for suffix in _SUFFIXES:
                 path = f"{FOLDER}/{wanted}{suffix}"
-                if os.path.isfile(place.path(path)) and not os.path.islink(place.path(path)):
-                    return place, path
-            candidates += [(place, f"{FOLDER}/{name}") for name in _names(place) if wanted in _id_of(name)]
+                if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
+                    return home, path
+            candidates += [(home, f"{FOLDER}/{name}") for name in _names(home) if wanted in _id_of(name)]
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
@@ -168,23 +168,23 @@ class Checkpoints:
         self, *, wanted: Callable[[Checkpoint], bool] | None = None, on_damaged: Callable[[str], None] | None = None
     ) -> Iterator[tuple[Checkpoint, Scope]]:
         """Checkpoints one by one, newest first; each file is read when it is its turn."""
-        files = [(name, place) for place in places(self._root) for name in _names(place)]
-        for name, place in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
+        files = [(name, home) for home in homes(self._root) for name in _names(home)]
+        for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
-                found = _parse(_id_of(name), place.read(FOLDER, name), place.path(FOLDER, name))
+                found = _parse(_id_of(name), home.read(FOLDER, name), home.path(FOLDER, name))
             except FileNotFoundError:
                 continue
             except MemoryDamaged as error:
                 (self._notices.add if on_damaged is None else on_damaged)(error.message)
                 continue
             if wanted is None or wanted(found):
-                yield found, place.scope
+                yield found, home.scope
 
     def remove(self, id_: str) -> str:
         """Delete a checkpoint's file; its id. The index notices by itself."""
-        place, path = self.find(id_)
-        with locked(place.lock, timeout_s=_PATIENCE_S):
-            place.remove(path)
+        home, path = self.find(id_)
+        with locked(home.lock, timeout_s=_PATIENCE_S):
+            home.remove(path)
         return _id_of(path)
 
     def search(self, question: str, limit: int = 5) -> list[Found]:
@@ -196,47 +196,47 @@ class Checkpoints:
             for why in shelf.damaged.values():
                 self._notices.add(why)
         return [
-            Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.place.scope, hit.explain) for hit in hits
+            Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.home.scope, hit.explain) for hit in hits
         ]
 
     def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[Similar | None, Floats]:
-        """The most similar thesis among the newest checkpoints of the place it would go to, and the vector of this."""
-        shelf = self._shelf(place_to_write(self._root, scope))
+        """The most similar thesis among the newest checkpoints of the home it would go to, and the vector of this."""
+        shelf = self._shelf(home_to_write(self._root, scope))
         vector = shelf.embed([thesis])[0]
         return _nearest(shelf.passages(), vector) if thesis.strip() else None, vector
 
     def prune(self, limits: Limits, scope: Scope | None = None) -> MaintenanceResult:
-        """Move checkpoints of one place beyond the limits into its archive."""
-        place = place_to_write(self._root, scope)
-        shelf = self._shelf(place)
+        """Move checkpoints of one home beyond the limits into its archive."""
+        home = home_to_write(self._root, scope)
+        shelf = self._shelf(home)
         paths = shelf.paths()
         if not paths or not (limits.max_age_days or 0 < limits.max_count < len(paths)):
             return MaintenanceResult(total_remaining=len(paths))
         passages = shelf.passages()
         triggers = {id_: passages.records[row].shown.get("trigger") for id_, row in passages.row_of.items()}
         spared = [id_ for id_ in paths if triggers.get(id_, "manual") == "manual"]
-        done = prune(place, paths, {id_: id_time(id_) or _written(place, paths[id_]) for id_ in paths}, limits, spared)
+        done = prune(home, paths, {id_: id_time(id_) or _written(home, paths[id_]) for id_ in paths}, limits, spared)
         if done.archived:
             shelf.passages()  # forgets what is gone
         return done
 
     def archived(self) -> Iterator[tuple[Checkpoint, Scope]]:
         """The checkpoints in the archives, newest first; one that cannot be read is passed over."""
-        for place in places(self._root):
-            for path in archived(place, FOLDER):
+        for home in homes(self._root):
+            for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
                     names = (ARCHIVE, *path.split("/"))
-                    yield _parse(_id_of(path), place.read(*names), place.path(*names)), place.scope
+                    yield _parse(_id_of(path), home.read(*names), home.path(*names)), home.scope
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Take a checkpoint back from the archive, for good; its id and where it is."""
-        place, path = find_archived(places(self._root), FOLDER, id_)
-        return restore(place, path), place.scope
+        home, path = find_archived(homes(self._root), FOLDER, id_)
+        return restore(home, path), home.scope
 
-    def _shelf(self, place: Place) -> Shelf:
-        if place not in self._shelves:
-            self._shelves[place] = Shelf(place, READABLE, self._settings)
-        return self._shelves[place]
+    def _shelf(self, home: MemoryHome) -> Shelf:
+        if home not in self._shelves:
+            self._shelves[home] = Shelf(home, READABLE, self._settings)
+        return self._shelves[home]
 
 
 def _nearest(passages: Passages, vector: Floats) -> Similar | None:
@@ -260,9 +260,9 @@ def _is_just_before(earlier: str, later: str) -> bool:
     return abs(passed) <= _SAME_MOMENT
 
 
-def _written(place: Place, path: str) -> str:
+def _written(home: MemoryHome, path: str) -> str:
     try:
-        return datetime.fromtimestamp(os.lstat(place.path(path)).st_mtime, UTC).isoformat()
+        return datetime.fromtimestamp(os.lstat(home.path(path)).st_mtime, UTC).isoformat()
     except (OSError, OverflowError, ValueError):
         return ""
 
@@ -299,10 +299,10 @@ def _passage(id_: str, text: str) -> tuple[Record, str]:
     return record_of_checkpoint(checkpoint), checkpoint.thesis
 
 
-def _names(place: Place) -> list[str]:
-    """The files of a place; of a checkpoint in both formats the Markdown."""
+def _names(home: MemoryHome) -> list[str]:
+    """The files of a home; of a checkpoint in both formats the Markdown."""
     try:
-        found = {name for name in os.listdir(place.path(FOLDER)) if name.endswith(_SUFFIXES)}
+        found = {name for name in os.listdir(home.path(FOLDER)) if name.endswith(_SUFFIXES)}
     except OSError:
         return []
     return [name for name in found if name.endswith(".md") or _id_of(name) + ".md" not in found]

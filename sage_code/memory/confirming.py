@@ -17,7 +17,7 @@ from sage_code.memory.code.check import check
 from sage_code.memory.code.referring import read
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.memory.files.places import Place, Scope
+from sage_code.memory.files.homes import MemoryHome, Scope
 from sage_code.memory.memory import Memory
 
 _PATIENCE_S = 30.0
@@ -40,19 +40,19 @@ def confirm(memory: Memory, id_: str) -> Confirmed:
     """Say that a memory is still true; UsageError when there is none, or it refers to no code."""
     if memory.root is None:
         raise UsageError("there is no project whose code could be looked at", "run it inside the project")
-    place, path = _find(memory, id_)
-    found = read(place, path)
+    home, path = _find(memory, id_)
+    found = read(home, path)
     if found is None:
         raise UsageError(f"{id_} refers to no code, so it is not stale", "`sage stale` lists what is")
     states = check(memory.root, found[0].refs)
     refs = tuple(replace(state.now, relevance=state.ref.relevance) for state in states if state.now is not None)
-    with locked(place.lock, timeout_s=_PATIENCE_S):
-        text = place.read(*path.split("/"))
-        place.write(with_refs(text, refs, place.path(path)), *path.split("/"))
+    with locked(home.lock, timeout_s=_PATIENCE_S):
+        text = home.read(*path.split("/"))
+        home.write(with_refs(text, refs, home.path(path)), *path.split("/"))
     if found[0].kind == "knowledge":
         memory.knowledge.edited(found[0].id)
     renewed = sum(state.now is not None and state.state != "unchanged" for state in states)
-    return Confirmed(found[0].id, found[0].kind, place.scope, refs, renewed, len(states) - len(refs))
+    return Confirmed(found[0].id, found[0].kind, home.scope, refs, renewed, len(states) - len(refs))
 
 
 def with_refs(text: str, refs: tuple[CodeRef, ...], where: str) -> str:
@@ -79,12 +79,12 @@ def _without_key(head: str) -> str:
     return head if not head or head.endswith("\n") else head + "\n"
 
 
-def _find(memory: Memory, id_: str) -> tuple[Place, str]:
+def _find(memory: Memory, id_: str) -> tuple[MemoryHome, str]:
     """Where a memory's file is, whatever its kind; knowledge is meant by its whole id only."""
     try:
         return memory.knowledge.find(id_)
     except UsageError:
-        place, path = memory.checkpoints.find(id_)
+        home, path = memory.checkpoints.find(id_)
     if not path.endswith(".md"):
-        raise UsageError(f"{place.path(path)} is of an old format that holds no references", "save it as Markdown")
-    return place, path
+        raise UsageError(f"{home.path(path)} is of an old format that holds no references", "save it as Markdown")
+    return home, path

@@ -19,6 +19,7 @@ from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived, find_archived, restore
+from sage_code.memory.files.homes import MemoryHome, Scope, home_to_write, homes, safe_id
 from sage_code.memory.files.knowledge import (
     THRESHOLDS,
     Alike,
@@ -33,7 +34,6 @@ from sage_code.memory.files.knowledge import (
 from sage_code.memory.files.knowledge_list import FOLDER, RegistryFile
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.files.notices import Notices
-from sage_code.memory.files.places import Place, Scope, place_to_write, places, safe_id
 from sage_code.memory.index.shelf import Readable, Shelf
 from sage_code.settings.table import Settings
 
@@ -51,7 +51,7 @@ class Known:
 
     item: KnowledgeItem  # its content is empty, or the beginning of it
     scope: Scope
-    path: str  # below the place
+    path: str  # below the home
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,54 +70,54 @@ class Knowledge:
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self.root, self.settings = root, settings
-        self._shelves: dict[Place, Shelf] = {}
-        self._registries: dict[Place, RegistryFile] = {}
+        self._shelves: dict[MemoryHome, Shelf] = {}
+        self._registries: dict[MemoryHome, RegistryFile] = {}
         self.notices = Notices() if notices is None else notices
 
     @property
     def shelves(self) -> list[Shelf]:
-        """Every place that is looked at, nearest first."""
-        return [self.shelf(place) for place in places(self.root)]
+        """Every home that is looked at, nearest first."""
+        return [self.shelf(home) for home in homes(self.root)]
 
-    def shelf(self, place: Place) -> Shelf:
-        """What is searched in a place."""
-        if place not in self._shelves:
-            self._shelves[place] = Shelf(place, READABLE, self.settings)
-        return self._shelves[place]
+    def shelf(self, home: MemoryHome) -> Shelf:
+        """What is searched in a home."""
+        if home not in self._shelves:
+            self._shelves[home] = Shelf(home, READABLE, self.settings)
+        return self._shelves[home]
 
-    def registry(self, place: Place) -> RegistryFile:
-        """The list of a place."""
-        if place not in self._registries:
-            self._registries[place] = RegistryFile(place, self.settings.knowledge_cache_ttl_seconds)
-        return self._registries[place]
+    def registry(self, home: MemoryHome) -> RegistryFile:
+        """The list of a home."""
+        if home not in self._registries:
+            self._registries[home] = RegistryFile(home, self.settings.knowledge_cache_ttl_seconds)
+        return self._registries[home]
 
-    def entries(self, place: Place) -> dict[str, dict[str, Any]]:
-        """What the list of a place says of its items; a damaged list is rebuilt from their files."""
+    def entries(self, home: MemoryHome) -> dict[str, dict[str, Any]]:
+        """What the list of a home says of its items; a damaged list is rebuilt from their files."""
         try:
-            return self.registry(place).entries()
+            return self.registry(home).entries()
         except MemoryDamaged as error:
             try:
-                place.prepare(FOLDER)
-                with locked(place.lock, timeout_s=_PATIENCE_S):
-                    self._rebuild_list(place, error)
+                home.prepare(FOLDER)
+                with locked(home.lock, timeout_s=_PATIENCE_S):
+                    self._rebuild_list(home, error)
             except (OSError, Busy, UsageError):
-                self._rebuild_list(place, error)  # a place that cannot be written to is read all the same
-            return self.registry(place).entries()
+                self._rebuild_list(home, error)  # a home that cannot be written to is read all the same
+            return self.registry(home).entries()
 
-    def _listing(self, place: Place, change: Callable[[RegistryFile], None]) -> None:
-        """Change the list of a place, whose lock the caller holds; a damaged one is rebuilt first."""
+    def _listing(self, home: MemoryHome, change: Callable[[RegistryFile], None]) -> None:
+        """Change the list of a home, whose lock the caller holds; a damaged one is rebuilt first."""
         try:
-            change(self.registry(place))
+            change(self.registry(home))
         except MemoryDamaged as error:
-            self._rebuild_list(place, error)
-            change(self.registry(place))
+            self._rebuild_list(home, error)
+            change(self.registry(home))
 
-    def _rebuild_list(self, place: Place, error: MemoryDamaged) -> None:
-        entries, sound = {}, self.registry(place).sound_entries()
-        for id_, path in self.shelf(place).paths().items():
+    def _rebuild_list(self, home: MemoryHome, error: MemoryDamaged) -> None:
+        entries, sound = {}, self.registry(home).sound_entries()
+        for id_, path in self.shelf(home).paths().items():
             try:
-                text = place.read(*path.split("/"))
-                item = from_markdown(text, place.path(path), id_)
+                text = home.read(*path.split("/"))
+                item = from_markdown(text, home.path(path), id_)
             except FileNotFoundError:
                 continue
             except MemoryDamaged as damaged:
@@ -126,7 +126,7 @@ class Knowledge:
             own = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
             # A line about the file as it is now may say more: somebody may have edited the list.
             entries[id_] = sound[id_] if sound.get(id_, {}).get("hash") == own["hash"] else own
-        self.registry(place).rebuild(entries)
+        self.registry(home).rebuild(entries)
         self.notices.add(f"{error.message}: the list was rebuilt from the {len(entries)} items' own files")
 
     def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> Saved:
@@ -134,39 +134,39 @@ class Knowledge:
         item = checked(replace(item, id=safe_id(item.id), added=item.added or today()))
         if item.type == "todo" and not item.status:
             item = replace(item, status="pending")
-        place = place_to_write(self.root, scope)
-        shelf = self.shelf(place)
+        home = home_to_write(self.root, scope)
+        shelf = self.shelf(home)
         vector = shelf.embed([item.content])[0]
         from sage_code.memory.recall.merging import alike  # lazy: NumPy
 
         similar = alike([shelf], item, vector, self.settings.dedup_threshold)
         path = _path(item)
-        place.prepare(os.path.dirname(path))
-        with locked(place.lock, timeout_s=_PATIENCE_S):
-            before = self._path_in(place, item.id)
+        home.prepare(os.path.dirname(path))
+        with locked(home.lock, timeout_s=_PATIENCE_S):
+            before = self._path_in(home, item.id)
             text = to_markdown(item)
-            place.write(text, *path.split("/"))
+            home.write(text, *path.split("/"))
             if before is not None and before != path:
-                place.remove(before)
+                home.remove(before)
             entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            self._listing(place, lambda registry: registry.put(entry))
+            self._listing(home, lambda registry: registry.put(entry))
             record, meaning = _passage(item.id, text)
             shelf.saved(path, record, meaning, vector)
-        return Saved(item, place.scope, before is not None, tuple(similar))
+        return Saved(item, home.scope, before is not None, tuple(similar))
 
     def load(self, id_: str) -> KnowledgeItem:
         """The item with this id."""
-        place, path = self.find(id_)
-        entry = self.entries(place).get(safe_id(id_), {})
-        return _effective(place.read(*path.split("/")), place.path(path), safe_id(id_), entry)
+        home, path = self.find(id_)
+        entry = self.entries(home).get(safe_id(id_), {})
+        return _effective(home.read(*path.split("/")), home.path(path), safe_id(id_), entry)
 
-    def find(self, id_: str) -> tuple[Place, str]:
-        """Where an item's file is: the place, and the path below it."""
+    def find(self, id_: str) -> tuple[MemoryHome, str]:
+        """Where an item's file is: the home, and the path below it."""
         wanted = safe_id(id_)
-        for place in places(self.root):
-            path = self._path_in(place, wanted)
+        for home in homes(self.root):
+            path = self._path_in(home, wanted)
             if path is not None:
-                return place, path
+                return home, path
         import difflib  # lazy: only needed after a slip
 
         close = difflib.get_close_matches(wanted, [known.item.id for known in self.items()], n=1)
@@ -178,7 +178,7 @@ class Knowledge:
         """An id that no item has, or whose item says exactly this."""
         first = id_ = safe_id(wanted)
         number = 1
-        while any(self._path_in(place, id_) for place in places(self.root)):
+        while any(self._path_in(home, id_) for home in homes(self.root)):
             with suppress(MemoryDamaged):
                 if self.load(id_).content == content:
                     break
@@ -189,40 +189,40 @@ class Knowledge:
     def items(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[Known]:
         """Everything that is known, by id; with `skill` what is known to everybody and to that skill."""
         seen: set[str] = set()
-        for place in places(self.root):
-            entries, written_at = self.entries(place), self.registry(place).written_at()
-            for id_, path in self.shelf(place).paths().items():
+        for home in homes(self.root):
+            entries, written_at = self.entries(home), self.registry(home).written_at()
+            for id_, path in self.shelf(home).paths().items():
                 if id_ in seen:
                     continue
                 seen.add(id_)
                 try:
                     entry = entries.get(id_)
-                    is_listed = entry is not None and os.lstat(place.path(path)).st_mtime_ns <= written_at
-                    item = _listed(place, path, id_, entry or {}, is_listed)
+                    is_listed = entry is not None and os.lstat(home.path(path)).st_mtime_ns <= written_at
+                    item = _listed(home, path, id_, entry or {}, is_listed)
                 except FileNotFoundError:
                     continue
                 except MemoryDamaged as error:
                     self.notices.add(error.message)
                     continue
                 if (skill is None or item.skill in ("", skill)) and kind in (None, item.type):
-                    yield Known(item, place.scope, path)
+                    yield Known(item, home.scope, path)
 
     def remove(self, id_: str) -> str:
         """Delete an item; its id."""
-        place, path = self.find(id_)
-        with locked(place.lock, timeout_s=_PATIENCE_S):
-            place.remove(path)
-            self._listing(place, lambda registry: registry.remove(safe_id(id_)))
+        home, path = self.find(id_)
+        with locked(home.lock, timeout_s=_PATIENCE_S):
+            home.remove(path)
+            self._listing(home, lambda registry: registry.remove(safe_id(id_)))
         return safe_id(id_)
 
     def edited(self, id_: str) -> KnowledgeItem:
         """Take over what somebody has changed in an item's file; MemoryDamaged when it cannot be read any more."""
-        place, path = self.find(id_)
-        text = place.read(*path.split("/"))
-        item = from_markdown(text, place.path(path), safe_id(id_))
-        with locked(place.lock, timeout_s=_PATIENCE_S):
+        home, path = self.find(id_)
+        text = home.read(*path.split("/"))
+        item = from_markdown(text, home.path(path), safe_id(id_))
+        with locked(home.lock, timeout_s=_PATIENCE_S):
             entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            self._listing(place, lambda registry: registry.put(entry))
+            self._listing(home, lambda registry: registry.put(entry))
         return item
 
     def finish(self, id_: str) -> KnowledgeItem:
@@ -230,8 +230,8 @@ class Knowledge:
         item = self.load(id_)
         if item.type != "todo":
             raise UsageError(f"{item.id} is no todo but {item.type}", "`sage todo list` shows the todos")
-        place, _ = self.find(id_)
-        return self.save(replace(item, status="done", done=today()), scope=place.scope).item
+        home, _ = self.find(id_)
+        return self.save(replace(item, status="done", done=today()), scope=home.scope).item
 
     def merge(self, keep: str, other: str) -> KnowledgeItem:
         """Put what two items say into the first, and remove the second."""
@@ -241,52 +241,52 @@ class Knowledge:
         content = first.content if second.content in first.content else f"{first.content}\n\n{second.content}"
         keywords = tuple(dict.fromkeys((*first.keywords, *second.keywords)))
         refs = tuple(dict.fromkeys((*first.code_refs, *second.code_refs)))
-        place, _ = self.find(keep)
-        saved = self.save(replace(first, content=content, keywords=keywords, code_refs=refs), scope=place.scope)
+        home, _ = self.find(keep)
+        saved = self.save(replace(first, content=content, keywords=keywords, code_refs=refs), scope=home.scope)
         self.remove(other)
         return saved.item
 
     def prune(self, max_age_days: int | None = None, *, scope: Scope | None = None) -> MaintenanceResult:
-        """Move items beyond an age into the archive of the place that is written to; 0 keeps everything."""
+        """Move items beyond an age into the archive of the home that is written to; 0 keeps everything."""
         limits = Limits(self.settings.knowledge_max_age_days if max_age_days is None else max_age_days)
-        place = place_to_write(self.root, scope)
-        known = {one.item.id: one for one in self.items() if one.scope == place.scope} if limits.max_age_days else {}
+        home = home_to_write(self.root, scope)
+        known = {one.item.id: one for one in self.items() if one.scope == home.scope} if limits.max_age_days else {}
         dates = {id_: one.item.added for id_, one in known.items()}
-        done = prune(place, {id_: one.path for id_, one in known.items()}, dates, limits)
+        done = prune(home, {id_: one.path for id_, one in known.items()}, dates, limits)
         if done.archived:
-            with locked(place.lock, timeout_s=_PATIENCE_S):
-                self._listing(place, lambda registry: registry.remove(*done.archived))
+            with locked(home.lock, timeout_s=_PATIENCE_S):
+                self._listing(home, lambda registry: registry.remove(*done.archived))
         return done
 
     def archived(self) -> Iterator[Known]:
         """The items in the archives; one that cannot be read is passed over."""
-        for place in places(self.root):
-            for path in archived(place, FOLDER):
+        for home in homes(self.root):
+            for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
-                    text = place.read(ARCHIVE, *path.split("/"))
-                    item = from_markdown(text, place.path(ARCHIVE, path), os.path.splitext(os.path.basename(path))[0])
-                    yield Known(item, place.scope, path)
+                    text = home.read(ARCHIVE, *path.split("/"))
+                    item = from_markdown(text, home.path(ARCHIVE, path), os.path.splitext(os.path.basename(path))[0])
+                    yield Known(item, home.scope, path)
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Take an item back from the archive, for good; its id and where it is."""
-        place, path = find_archived(places(self.root), FOLDER, id_)
-        restored = restore(place, path)
+        home, path = find_archived(homes(self.root), FOLDER, id_)
+        restored = restore(home, path)
         self.edited(restored)
-        return restored, place.scope
+        return restored, home.scope
 
-    def _path_in(self, place: Place, id_: str) -> str | None:
-        for folder in _folders(place):
+    def _path_in(self, home: MemoryHome, id_: str) -> str | None:
+        for folder in _folders(home):
             path = f"{folder}/{id_}.md"
-            if os.path.isfile(place.path(path)) and not os.path.islink(place.path(path)):
+            if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
                 return path
         return None
 
 
-def _listed(place: Place, path: str, id_: str, entry: dict[str, Any], is_listed: bool) -> KnowledgeItem:
+def _listed(home: MemoryHome, path: str, id_: str, entry: dict[str, Any], is_listed: bool) -> KnowledgeItem:
     """An item without its text when the list knows it, and was written after its file."""
     if is_listed:
         return item_of(entry, "", path, id_)
-    return _effective(place.read(*path.split("/")), place.path(path), id_, entry)
+    return _effective(home.read(*path.split("/")), home.path(path), id_, entry)
 
 
 def _effective(text: str, where: str, id_: str, entry: dict[str, Any]) -> KnowledgeItem:
@@ -301,10 +301,10 @@ def _path(item: KnowledgeItem) -> str:
     return f"{SKILLS}/{safe_id(item.skill)}/{item.id}.md" if item.skill else f"{GLOBAL}/{item.id}.md"
 
 
-def _folders(place: Place) -> list[str]:
+def _folders(home: MemoryHome) -> list[str]:
     """Where items lie; a skill's folder that is a link is none."""
     try:
-        entries = sorted(os.scandir(place.path(SKILLS)), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(home.path(SKILLS)), key=lambda entry: entry.name)
     except OSError:
         entries = []
     return [GLOBAL, *(f"{SKILLS}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False))]

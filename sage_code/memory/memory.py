@@ -19,10 +19,10 @@ from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
 from sage_code.memory.files.code_ref import CodeRef
+from sage_code.memory.files.homes import Scope, home_to_write
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
 from sage_code.memory.files.notices import Notices
-from sage_code.memory.files.places import Scope, place_to_write
 from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recaller import Recaller
@@ -108,7 +108,7 @@ class Memory:
         """What a checkpoint calls its project: its folder's path at home, where there are many, its name inside it."""
         if self.root is None:
             return ""
-        return self.root if place_to_write(self.root, scope).scope == "user" else os.path.basename(self.root)
+        return self.root if home_to_write(self.root, scope).scope == "user" else os.path.basename(self.root)
 
     def save_knowledge(
         self, item: KnowledgeItem, *, refs: Sequence[Any] = (), allow_secret: bool = False, scope: Scope | None = None
@@ -143,7 +143,7 @@ class Memory:
         return self.save_knowledge(item, refs=refs, allow_secret=allow_secret, scope=scope)
 
     def tidy_checkpoints(self, scope: Scope | None = None, limits: Limits | None = None) -> MaintenanceResult:
-        """Archive checkpoints of the place that this scope is written to, as the user's settings say or as given."""
+        """Archive checkpoints of the home that this scope is written to, as the user's settings say or as given."""
         if limits is None:
             limits = Limits(self.settings.checkpoint_max_age_days, self.settings.checkpoint_max_count)
         return self.checkpoints.prune(limits, scope)

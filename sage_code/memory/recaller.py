@@ -9,8 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import MemoryDamaged
+from sage_code.memory.files.homes import MemoryHome, Scope
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.memory.files.places import Place, Scope
 from sage_code.memory.index.prose import prose_embedder
 from sage_code.memory.knowledge_store import Knowledge, threshold_of
 from sage_code.memory.recall.keywords import Keywords
@@ -50,7 +50,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a place's list says of its items, and the state that it was made from."""
+    """What a home's list says of its items, and the state that it was made from."""
 
     entries: object
     rows: int
@@ -63,7 +63,7 @@ class Recaller:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
-        self._facts: dict[Place, _Facts] = {}
+        self._facts: dict[MemoryHome, _Facts] = {}
         self._guard = Lock()
 
     def recall(
@@ -89,7 +89,7 @@ class Recaller:
     ) -> list[Recalled]:
         """The best items and their scores, recalled or not; items of other skills take no part (None: all do).
 
-        `threshold` takes the place of every type's own.
+        `threshold` replaces every type's own.
         """
         from sage_code.memory.index.calibration import calibration_of  # lazy: NumPy
         from sage_code.memory.recall.ranking import signals, words_of
@@ -111,7 +111,7 @@ class Recaller:
                 continue
             signal = signals(passages, question, vector)
             chances = calibration.probabilities(signal.words, signal.dense)
-            known = self._facts_of(shelf.place, passages)
+            known = self._facts_of(shelf.home, passages)
             by_keyword = known.keywords.scores(question)
             rows = {passages.row_of[id_] for id_ in by_keyword if id_ in passages.row_of}
             rows |= set(chances.argpartition(-min(4 * limit, len(chances)))[-4 * limit :].tolist())
@@ -124,7 +124,7 @@ class Recaller:
                     continue
                 meaning, keywords = float(chances[row]), by_keyword.get(record.id)
                 score = combined(meaning, keywords, *weights)
-                found[record.id] = (score, meaning, keywords, row, str(facts.get("type")), signal, shelf.place.scope)
+                found[record.id] = (score, meaning, keywords, row, str(facts.get("type")), signal, shelf.home.scope)
         best = heapq.nsmallest(limit, found.items(), key=lambda item: (-item[1][0], item[0]))
         return [
             Recalled(
@@ -141,11 +141,11 @@ class Recaller:
             for id_, (score, meaning, keywords, row, kind, signal, scope) in best
         ]
 
-    def _facts_of(self, place: Place, passages: Passages) -> _Facts:
+    def _facts_of(self, home: MemoryHome, passages: Passages) -> _Facts:
         """Keywords, types and skills as the list has them, or as an item's own file where that is younger."""
-        entries = self._knowledge.entries(place)
+        entries = self._knowledge.entries(home)
         with self._guard:
-            known = self._facts.get(place)
+            known = self._facts.get(home)
             if known is not None and known.entries is entries and known.rows == len(passages.records):
                 return known
             keywords = known.keywords if known is not None else Keywords()
@@ -156,8 +156,8 @@ class Recaller:
                 of_items[id_] = facts = entry if entry.get("hash") == own.get("hash") else own
                 keywords.put(id_, map(str, facts.get("keywords") or []))
             keywords.keep_only(of_items)
-            self._facts[place] = _Facts(entries, len(passages.records), of_items, keywords)
-            return self._facts[place]
+            self._facts[home] = _Facts(entries, len(passages.records), of_items, keywords)
+            return self._facts[home]
 
 
 def _is_active(skill: object, active: str | None) -> bool:

@@ -18,7 +18,7 @@ from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files import ours
 from sage_code.index import registry
 from sage_code.index.manifest import load
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 from sage_code.paths import codebase_dir, compiled_dir
 
 
@@ -161,11 +161,11 @@ def test_memories_of_a_clone_are_read_from_its_markdown_alone(
     """Vectors, titles and the map of attached memories are made here, whatever a clone brings under `local/`."""
     with monkeypatch.context() as theirs:
         theirs.setenv("SAGE_HOME", str(tmp_path / "theirs" / ".sage"))
-        place = Place("project", str(sample), ".sage")
-        place.prepare("checkpoints")
-        their_folder = Path(place.derived)
-        place.write_derived("checkpoints.npz", b"forged")
-    assert Path(place.derived) != their_folder
-    place.prepare("checkpoints")
-    assert not list(Path(place.derived).iterdir())
-    assert Path(Place("project", str(sample), ".sage").derived) == Path(place.derived)
+        home = MemoryHome("project", str(sample), ".sage")
+        home.prepare("checkpoints")
+        their_folder = Path(home.derived)
+        home.write_derived("checkpoints.npz", b"forged")
+    assert Path(home.derived) != their_folder
+    home.prepare("checkpoints")
+    assert not list(Path(home.derived).iterdir())
+    assert Path(MemoryHome("project", str(sample), ".sage").derived) == Path(home.derived)

@@ -13,7 +13,7 @@ from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.contained import remove_contained
 from sage_code.index import registry
 from sage_code.index.upkeep import compact_store, forget_project
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -125,7 +125,7 @@ def test_memories_are_not_deleted_through_a_link(sample: Path, tmp_path: Path) -
     (sample / ".sage").mkdir()
     (sample / ".sage" / "knowledge").symlink_to(tmp_path / "outside")
     with pytest.raises(MemoryDamaged, match="cannot be deleted"):
-        Place("project", str(sample), ".sage").remove("knowledge/a.md")
+        MemoryHome("project", str(sample), ".sage").remove("knowledge/a.md")
     assert (tmp_path / "outside" / "a.md").exists()
 
 

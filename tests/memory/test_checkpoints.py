@@ -19,7 +19,7 @@ from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import to_markdown
-from sage_code.memory.files.places import Place, safe_id
+from sage_code.memory.files.homes import MemoryHome, safe_id
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 
@@ -84,7 +84,7 @@ def test_what_a_project_shares_is_shareable_and_what_it_derives_is_not(store: Ch
     assert stat.S_IMODE(file.stat().st_mode) & 0o044
     assert stat.S_IMODE((root / ".sage" / "local").stat().st_mode) == 0o700
     assert {
-        stat.S_IMODE(path.stat().st_mode) for path in Path(Place("project", str(root), ".sage").derived).iterdir()
+        stat.S_IMODE(path.stat().st_mode) for path in Path(MemoryHome("project", str(root), ".sage").derived).iterdir()
     } == {0o600}
     assert "local/" in (root / ".sage" / ".gitignore").read_text()
 
@@ -114,7 +114,7 @@ def test_another_process_s_saves_are_noticed(store: Checkpoints, root: Path) -> 
 def test_the_index_is_made_again_from_the_files(store: Checkpoints, root: Path) -> None:
     for number in range(300):
         store.save(_new(f"thesis about topic{number}", f"question {number}"))
-    derived = Path(Place("project", str(root), ".sage").derived)
+    derived = Path(MemoryHome("project", str(root), ".sage").derived)
     fresh = Checkpoints(str(root), load_settings(str(root)))
     before = [found.score for found in fresh.search("topic17 thesis")]
     assert (derived / "checkpoints.npz").is_file()  # the log was packed
@@ -136,7 +136,7 @@ def test_an_index_that_came_with_a_repository_is_not_believed(store: Checkpoints
     folder = root / ".sage" / "checkpoints"
     folder.mkdir()
     (folder / "x.md").write_text("# Elephants\n\n## Thesis\nThey remember.\n")
-    derived = Path(Place("project", str(root), ".sage").derived)
+    derived = Path(MemoryHome("project", str(root), ".sage").derived)
     derived.mkdir(parents=True)
     np.savez_compressed(derived / "checkpoints.npz", head=np.zeros(50_000_000, np.uint8))
     lines = [

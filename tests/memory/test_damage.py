@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sage_code.memory.code.attached import _Map, follow, refresh
+from sage_code.memory.files.homes import homes
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.memory.files.places import places
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
 from sage_code.settings.loading import load_settings
@@ -103,7 +103,7 @@ def test_a_damaged_item_is_named_and_the_others_still_answer(root: Path, listed:
 def test_flipped_bytes_in_the_index_of_memories_are_noticed_and_mended(root: Path, listed: Path) -> None:
     _memory(root).rebuild()
     _memory(root).save_knowledge(KnowledgeItem("late", "The build needs Node 22."))
-    folder = Path(places(str(root))[0].derived)
+    folder = Path(homes(str(root))[0].derived)
     source = random.Random(3)
     every = {folder / name: (folder / name).read_bytes() for name in ("knowledge.npz", "knowledge.log")}
     for path, whole in every.items():
@@ -123,14 +123,14 @@ def test_flipped_bytes_in_the_index_of_memories_are_noticed_and_mended(root: Pat
 
 @pytest.mark.parametrize("name", ["knowledge.npz", "knowledge.log"])
 def test_a_pipe_or_an_endless_device_in_place_of_the_index_never_blocks(root: Path, listed: Path, name: str) -> None:
-    path = Path(places(str(root))[0].derived) / name
+    path = Path(homes(str(root))[0].derived) / name
     expected = [(item.id, found) for item, found in _memory(root).recaller.recall("which queue keeps the order")]
     for make in (os.mkfifo, lambda where: os.symlink("/dev/zero", where), os.mkdir):
         path.unlink(missing_ok=True)
         make(path)
         recalled = _memory(root).recaller.recall("which queue keeps the order")
         assert [(item.id, found) for item, found in recalled] == expected
-        assert name.endswith(".npz") or path.is_file()  # a new one has taken its place
+        assert name.endswith(".npz") or path.is_file()  # a new one has taken its home
 
 
 def test_a_memory_that_goes_and_comes_back_scores_as_before(root: Path, listed: Path) -> None:
@@ -149,7 +149,7 @@ def test_packing_never_writes_through_a_linked_local_folder(root: Path, listed: 
     local.rename(elsewhere)
     (elsewhere / "memory.lock").unlink()
     local.symlink_to(elsewhere)
-    packed = Path(places(str(root))[0].derived) / "knowledge.npz"
+    packed = Path(homes(str(root))[0].derived) / "knowledge.npz"
     packed.write_bytes(b"damaged, which asks for packing")
     assert [item.id for item, _ in _memory(root).recaller.recall("which queue keeps the order")] == ["queue"]
     assert packed.read_bytes() == b"damaged, which asks for packing"
@@ -159,19 +159,19 @@ def test_packing_never_writes_through_a_linked_local_folder(root: Path, listed: 
 def test_flipped_bytes_in_the_map_of_attached_memories_are_noticed_and_mended(root: Path) -> None:
     (root / "auth.py").write_text("def sign():\n    return 1\n")
     _memory(root).save_knowledge(KnowledgeItem("sign", "Keys rotate."), refs=["auth.py:1"])
-    place = places(str(root))[0]
-    refresh(place)
-    expected = list(_Map(place).rows("auth.py"))
+    home = homes(str(root))[0]
+    refresh(home)
+    expected = list(_Map(home).rows("auth.py"))
     assert expected
     source = random.Random(4)
     for name in ("attached.jsonl", "attached_rows.json"):
-        path = Path(place.derived) / name
+        path = Path(home.derived) / name
         whole = path.read_bytes()
         for _ in range(40):
             broken = bytearray(whole)
             broken[source.randrange(len(broken))] ^= 1 << source.randrange(8)
             path.write_bytes(broken)
-            list(_Map(place).rows("auth.py"))  # a reader never fails
-            follow(place, ())
-            assert list(_Map(place).rows("auth.py")) == expected
+            list(_Map(home).rows("auth.py"))  # a reader never fails
+            follow(home, ())
+            assert list(_Map(home).rows("auth.py")) == expected
             path.write_bytes(whole)

@@ -22,7 +22,7 @@ from sage_code.errors import UsageError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.memory.code.referring import files_of, folders_of, read
-from sage_code.memory.files.places import Place, places
+from sage_code.memory.files.homes import MemoryHome, homes
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState
@@ -45,65 +45,65 @@ def with_memories(response: SearchResponse) -> SearchResponse:
     """The answer with the memories that are about the code of its hits."""
     notes: dict[int, tuple[str, ...]] = {}
     for root in {hit.root or response.root for hit in response.results}:
-        place = places(root)[0]
-        if place.scope != "project":
+        home = homes(root)[0]
+        if home.scope != "project":
             continue
-        refresh(place, _SEARCH_SECONDS)
-        known = _Map(place)
+        refresh(home, _SEARCH_SECONDS)
+        known = _Map(home)
         for hit in response.results:
             if (hit.root or response.root) == root:
                 notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
     return replace(response, results=tuple(replace(hit, memory=notes.get(hit.rank, ())) for hit in response.results))
 
 
-def refresh(place: Place, seconds: float | None = None) -> None:
+def refresh(home: MemoryHome, seconds: float | None = None) -> None:
     """Bring the map up to date with the memories, as far as the time reaches."""
-    state = _folders(place)
-    is_current = _Map(place).folders == state
+    state = _folders(home)
+    is_current = _Map(home).folders == state
     if is_current and seconds is not None:
         return
-    known = _rows(place)
+    known = _rows(home)
     if is_current and known is not None:
         return
     rows, done = known or {}, True
     deadline = time.monotonic() + seconds if seconds is not None else float("inf")
     current: dict[str, list[str]] = {}
-    for path, stamp in files_of(place):
+    for path, stamp in files_of(home):
         before = rows.get(path)
         if before is not None and before[0] == stamp:
             current[path] = before
         elif time.monotonic() < deadline:
-            found = read(place, path)
+            found = read(home, path)
             memory = found[0] if found else None
             rows_now = [_row(ref.file, ref.lines, ref.symbol, memory) for ref in memory.refs] if memory else []
             current[path] = [stamp, *rows_now]
         else:
             done = False
-    _write(place, current, state if done else {})
+    _write(home, current, state if done else {})
 
 
-def follow(place: Place, checked: Iterable[tuple[Memory, Sequence[RefState]]]) -> None:
+def follow(home: MemoryHome, checked: Iterable[tuple[Memory, Sequence[RefState]]]) -> None:
     """Note where the code of the memories is now, as a check has found it."""
-    refresh(place)
-    rows = _rows(place) or {}
+    refresh(home)
+    rows = _rows(home) or {}
     paths = {os.path.splitext(os.path.basename(path))[0]: path for path in rows}
     for memory, states in checked:
         path = paths.get(memory.id)
         if path is not None:
             places_now = [found.now or found.ref for found in states]
             rows[path][1:] = [_row(now.file, now.lines, now.symbol, memory) for now in places_now]
-    _write(place, rows, _folders(place))
+    _write(home, rows, _folders(home))
 
 
 class _Map:
     """The published map; empty when there is none that can be read, or when it is damaged."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, home: MemoryHome) -> None:
         self.folders: dict[str, int] | None = None
         self._data = b""
         self._start = 0
         with suppress(OSError, ValueError, KeyError, TypeError):
-            self._data = read_regular(os.path.join(place.derived, _MAP), _MAX_BYTES)
+            self._data = read_regular(os.path.join(home.derived, _MAP), _MAX_BYTES)
             self._start = self._data.find(b"\n") + 1
             head = orjson.loads(self._data[: self._start])
             if head["format"] == _FORMAT and head["sum"] == _sum(self._data[self._start :]):
@@ -151,19 +151,19 @@ def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) 
     return orjson.dumps(row).decode()
 
 
-def _folders(place: Place) -> dict[str, int]:
+def _folders(home: MemoryHome) -> dict[str, int]:
     """When the folders of memories have last changed."""
     times: dict[str, int] = {}
     with suppress(OSError):
-        for folder in folders_of(place):
-            times[folder] = os.stat(place.path(*folder.split("/"))).st_mtime_ns
+        for folder in folders_of(home):
+            times[folder] = os.stat(home.path(*folder.split("/"))).st_mtime_ns
     return times
 
 
-def _rows(place: Place) -> dict[str, list[str]] | None:
+def _rows(home: MemoryHome) -> dict[str, list[str]] | None:
     """What was read from each file of memories; None when that is not known any more."""
     with suppress(OSError, ValueError):
-        data = read_regular(os.path.join(place.derived, _ROWS), _MAX_BYTES)
+        data = read_regular(os.path.join(home.derived, _ROWS), _MAX_BYTES)
         if _sum(data[_SUM_CHARS + 1 :]) != data[:_SUM_CHARS].decode("ascii", "replace"):
             return None
         rows = orjson.loads(data[_SUM_CHARS + 1 :])
@@ -176,15 +176,15 @@ def _is_sound(row: object) -> bool:
     return isinstance(row, list) and bool(row) and set(map(type, row)) == {str}
 
 
-def _write(place: Place, rows: dict[str, list[str]], folders: dict[str, int]) -> None:
+def _write(home: MemoryHome, rows: dict[str, list[str]], folders: dict[str, int]) -> None:
     lines = sorted(line.encode() for _, *of_file in rows.values() for line in of_file)
     body = b"".join(line + b"\n" for line in lines)
     head = orjson.dumps({"format": _FORMAT, "folders": folders, "sum": _sum(body)})
     kept = orjson.dumps(rows)
     with suppress(OSError, UsageError):  # a project that cannot be written to is searched all the same
-        place.prepare()
-        write_bytes(os.path.join(place.derived, _ROWS), f"{_sum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
-        write_bytes(os.path.join(place.derived, _MAP), head + b"\n" + body, mode=PRIVATE_FILE)
+        home.prepare()
+        write_bytes(os.path.join(home.derived, _ROWS), f"{_sum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
+        write_bytes(os.path.join(home.derived, _MAP), head + b"\n" + body, mode=PRIVATE_FILE)
 
 
 def _sum(data: bytes) -> str:

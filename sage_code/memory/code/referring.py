@@ -15,7 +15,7 @@ from typing import Any
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.memory.files.places import Place, Scope, places
+from sage_code.memory.files.homes import MemoryHome, Scope, homes
 
 FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}
 _SUFFIX = ".md"
@@ -41,29 +41,29 @@ class Memory:
 
 def memories(project_root: str) -> Iterator[Memory]:
     """Every memory that refers to code of the project, newest first within each kind."""
-    for place in places(project_root):
-        for path, _ in sorted(files_of(place), reverse=True):
-            found = read(place, path)
-            if found is not None and (place.scope == "project" or _is_about(found[1], project_root)):
+    for home in homes(project_root):
+        for path, _ in sorted(files_of(home), reverse=True):
+            found = read(home, path)
+            if found is not None and (home.scope == "project" or _is_about(found[1], project_root)):
                 yield found[0]
 
 
-def files_of(place: Place) -> Iterator[tuple[str, str]]:
-    """The files of a place that may hold memories: the path below it, and a stamp that changes with the content."""
+def files_of(home: MemoryHome) -> Iterator[tuple[str, str]]:
+    """The files of a home that may hold memories: the path below it, and a stamp that changes with the content."""
     for folder in FOLDERS:
-        yield from _files(place, folder, _DEPTH[folder])
+        yield from _files(home, folder, _DEPTH[folder])
 
 
-def folders_of(place: Place) -> Iterator[str]:
+def folders_of(home: MemoryHome) -> Iterator[str]:
     """The folders whose change means that memories were added, replaced or removed."""
     for folder, depth in _DEPTH.items():
-        yield from _folders(place, folder, depth)
+        yield from _folders(home, folder, depth)
 
 
-def read(place: Place, path: str) -> tuple[Memory, dict[str, Any]] | None:
+def read(home: MemoryHome, path: str) -> tuple[Memory, dict[str, Any]] | None:
     """The memory in a file and its head; None for one that refers to nothing, or cannot be read."""
     try:
-        text = place.read(*path.split("/"))
+        text = home.read(*path.split("/"))
         if _MARK not in text:
             return None
         head, body = frontmatter.split(text)
@@ -76,12 +76,12 @@ def read(place: Place, path: str) -> tuple[Memory, dict[str, Any]] | None:
     id_ = os.path.splitext(os.path.basename(path))[0]
     when = record.get("ts") or record.get("added") or ""
     kind = FOLDERS[path.partition("/")[0]]
-    return Memory(id_, kind, _title(body), when if isinstance(when, str) else "", place.scope, refs), record
+    return Memory(id_, kind, _title(body), when if isinstance(when, str) else "", home.scope, refs), record
 
 
-def _files(place: Place, folder: str, depth: int) -> Iterator[tuple[str, str]]:
+def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str]]:
     try:
-        entries = list(os.scandir(place.path(*folder.split("/"))))
+        entries = list(os.scandir(home.path(*folder.split("/"))))
     except OSError:
         return
     for entry in entries:
@@ -89,18 +89,18 @@ def _files(place: Place, folder: str, depth: int) -> Iterator[tuple[str, str]]:
             facts = entry.stat(follow_symlinks=False)
             yield f"{folder}/{entry.name}", f"{facts.st_mtime_ns:x}-{facts.st_size:x}"
         elif depth > 1 and entry.is_dir(follow_symlinks=False):
-            yield from _files(place, f"{folder}/{entry.name}", depth - 1)
+            yield from _files(home, f"{folder}/{entry.name}", depth - 1)
 
 
-def _folders(place: Place, folder: str, depth: int) -> Iterator[str]:
-    path = place.path(*folder.split("/"))
+def _folders(home: MemoryHome, folder: str, depth: int) -> Iterator[str]:
+    path = home.path(*folder.split("/"))
     if not os.path.isdir(path):
         return
     yield folder
     # `global/` may hold thousands of files and no folder: only where there are folders, they are looked for.
     for entry in os.scandir(path) if depth > 1 and not folder.endswith("/global") else ():
         if entry.is_dir(follow_symlinks=False):
-            yield from _folders(place, f"{folder}/{entry.name}", depth - 1)
+            yield from _folders(home, f"{folder}/{entry.name}", depth - 1)
 
 
 def _refs(records: object) -> Iterable[CodeRef]:

@@ -2,7 +2,7 @@
 
 refs_check   every memory with the state of each of its references
 stale        those that need another look
-why          everything that was ever concluded about a place or a symbol
+why          everything that was ever concluded about a location or a symbol
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sage_code.memory.code.attached import follow
 from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.code.referring import Memory, memories
 from sage_code.memory.files.code_ref import CodeRef, relative_file
-from sage_code.memory.files.places import places
+from sage_code.memory.files.homes import homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ def refs_check(root: str) -> list[Standing]:
     """The state of every reference of every memory; where code has moved, searches find the memory there from now."""
     checker = Checker(root)
     found = [Standing(memory, tuple(map(checker.check, memory.refs))) for memory in memories(root)]
-    place = places(root)[0]
-    if found and place.scope == "project":
-        follow(place, ((one.memory, one.states) for one in found if one.memory.scope == "project"))
+    home = homes(root)[0]
+    if found and home.scope == "project":
+        follow(home, ((one.memory, one.states) for one in found if one.memory.scope == "project"))
     return found
 
 
@@ -53,7 +53,7 @@ def why(root: str, what: str) -> list[Standing]:
 
     A reference counts where it was written to and where its code is now.
     """
-    file, line = _place(root, what)
+    file, line = _home(root, what)
     checker = Checker(root)
     found = []
     for memory in memories(root):
@@ -65,7 +65,7 @@ def why(root: str, what: str) -> list[Standing]:
     return found
 
 
-def _place(root: str, what: str) -> tuple[str, int]:
+def _home(root: str, what: str) -> tuple[str, int]:
     """The file and line that are meant; no file for a symbol."""
     file, _, line = what.rpartition(":")
     if file and line.isascii() and line.isdecimal() and len(line) < 9:

@@ -11,29 +11,29 @@ from collections.abc import Iterable
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
-from sage_code.memory.files.places import Place, safe_id
+from sage_code.memory.files.homes import MemoryHome, safe_id
 
 FOLDER = "archive"
 _RESTORED = "restored.txt"
 _PATIENCE_S = 30.0
 
 
-def archive(place: Place, paths: Iterable[str]) -> list[str]:
-    """Move files of a place (paths below it) into its archive; the paths that were moved."""
+def archive(home: MemoryHome, paths: Iterable[str]) -> list[str]:
+    """Move files of a home (paths below it) into its archive; the paths that were moved."""
     moved = []
     for path in paths:
-        place.prepare(os.path.dirname(f"{FOLDER}/{path}"))
-        with locked(place.lock, timeout_s=_PATIENCE_S):
-            if os.path.isfile(place.path(path)) and not os.path.islink(place.path(path)):
-                os.rename(place.path(path), _unused(place.path(FOLDER, path)))
+        home.prepare(os.path.dirname(f"{FOLDER}/{path}"))
+        with locked(home.lock, timeout_s=_PATIENCE_S):
+            if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
+                os.rename(home.path(path), _unused(home.path(FOLDER, path)))
                 moved.append(path)
     return moved
 
 
-def archived(place: Place, folder: str) -> list[str]:
-    """The archived files of a kind, as paths below the place that they would go back to; newest name first."""
+def archived(home: MemoryHome, folder: str) -> list[str]:
+    """The archived files of a kind, as paths below the home that they would go back to; newest name first."""
     found: list[str] = []
-    top = place.path(FOLDER)
+    top = home.path(FOLDER)
     if os.path.islink(top):
         return []
     for here, folders, names in os.walk(os.path.join(top, folder)):
@@ -43,11 +43,11 @@ def archived(place: Place, folder: str) -> list[str]:
     return sorted(found, key=lambda path: path.rpartition("/")[2], reverse=True)
 
 
-def find_archived(places: Iterable[Place], folder: str, id_: str) -> tuple[Place, str]:
+def find_archived(homes: Iterable[MemoryHome], folder: str, id_: str) -> tuple[MemoryHome, str]:
     """The archived memory with this id, or whose id alone contains it."""
     wanted = safe_id(id_)
-    every = [(place, path) for place in places for path in archived(place, folder)]
-    named = {_id_of(path): (place, path) for place, path in reversed(every)}
+    every = [(home, path) for home in homes for path in archived(home, folder)]
+    named = {_id_of(path): (home, path) for home, path in reversed(every)}
     if wanted in named:
         return named[wanted]
     alike = [name for name in named if wanted in name]
@@ -58,23 +58,21 @@ def find_archived(places: Iterable[Place], folder: str, id_: str) -> tuple[Place
     raise UsageError(f"nothing archived is called {wanted}", "`list --archived` shows what is")
 
 
-def restore(place: Place, path: str) -> str:
-    """Move an archived file back to `path` below the place, and note that it is to stay; its id."""
-    place.prepare(os.path.dirname(path))
-    with locked(place.lock, timeout_s=_PATIENCE_S):
-        if os.path.lexists(place.path(path)):
-            raise UsageError(
-                f"{_id_of(path)} is there again already", f"{place.path(FOLDER, path)} is the archived one"
-            )
-        place.write("".join(f"{id_}\n" for id_ in sorted(restored(place) | {_id_of(path)})), FOLDER, _RESTORED)
-        os.rename(place.path(FOLDER, path), place.path(path))
+def restore(home: MemoryHome, path: str) -> str:
+    """Move an archived file back to `path` below the home, and note that it is to stay; its id."""
+    home.prepare(os.path.dirname(path))
+    with locked(home.lock, timeout_s=_PATIENCE_S):
+        if os.path.lexists(home.path(path)):
+            raise UsageError(f"{_id_of(path)} is there again already", f"{home.path(FOLDER, path)} is the archived one")
+        home.write("".join(f"{id_}\n" for id_ in sorted(restored(home) | {_id_of(path)})), FOLDER, _RESTORED)
+        os.rename(home.path(FOLDER, path), home.path(path))
     return _id_of(path)
 
 
-def restored(place: Place) -> set[str]:
+def restored(home: MemoryHome) -> set[str]:
     """The ids of what a person has taken back from the archive."""
     try:
-        return set(place.read(FOLDER, _RESTORED).split())
+        return set(home.read(FOLDER, _RESTORED).split())
     except (OSError, MemoryDamaged):
         return set()
 

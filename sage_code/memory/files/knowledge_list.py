@@ -20,7 +20,7 @@ import orjson
 
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files import frontmatter
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 
 FOLDER = "knowledge"
 FILE = "index.yaml"
@@ -29,14 +29,14 @@ _HEAD = "# Written by Sage, one item a line; `sage knowledge` changes it.\nforma
 _MAX_BYTES = 50_000_000  # a hundred thousand items
 _MANY = 50  # changes at once, from which on the list is written anew
 _ITEM = '- {"id":"'
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,120}")  # as `places.safe_id` makes them
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,120}")  # as `homes.safe_id` makes them
 
 
 class RegistryFile:
-    """The list of one place. Threads may share one."""
+    """The list of one home. Threads may share one."""
 
-    def __init__(self, place: Place, ttl_seconds: float) -> None:
-        self._place, self._ttl = place, ttl_seconds
+    def __init__(self, home: MemoryHome, ttl_seconds: float) -> None:
+        self._home, self._ttl = home, ttl_seconds
         self._entries: dict[str, dict[str, Any]] = {}
         self._state: object = None
         self._read_at = 0.0
@@ -54,16 +54,16 @@ class RegistryFile:
     def written_at(self) -> int:
         """When the list was last written, in nanoseconds; 0 when there is none."""
         try:
-            return os.stat(self._place.path(FOLDER, FILE)).st_mtime_ns
+            return os.stat(self._home.path(FOLDER, FILE)).st_mtime_ns
         except OSError:
             return 0
 
     def put(self, *entries: dict[str, Any]) -> None:
-        """Add or replace items; the caller holds the place's lock."""
+        """Add or replace items; the caller holds the home's lock."""
         self._change({entry["id"]: entry for entry in entries}, set())
 
     def remove(self, *ids: str) -> None:
-        """Take items out; the caller holds the place's lock."""
+        """Take items out; the caller holds the home's lock."""
         self._change({}, set(ids))
 
     def sound_entries(self) -> dict[str, dict[str, Any]]:
@@ -83,9 +83,9 @@ class RegistryFile:
         return found
 
     def rebuild(self, entries: dict[str, dict[str, Any]]) -> None:
-        """Take these for the list, and write it where that can be done; the caller holds the place's lock."""
+        """Take these for the list, and write it where that can be done; the caller holds the home's lock."""
         with suppress(OSError):
-            self._place.write(_HEAD + "".join(_line(entry) for _, entry in sorted(entries.items())), FOLDER, FILE)
+            self._home.write(_HEAD + "".join(_line(entry) for _, entry in sorted(entries.items())), FOLDER, FILE)
         with self._guard:
             self._entries, self._state, self._read_at = dict(entries), self._stat(), time.monotonic()
 
@@ -101,7 +101,7 @@ class RegistryFile:
             for id_ in {*new, *gone}:
                 text = _replaced(text, id_, _line(new[id_]) if id_ in new else "")
         was = self._stat()
-        self._place.write(text, FOLDER, FILE)
+        self._home.write(text, FOLDER, FILE)
         with self._guard:
             if self._state == was:  # nobody else has changed it since it was read
                 kept = {id_: entry for id_, entry in self._entries.items() if id_ not in gone}
@@ -109,12 +109,12 @@ class RegistryFile:
 
     def _text(self) -> str:
         try:
-            return self._place.read(FOLDER, FILE, max_bytes=_MAX_BYTES)
+            return self._home.read(FOLDER, FILE, max_bytes=_MAX_BYTES)
         except FileNotFoundError:
             return ""
 
     def _parse(self, text: str) -> dict[str, dict[str, Any]]:
-        where = self._place.path(FOLDER, FILE)
+        where = self._home.path(FOLDER, FILE)
         found: list[Any] = []
         lines = text.removeprefix(_HEAD).split("\n") if text.startswith(_HEAD) else None
         try:
@@ -138,14 +138,14 @@ class RegistryFile:
 
     def _stat(self) -> object:
         try:
-            found = os.stat(self._place.path(FOLDER, FILE))
+            found = os.stat(self._home.path(FOLDER, FILE))
         except OSError:
             return ()
         return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _replaced(text: str, id_: str, line: str) -> str:
-    """The list with another line for an item, in its place by id; an empty one takes it out."""
+    """The list with another line for an item, in its order by id; an empty one takes it out."""
     start = f'{_ITEM}{id_}"'
     low, high = len(_HEAD), len(text)
     while low < high:

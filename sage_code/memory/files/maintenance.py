@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from sage_code.discover.gitfiles import tracked_files
 from sage_code.errors import Busy, UsageError
 from sage_code.memory.files.archive import archive, restored
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 
 _SHORT_PAUSE = timedelta(days=7)
 _PAUSES_IN_LIMIT = 4
@@ -52,7 +52,7 @@ class Limits:
 
 
 def prune(
-    place: Place, paths: Mapping[str, str], dates: Mapping[str, str], limits: Limits, spared: Collection[str] = ()
+    home: MemoryHome, paths: Mapping[str, str], dates: Mapping[str, str], limits: Limits, spared: Collection[str] = ()
 ) -> MaintenanceResult:
     """Archive memories beyond an age, then the oldest beyond a number; the caller has no lock.
 
@@ -61,7 +61,7 @@ def prune(
     """
     times = {id_: _time(dates.get(id_, "")) for id_ in paths}
     now = datetime.now(UTC)
-    movable = set(paths) if limits.everything else set(paths).difference(spared, restored(place))
+    movable = set(paths) if limits.everything else set(paths).difference(spared, restored(home))
     too_old, too_many = _beyond(movable, times, now, limits)
     if not (too_old or too_many):
         return MaintenanceResult(total_remaining=len(paths))
@@ -70,14 +70,14 @@ def prune(
         why = f"a memory is dated {newest:%Y-%m-%d}, in the future: nothing was archived; is the clock right?"
         return MaintenanceResult(total_remaining=len(paths), notice=why)
     if not limits.everything:
-        tracked = tracked_files(place.path())
+        tracked = tracked_files(home.path())
         if tracked is None:
             why = "git does not say which memories it tracks: nothing was archived"
             return MaintenanceResult(total_remaining=len(paths), notice=why)
         movable = {id_ for id_ in movable if paths[id_] not in tracked}
         too_old, too_many = _beyond(movable, times, now, limits)
     try:
-        moved = set(archive(place, [paths[id_] for id_ in (*too_old, *too_many)]))
+        moved = set(archive(home, [paths[id_] for id_ in (*too_old, *too_many)]))
     except (OSError, Busy, UsageError) as error:
         return MaintenanceResult(total_remaining=len(paths), notice=f"old memories could not be archived: {error}")
     gone = [tuple(id_ for id_ in ids if paths[id_] in moved) for ids in (too_old, too_many)]

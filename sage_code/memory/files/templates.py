@@ -21,7 +21,7 @@ from sage_code.errors import MemoryDamaged, SageError, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files.checkpoint_text import write_contribution, write_source, write_tension
-from sage_code.memory.files.places import Place, safe_id
+from sage_code.memory.files.homes import MemoryHome, safe_id
 from sage_code.memory.files.sections import write_list, write_prose
 from sage_code.paths import sage_home
 
@@ -37,7 +37,7 @@ MAX_SECONDS = 1.0  # of the processor's time
 _PATIENCE_S = 60.0
 _MAX_TEMPLATE_CHARS = 50_000
 _MAX_RANGE = 1_000
-# Work that one step can cause: longer texts and larger numbers than these have no place in a template.
+# Work that one step can cause: longer texts and larger numbers than these have no home in a template.
 _MAX_NUMBER = 10**9
 _KEYS = frozenset({"name", "description", "required_fields", "optional_fields", "format"})
 
@@ -61,7 +61,7 @@ class _TooMuchError(Exception):
 def names() -> list[str]:
     """Every template, ours first; one of the user's may replace one of ours."""
     try:
-        own = sorted(name[:-5] for name in os.listdir(_place().path(FOLDER)) if name.endswith(".yaml"))
+        own = sorted(name[:-5] for name in os.listdir(_home().path(FOLDER)) if name.endswith(".yaml"))
     except OSError:
         own = []
     return [*BUILT_IN, *(name for name in own if name not in BUILT_IN and safe_id(name) == name)]
@@ -70,9 +70,9 @@ def names() -> list[str]:
 def load(name: str) -> Template:
     """The template of this name; MemoryDamaged for a file that is none."""
     safe = safe_id(name)
-    where = _place().path(FOLDER, f"{safe}.yaml")
+    where = _home().path(FOLDER, f"{safe}.yaml")
     try:
-        return _parse(_place().read(FOLDER, f"{safe}.yaml"), safe, where, built_in=False)
+        return _parse(_home().read(FOLDER, f"{safe}.yaml"), safe, where, built_in=False)
     except FileNotFoundError:
         pass
     if safe not in BUILT_IN:
@@ -85,7 +85,7 @@ def source(name: str) -> str:
     """The file of a template as it stands there."""
     template = load(name)
     if not template.built_in:
-        return _place().read(FOLDER, f"{template.name}.yaml")
+        return _home().read(FOLDER, f"{template.name}.yaml")
     with open(os.path.join(_OURS, f"{template.name}.yaml"), encoding="utf-8") as file:
         return file.read()
 
@@ -115,8 +115,8 @@ def validate(name: str) -> Template:
     return template
 
 
-def _place() -> Place:
-    return Place("user", sage_home(), "")
+def _home() -> MemoryHome:
+    return MemoryHome("user", sage_home(), "")
 
 
 def _parse(text: str, name: str, where: str, *, built_in: bool) -> Template:
@@ -195,9 +195,9 @@ def _refusal(template: Template, error: Exception) -> SageError:
     if isinstance(error, SageError):
         return error
     line = getattr(error, "lineno", None)
-    place = f"is wrong in line {line}" if line else "cannot be used"
+    home = f"is wrong in line {line}" if line else "cannot be used"
     what = str(error)[:200] or type(error).__name__
-    return MemoryDamaged(f"the template {template.name} {place}: {what}", "correct it: `sage templates validate`")
+    return MemoryDamaged(f"the template {template.name} {home}: {what}", "correct it: `sage templates validate`")
 
 
 def _compiled(template: Template) -> JinjaTemplate:

@@ -22,7 +22,7 @@ import xxhash
 
 from sage_code.files.atomic import PRIVATE_FILE, remove
 from sage_code.files.contained import read_regular
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.passages import Floats, Passages, Postings, Record
 
 # History of the format: 1: first version. Since then each line of the log carries its checksum; one without it counts
@@ -41,17 +41,17 @@ _APPEND = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O
 
 
 class IndexFiles:
-    """The two files of one kind of memory in one place, and what they hold."""
+    """The two files of one kind of memory in one home, and what they hold."""
 
-    def __init__(self, place: Place, kind: str, model: str, dim: int) -> None:
-        self._place, self._kind, self._model, self._dim = place, kind, model, dim
+    def __init__(self, home: MemoryHome, kind: str, model: str, dim: int) -> None:
+        self._home, self._kind, self._model, self._dim = home, kind, model, dim
         self.passages = Passages(dim)
         self.foreign_model = ""  # of the vectors on the disk, when it is another one
         self._packed_stat: tuple[int, int] | None = None
         self._read = 0  # bytes of the log
         self._lines = 0
         self._is_damaged = False  # the packed file cannot be read: it is to be written again
-        self._log_is_damaged = False  # the log is no file of ours: a new one takes its place
+        self._log_is_damaged = False  # the log is no file of ours: a new one replaces it
 
     def refresh(self) -> None:
         """Take in what other processes have written since."""
@@ -64,7 +64,7 @@ class IndexFiles:
         self._load_log()
 
     def add(self, records: list[Record], vectors: Floats) -> None:
-        """Append memories; the caller holds the place's lock, or owns the only copy."""
+        """Append memories; the caller holds the home's lock, or owns the only copy."""
         self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
         for record, vector in zip(records, vectors, strict=True):
             self.passages.add(record, as_kept(vector))
@@ -94,12 +94,12 @@ class IndexFiles:
             records=_as_bytes(b"\n".join(orjson.dumps(_plain(record)) for record in records)),
             vectors=passages.vectors[living].astype(np.float16),
             lengths=passages.lengths[living],
-            terms=_as_bytes("\n".join(postings.places).encode("utf-8", "surrogatepass")),
+            terms=_as_bytes("\n".join(postings.homes).encode("utf-8", "surrogatepass")),
             starts=postings.starts,
             rows=postings.rows,
             counts=postings.counts,
         )
-        self._place.write_derived(f"{self._kind}.npz", out.getvalue())
+        self._home.write_derived(f"{self._kind}.npz", out.getvalue())
         # A reader between the two sees the packed file and the old log, whose lines change nothing any more.
         remove(self._log)
         self._packed_stat = None
@@ -114,11 +114,11 @@ class IndexFiles:
 
     @property
     def _packed(self) -> str:
-        return os.path.join(self._place.derived, f"{self._kind}.npz")
+        return os.path.join(self._home.derived, f"{self._kind}.npz")
 
     @property
     def _log(self) -> str:
-        return os.path.join(self._place.derived, f"{self._kind}.log")
+        return os.path.join(self._home.derived, f"{self._kind}.log")
 
     def _stat_of_packed(self) -> tuple[int, int] | None:
         try:
@@ -140,8 +140,8 @@ class IndexFiles:
                     return
                 records = [_record({**row, "terms": {}}) for row in _rows(file["records"].tobytes())]
                 terms = file["terms"].tobytes().decode("utf-8", "surrogatepass")
-                places = {term: place for place, term in enumerate(terms.split("\n"))} if terms else {}
-                postings = Postings(places, file["starts"], file["rows"], file["counts"])
+                homes = {term: home for home, term in enumerate(terms.split("\n"))} if terms else {}
+                postings = Postings(homes, file["starts"], file["rows"], file["counts"])
                 _check(postings, len(records))
                 vectors, lengths = file["vectors"].astype(np.float32), file["lengths"]
                 if vectors.shape != (len(records), self._dim) or lengths.shape != (len(records),):
@@ -245,7 +245,7 @@ def _rows(data: bytes) -> list[dict[str, Any]]:
 def _check(postings: Postings, rows: int) -> None:
     """Whether the arrays belong together; a ValueError otherwise."""
     starts = postings.starts
-    ordered = len(starts) == len(postings.places) + 1 and bool((np.diff(starts) >= 0).all())
+    ordered = len(starts) == len(postings.homes) + 1 and bool((np.diff(starts) >= 0).all())
     inside = not len(postings.rows) or (int(postings.rows.min()) >= 0 and int(postings.rows.max()) < rows)
     if not (ordered and inside and starts[-1] == len(postings.rows) == len(postings.counts)):
         raise ValueError("the arrays do not belong together")

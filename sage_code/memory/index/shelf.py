@@ -1,4 +1,4 @@
-"""One kind of memory in one place, kept ready to be searched: the index follows the Markdown files, whoever edits them.
+"""One kind of memory in one home, kept ready to be searched: the index follows the Markdown files, whoever edits them.
 
 A file that is new or has changed is read and embedded, one that is gone is forgotten. Files are looked at when their
 folder has changed, and in any case after a while; what this process saves itself, it adds itself.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.prose import prose_embedder
 from sage_code.settings.table import Settings
 
@@ -32,16 +32,16 @@ class Readable:
     """Where the files of this kind are and what a file says to a search."""
 
     kind: str
-    folders: Callable[[Place], Sequence[str]]  # below the place, as they are now
+    folders: Callable[[MemoryHome], Sequence[str]]  # below the home, as they are now
     suffixes: tuple[str, ...]
     passage: Callable[[str, str], tuple[Record, str]]  # from id and file to a record and the text to embed
 
 
 class Shelf:
-    """Answers for one kind of memory in one place. Threads may share one."""
+    """Answers for one kind of memory in one home. Threads may share one."""
 
-    def __init__(self, place: Place, readable: Readable, settings: Settings) -> None:
-        self.place, self._readable, self._settings = place, readable, settings
+    def __init__(self, home: MemoryHome, readable: Readable, settings: Settings) -> None:
+        self.home, self._readable, self._settings = home, readable, settings
         self.damaged: dict[str, str] = {}  # by id, why a file cannot be read
         self._stamps_of_damaged: dict[str, str] = {}
         self._files: IndexFiles | None = None
@@ -61,18 +61,18 @@ class Shelf:
             return files.passages
 
     def known(self) -> Passages:
-        """What the index holds, without a look at the files; for a writer who holds the place's lock."""
+        """What the index holds, without a look at the files; for a writer who holds the home's lock."""
         with self._guard:
             files = self._opened()
             files.refresh()
             return files.passages
 
     def paths(self) -> dict[str, str]:
-        """Every file by its id, in the order of ids: its path below the place."""
+        """Every file by its id, in the order of ids: its path below the home."""
         found: dict[str, str] = {}
-        for folder in self._readable.folders(self.place):
+        for folder in self._readable.folders(self.home):
             try:
-                entries = os.scandir(self.place.path(folder))
+                entries = os.scandir(self.home.path(folder))
             except OSError:
                 continue
             for entry in entries:
@@ -87,19 +87,19 @@ class Shelf:
         found = {}
         for id_, path in self.paths().items():
             try:
-                state = os.lstat(self.place.path(path))
+                state = os.lstat(self.home.path(path))
             except OSError:
                 continue
             found[id_] = (path, f"{state.st_mtime_ns:x}-{state.st_size:x}")
         return found
 
     def saved(self, path: str, record: Record, meaning: str, vector: Floats | None = None) -> None:
-        """A file was just written by us, who hold the lock; `path` is below the place."""
+        """A file was just written by us, who hold the lock; `path` is below the home."""
         with self._guard:
             files = self._opened()
             files.refresh()
             before = self._seen
-            state = os.stat(self.place.path(path))
+            state = os.stat(self.home.path(path))
             stamped = replace(record, stamp=f"{state.st_mtime_ns:x}-{state.st_size:x}")
             vectors = self.embed([meaning]) if vector is None else vector[None, :]
             files.add([stamped], vectors)
@@ -115,8 +115,8 @@ class Shelf:
         listing = self.listing()
         if not listing:
             return 0
-        self.place.prepare()
-        with self._guard, locked(self.place.lock, timeout_s=_PATIENCE_S):
+        self.home.prepare()
+        with self._guard, locked(self.home.lock, timeout_s=_PATIENCE_S):
             files = self._opened()
             files.clear()
             self._catch_up(files, listing)
@@ -128,15 +128,15 @@ class Shelf:
             from sage_code.memory.index.index_files import IndexFiles  # lazy: NumPy
 
             embedder = prose_embedder(self._settings)
-            self._files = IndexFiles(self.place, self._readable.kind, embedder.name, embedder.dim)
+            self._files = IndexFiles(self.home, self._readable.kind, embedder.name, embedder.dim)
         return self._files
 
     def _state(self) -> Mapping[str, int]:
         """When the folders have last changed: files were added, replaced or removed then."""
         times = {}
-        for folder in self._readable.folders(self.place):
+        for folder in self._readable.folders(self.home):
             try:
-                times[folder] = os.stat(self.place.path(folder)).st_mtime_ns
+                times[folder] = os.stat(self.home.path(folder)).st_mtime_ns
             except OSError:
                 continue
         return times
@@ -147,19 +147,19 @@ class Shelf:
             self._pack_if_wanted(files)
             return
         try:
-            self.place.prepare()
-            with locked(self.place.lock, timeout_s=_PATIENCE_S):
+            self.home.prepare()
+            with locked(self.home.lock, timeout_s=_PATIENCE_S):
                 files.refresh()
                 self._catch_up(files, listing)
         except (OSError, Busy, UsageError):
-            self._catch_up(files, listing, keep=False)  # a place that cannot be written to is searched all the same
+            self._catch_up(files, listing, keep=False)  # a home that cannot be written to is searched all the same
         self._pack_if_wanted(files)
 
     def _pack_if_wanted(self, files: IndexFiles) -> None:
         if files.wants_packing:
             try:
-                self.place.prepare()
-                with locked(self.place.lock, timeout_s=0):
+                self.home.prepare()
+                with locked(self.home.lock, timeout_s=0):
                     files.refresh()
                     files.pack()
             except (OSError, Busy, UsageError):
@@ -182,7 +182,7 @@ class Shelf:
             if row is not None and known.records[row].stamp == stamp:
                 continue
             try:
-                record, meaning = self._readable.passage(id_, self.place.read(*path.split("/")))
+                record, meaning = self._readable.passage(id_, self.home.read(*path.split("/")))
                 changed.append((replace(record, stamp=stamp), meaning))
                 self.damaged.pop(id_, None)
             except FileNotFoundError:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sage_code.errors import UsageError
-from sage_code.memory.files.places import Place
+from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.calibration import Calibration, calibration_of
 from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose import prose_embedder
@@ -22,14 +22,14 @@ class Answer:
     """One memory, and why it was chosen."""
 
     record: Record
-    place: Place
+    home: MemoryHome
     order: float  # what it was put in order by
     probability: float  # that it is about the question
     explain: dict[str, float]
 
 
 def search(shelves: Sequence[Shelf], question: str, limit: int, settings: Settings) -> list[Answer]:
-    """The best memories of all shelves; of two with one id, the nearer place's."""
+    """The best memories of all shelves; of two with one id, the nearer home's."""
     if limit < 1:
         raise UsageError("a limit is at least 1", "ask for more")
     answers: dict[str, Answer] = {}
@@ -56,7 +56,7 @@ def scored(shelves: Sequence[Shelf], question: str, limit: int | None, settings:
         for row in rows:
             words, dense = float(found.words[row]), float(found.dense[row])
             explain = explained(calibration, words, dense, float(found.score[row]))
-            answers.append(Answer(passages.records[row], shelf.place, explain["order"], explain["meaning"], explain))
+            answers.append(Answer(passages.records[row], shelf.home, explain["order"], explain["meaning"], explain))
     return answers
 
 

@@ -14,8 +14,8 @@ from sage_code.memory.code import attached
 from sage_code.memory.code.capture import capture
 from sage_code.memory.code.standing import refs_check, stale, why
 from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.homes import homes
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.memory.files.places import places
 from sage_code.memory.memory import Memory
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 
@@ -117,28 +117,28 @@ def test_knowledge_counts_like_checkpoints(project: Project) -> None:
 def test_only_changed_files_are_read_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         _save(project, f"m{number}", "Something.", "server.py", (17, 19))
-    place = places(project.root)[0]
-    attached.refresh(place)
+    home = homes(project.root)[0]
+    attached.refresh(home)
     seen: list[str] = []
     read = attached.read
 
-    def spy(place: attached.Place, path: str) -> object:
+    def spy(home: attached.MemoryHome, path: str) -> object:
         seen.append(path)
-        return read(place, path)
+        return read(home, path)
 
     monkeypatch.setattr(attached, "read", spy)
-    attached.refresh(place)
+    attached.refresh(home)
     assert seen == []
     _save(project, "m5", "Something.", "server.py", (17, 19))
-    attached.refresh(place)
+    attached.refresh(home)
     assert seen == ["checkpoints/m5.md"]
 
 
 def test_a_search_spends_little_and_the_next_one_goes_on(project: Project) -> None:
     for number in range(5):
         _save(project, f"m{number}", "Something.", "server.py", (17, 19))
-    place = places(project.root)[0]
-    attached.refresh(place, seconds=-1)
+    home = homes(project.root)[0]
+    attached.refresh(home, seconds=-1)
     assert len(_beside(project)) == 5
 
 
@@ -151,7 +151,7 @@ def test_damaged_and_hostile_files_hide_nothing(project: Project, tmp_path: Path
     (folder / "broken.md").write_text("---\ncode_refs: [\n---\n")
     (folder / "tag.md").write_text("---\ncode_refs: !!python/object/apply:os.system [id]\n---\n")
     (folder / "link.md").symlink_to(tmp_path / "nowhere")
-    (Path(places(project.root)[0].derived) / "attached.jsonl").write_bytes(b"\x00garbage")
+    (Path(homes(project.root)[0].derived) / "attached.jsonl").write_bytes(b"\x00garbage")
     found = {one.memory.id: [state.ref.file for state in one.states] for one in refs_check(project.root)}
     assert found == {"good": ["server.py"], "odd": ["server.py"]}
     assert {note.partition(":")[0] for note in _beside(project)} == {"good", "odd"}

@@ -31,7 +31,7 @@ _OLD_MAPS = ("attached.jsonl", "attached_rows.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryHome:
     """One home of memories: a project's folder, or the user's."""
 
     scope: Scope
@@ -51,7 +51,7 @@ class Place:
         return self.path("local", "memory.lock") if self.scope == "project" else self.path("memory.lock")
 
     def path(self, *names: str) -> str:
-        """A path in this place."""
+        """A path in this home."""
         return os.path.join(self.root, self.base, *names) if self.base else os.path.join(self.root, *names)
 
     def prepare(self, *folders: str) -> None:
@@ -93,7 +93,7 @@ class Place:
         atomic.write_bytes(self.path(*names), text.encode("utf-8"), mode=mode)
 
     def remove(self, path: str) -> None:
-        """Delete the file at `path`, one from this place; MemoryDamaged when it lies behind a link."""
+        """Delete the file at `path`, one from this home; MemoryDamaged when it lies behind a link."""
         inside = "/".join((self.base, path)) if self.base else path
         if not remove_contained(self.root, inside) and os.path.lexists(self.path(path)):
             raise MemoryDamaged(
@@ -105,19 +105,19 @@ class Place:
         atomic.write_bytes(os.path.join(self.derived, name), data, mode=atomic.PRIVATE_FILE)
 
 
-def places(project_root: str | None) -> tuple[Place, ...]:
+def homes(project_root: str | None) -> tuple[MemoryHome, ...]:
     """Where to look, nearest first: the project when it has a `.sage/` of its own, then the user."""
-    user = Place("user", sage_home(), "")
+    user = MemoryHome("user", sage_home(), "")
     if project_root is not None:
         folder = os.path.join(project_root, DOT_SAGE)
         if os.path.isdir(folder) and not os.path.islink(folder) and dot_sage_dir(project_root) == folder:
-            return Place("project", project_root, DOT_SAGE), user
+            return MemoryHome("project", project_root, DOT_SAGE), user
     return (user,)
 
 
-def place_to_write(project_root: str | None, scope: Scope | None = None) -> Place:
+def home_to_write(project_root: str | None, scope: Scope | None = None) -> MemoryHome:
     """Where something new goes; asking for the project makes its `.sage/`."""
-    found = places(project_root)
+    found = homes(project_root)
     if scope is None:
         return found[0]
     if scope == "user":
@@ -126,7 +126,7 @@ def place_to_write(project_root: str | None, scope: Scope | None = None) -> Plac
         raise UsageError("there is no project to save into", "run it inside a project, or save for yourself")
     if dot_sage_dir(project_root) != os.path.join(project_root, DOT_SAGE):
         return found[-1]  # the project's `.sage/` is Sage's home: what is saved there is the user's
-    return Place("project", project_root, DOT_SAGE)
+    return MemoryHome("project", project_root, DOT_SAGE)
 
 
 def safe_id(name: str) -> str:
