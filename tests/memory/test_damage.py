@@ -130,7 +130,7 @@ def test_a_pipe_or_an_endless_device_in_place_of_the_index_never_blocks(root: Pa
         make(path)
         recalled = _memory(root).recaller.recall("which queue keeps the order")
         assert [(item.id, found) for item, found in recalled] == expected
-        assert name.endswith(".npz") or path.is_file()  # a new one has taken its home
+        assert name.endswith(".npz") or path.is_file()  # a new one has replaced it
 
 
 def test_a_memory_that_goes_and_comes_back_scores_as_before(root: Path, listed: Path) -> None:

@@ -94,7 +94,7 @@ class IndexFiles:
             records=_as_bytes(b"\n".join(orjson.dumps(_plain(record)) for record in records)),
             vectors=passages.vectors[living].astype(np.float16),
             lengths=passages.lengths[living],
-            terms=_as_bytes("\n".join(postings.homes).encode("utf-8", "surrogatepass")),
+            terms=_as_bytes("\n".join(postings.word_numbers).encode("utf-8", "surrogatepass")),
             starts=postings.starts,
             rows=postings.rows,
             counts=postings.counts,
@@ -245,7 +245,7 @@ def _rows(data: bytes) -> list[dict[str, Any]]:
 def _check(postings: Postings, rows: int) -> None:
     """Whether the arrays belong together; a ValueError otherwise."""
     starts = postings.starts
-    ordered = len(starts) == len(postings.homes) + 1 and bool((np.diff(starts) >= 0).all())
+    ordered = len(starts) == len(postings.word_numbers) + 1 and bool((np.diff(starts) >= 0).all())
     inside = not len(postings.rows) or (int(postings.rows.min()) >= 0 and int(postings.rows.max()) < rows)
     if not (ordered and inside and starts[-1] == len(postings.rows) == len(postings.counts)):
         raise ValueError("the arrays do not belong together")

@@ -45,7 +45,7 @@ def terms_of(text: str) -> dict[str, int]:
 class Postings:
     """The passages of each word, in arrays sorted by word."""
 
-    places: dict[str, int]
+    word_numbers: dict[str, int]
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
@@ -57,15 +57,15 @@ class Postings:
 
     def of(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The rows that have a word, and how often."""
-        place = self.places.get(term)
-        if place is None:
+        number = self.word_numbers.get(term)
+        if number is None:
             return self.rows[:0], self.counts[:0]
-        first, end = self.starts[place : place + 2].tolist()
+        first, end = self.starts[number : number + 2].tolist()
         return self.rows[first:end], self.counts[first:end]
 
 
 class Passages:
-    """All memories of one kind in one place."""
+    """All memories of one kind in one number."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -109,7 +109,7 @@ class Passages:
             self._place(record)
 
     def add(self, record: Record, vector: Floats) -> None:
-        """Add a passage, in place of the one with the same id if there is one."""
+        """Add a passage, in number of the one with the same id if there is one."""
         row = len(self.records)
         self._grow(row + 1)
         self._vectors[row] = vector
@@ -148,19 +148,19 @@ class Passages:
         numbers = np.cumsum(self.alive) - 1
         rows: list[NDArray[np.int32]] = []
         counts: list[NDArray[np.uint16]] = []
-        places: dict[str, int] = {}
+        word_numbers: dict[str, int] = {}
         sizes = [0]
-        for term in sorted({*self.base.places, *self._added}):
+        for term in sorted({*self.base.word_numbers, *self._added}):
             found, often = self.postings(term)
             living = self.alive[found]
             if living.any():
-                places[term] = len(places)
+                word_numbers[term] = len(word_numbers)
                 rows.append(numbers[found[living]].astype(np.int32))
                 counts.append(often[living].astype(np.uint16))
                 sizes.append(int(living.sum()))
-        if not places:
+        if not word_numbers:
             return Postings.empty()
-        return Postings(places, np.cumsum(sizes).astype(np.int64), np.concatenate(rows), np.concatenate(counts))
+        return Postings(word_numbers, np.cumsum(sizes).astype(np.int64), np.concatenate(rows), np.concatenate(counts))
 
     def _place(self, record: Record) -> None:
         row = len(self.records)
