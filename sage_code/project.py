@@ -177,7 +177,7 @@ class Project:
         """
         from sage_code.search.query import Filters
         from sage_code.search.results import within
-        from sage_code.search.service import Wish
+        from sage_code.search.service import SearchOptions
         from sage_code.search.snippets import SNIPPET_LINES
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
@@ -185,7 +185,7 @@ class Project:
         filters = Filters(_several(language), _several(paths), _several(kinds))
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
         response = self._searching.search(
-            query, Wish(limit, filters, explain, refresh, shown, context), everywhere=everywhere
+            query, SearchOptions(limit, filters, explain, refresh, shown, context), everywhere=everywhere
         )
         if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
@@ -198,11 +198,11 @@ class Project:
     ) -> SearchResponse:
         """What can be said without an index in a second or two: the files that hold most of the question's words."""
         from sage_code.search.query import Filters
-        from sage_code.search.service import Wish
+        from sage_code.search.service import SearchOptions
         from sage_code.search.unindexed import quick_look
 
-        wish = Wish(limit, Filters(_several(language), _several(paths)))
-        return quick_look(self.root, self.settings, query, wish)
+        options = SearchOptions(limit, Filters(_several(language), _several(paths)))
+        return quick_look(self.root, self.settings, query, options)
 
     @property
     def _searching(self) -> Searchers:

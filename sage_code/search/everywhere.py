@@ -16,7 +16,7 @@ from sage_code.index import registry
 from sage_code.index.registry import ProjectEntry
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
-from sage_code.search.service import NEAREST, Searcher, Wish
+from sage_code.search.service import NEAREST, Searcher, SearchOptions
 from sage_code.settings.loading import Settings, load_settings
 
 
@@ -27,7 +27,7 @@ class Searchers:
         self._root = root
         self._known = {root: Searcher(root, settings)}
 
-    def search(self, text: str, wish: Wish, *, everywhere: bool = False) -> SearchResponse:
+    def search(self, text: str, options: SearchOptions, *, everywhere: bool = False) -> SearchResponse:
         """Answer from this project, from those that `in:` names, or from all."""
         names = parse_query(text).filters.projects
         if everywhere:
@@ -37,22 +37,22 @@ class Searchers:
         else:
             roots = list(dict.fromkeys(find_project(name).root for name in names)) or [self._root]
         if len(roots) == 1 and not everywhere:
-            return self._of(roots[0]).search(text, wish)
-        return self._merged(text, roots, wish)
+            return self._of(roots[0]).search(text, options)
+        return self._merged(text, roots, options)
 
     def _of(self, root: str) -> Searcher:
         if root not in self._known:
             self._known[root] = Searcher(root, load_settings(root))
         return self._known[root]
 
-    def _merged(self, text: str, roots: Sequence[str], wish: Wish) -> SearchResponse:
+    def _merged(self, text: str, roots: Sequence[str], options: SearchOptions) -> SearchResponse:
         started = time.perf_counter()
         found: list[tuple[Hit, bool]] = []
         silent: list[str] = []
         more = False
         for root in roots:
             try:
-                answer = self._of(root).search(text, replace(wish, refresh=False))
+                answer = self._of(root).search(text, replace(options, refresh=False))
             except UsageError:
                 raise  # the question itself, the same for all
             except SageError as error:
@@ -65,7 +65,7 @@ class Searchers:
         hits = sorted(
             (hit for hit, flag in found if flag or not good), key=lambda hit: (-hit.score, hit.root, hit.rank)
         )
-        shown = hits[: wish.limit if good else NEAREST]
+        shown = hits[: options.limit if good else NEAREST]
         note = f"{len(roots) - len(silent)} projects, as they were last indexed"
         if silent:
             note += f"; left out: {'; '.join(silent)}"

@@ -38,7 +38,7 @@ _OTHER_MODEL = "the index was made with another model: until `sage index` only w
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SearchOptions:
     """How a question is to be answered."""
 
     limit: int = 10
@@ -59,48 +59,48 @@ class Searcher:
         self._embedder: Embedder | None = None
         self._freshness = Freshness(root, settings)
 
-    def search(self, text: str, wish: Wish | None = None) -> SearchResponse:
+    def search(self, text: str, options: SearchOptions | None = None) -> SearchResponse:
         """The best places for a question; without a good one the nearest few."""
-        wish = wish or Wish()
+        options = options or SearchOptions()
         started = time.perf_counter()
         query = parse_query(text)
-        given = wish.filters
+        given = options.filters
         query = replace(query, filters=query.filters.and_also(given.languages, given.paths, given.kinds))
         if self._engine is None:
             # While git is asked what has changed, this process would only wait.
             Thread(target=import_module, args=("numpy",), daemon=True).start()
-        note = self._freshness.ensure() if wish.refresh else ""
+        note = self._freshness.ensure() if options.refresh else ""
         try:
             with reading(self.root):
-                return self._answer(text, query, wish, note, started)
+                return self._answer(text, query, options, note, started)
         except IndexCorrupt:
             # What this user never indexed is not indexed by a question.
-            if not wish.refresh or all(entry.root != self.root for entry in registry.projects()):
+            if not options.refresh or all(entry.root != self.root for entry in registry.projects()):
                 raise
         self._engine = None  # what it has mapped is damaged
         note = self._freshness.mend()
         with reading(self.root):
-            return self._answer(text, query, wish, note, started)
+            return self._answer(text, query, options, note, started)
 
-    def _answer(self, text: str, query: Query, wish: Wish, note: str, started: float) -> SearchResponse:
+    def _answer(self, text: str, query: Query, options: SearchOptions, note: str, started: float) -> SearchResponse:
         engine = self._open()
         if self._embedder is not None and self._embedder.name != engine.snapshot.generation.model:
             note = note or _OTHER_MODEL
         from sage_code.search.hits import HitMaker  # lazy: NumPy
 
-        ranked = engine.rank(query, wish.limit + 1)
-        make = HitMaker(engine, query, discover_rules(self._settings), wish.lines, wish.context)
-        hits = [make.hit(rank, found, explain=wish.explain) for rank, found in enumerate(ranked[: wish.limit], 1)]
-        if wish.explain:
+        ranked = engine.rank(query, options.limit + 1)
+        make = HitMaker(engine, query, discover_rules(self._settings), options.lines, options.context)
+        hits = [make.hit(rank, found, explain=options.explain) for rank, found in enumerate(ranked[: options.limit], 1)]
+        if options.explain:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
             hits = with_calls(engine.snapshot, hits)
         good = bool(ranked) and (ranked[0].good or ranked[0].is_definition(query))
         if not good:
             hits = hits[:NEAREST]
-        if wish.lines and not all(hit.snippet for hit in hits):
+        if options.lines and not all(hit.snippet for hit in hits):
             note = note or "some of these files cannot be read any more: run `sage index`"
-        more = good and len(ranked) > wish.limit
+        more = good and len(ranked) > options.limit
         took = round((time.perf_counter() - started) * 1000, 2)
         return SearchResponse(text, self._name, self.root, tuple(hits), good, more, took, note)
 

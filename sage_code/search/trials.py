@@ -18,7 +18,7 @@ from sage_code.search.engine import SearchEngine
 from sage_code.search.evaluation import K, Label, PathRule, Place, Score, ask_all, places
 from sage_code.search.query import parse_query
 from sage_code.search.ranking import Ranking
-from sage_code.search.service import Searcher, Wish
+from sage_code.search.service import Searcher, SearchOptions
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.settings.loading import load_settings
 
@@ -88,10 +88,10 @@ def _asker(setup: Setup, repo: str) -> Ask:
     settings = load_settings(root)
     if not setup.path_blind and setup.ranking is None:
         searcher = Searcher(root, settings)
-        wish = Wish(limit=K, refresh=False)
+        options = SearchOptions(limit=K, refresh=False)
 
         def search(text: str) -> Sequence[Place]:
-            return places(searcher.search(text, wish).results)
+            return places(searcher.search(text, options).results)
 
         return search
     return ranked(root, PathBlindSnapshot if setup.path_blind else SearchSnapshot, setup.ranking)

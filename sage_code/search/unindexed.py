@@ -16,7 +16,7 @@ from sage_code.discover import DiscoverRules, SourceText, discover_rules, list_f
 from sage_code.languages.table import detect
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse
-from sage_code.search.service import NEAREST, Wish
+from sage_code.search.service import NEAREST, SearchOptions
 from sage_code.search.words import stem
 from sage_code.settings.loading import Settings
 from sage_code.text.lexemes import split_word
@@ -40,12 +40,14 @@ class _Seen:
     lines: Sequence[str]
 
 
-def quick_look(root: str, settings: Settings, text: str, wish: Wish, seconds: float = SECONDS) -> SearchResponse:
+def quick_look(
+    root: str, settings: Settings, text: str, options: SearchOptions, seconds: float = SECONDS
+) -> SearchResponse:
     """The files that hold most of the question's words, as far as they could be read in time."""
     started = time.perf_counter()
     query = parse_query(text)
-    languages = (*query.filters.languages, *wish.filters.languages)
-    paths = (*query.filters.paths, *wish.filters.paths)
+    languages = (*query.filters.languages, *options.filters.languages)
+    paths = (*query.filters.paths, *options.filters.paths)
     rules = discover_rules(settings)
     wanted = {stem(term) for term in query.terms}
     files = [file for file in list_files(root, rules) if isinstance(file, SourceFile)]
@@ -60,9 +62,9 @@ def quick_look(root: str, settings: Settings, text: str, wish: Wish, seconds: fl
         if time.perf_counter() - started > seconds:
             break
     seen.sort(key=lambda found: -found.worth)
-    shown = seen[: wish.limit]
+    shown = seen[: options.limit]
     good = bool(shown) and shown[0].worth >= 1 - _PATH_SHARE
-    hits = [_hit(rank, found, wish.lines) for rank, found in enumerate(shown if good else shown[:NEAREST], 1)]
+    hits = [_hit(rank, found, options.lines) for rank, found in enumerate(shown if good else shown[:NEAREST], 1)]
     note = f"not indexed yet: a look at {read:,} of {len(files):,} files, by words alone"
     took = round((time.perf_counter() - started) * 1000, 2)
     name = os.path.basename(root) or root

@@ -106,14 +106,14 @@ def test_code_can_be_named(sage: Run, project: Path) -> None:
     assert sage("knowledge", "add", "fact.md", "--id", "retries", "--ref", "server.py:17-19").code == 0
     assert "Starting opens the port" in sage("why", "server.py:10").out
     assert "retries" in sage("why", "server.py:18").out
-    for wish, complaint in (
+    for options, complaint in (
         ("server.py:9000", "no line 9000"),
         ("nowhere.py:3", "there is no file"),
         ("../outside.py:1", "there is no file"),
         ("server.py:9-3", "names no lines"),
         ("connect", "is not indexed"),
     ):
-        refused = sage("checkpoint", "save", "-t", "x", "--ref", wish)
+        refused = sage("checkpoint", "save", "-t", "x", "--ref", options)
         assert refused.code == 2
         assert complaint in refused.err
     sage("index")

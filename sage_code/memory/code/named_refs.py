@@ -26,13 +26,13 @@ _MOST_DEFINITIONS = 5
 def resolved(root: str | None, wishes: Iterable[Any]) -> tuple[CodeRef, ...]:
     """References to what is named, each a text, a mapping with `file` and `lines`, or a reference already."""
     found: dict[CodeRef, None] = {}
-    for wish in wishes:
-        if isinstance(wish, CodeRef):
-            found[wish] = None
+    for options in wishes:
+        if isinstance(options, CodeRef):
+            found[options] = None
             continue
         if root is None:
             raise UsageError("code can be named only inside a project", "run it there, or give --project")
-        refs = _of_text(root, wish) if isinstance(wish, str) else _of_record(root, wish)
+        refs = _of_text(root, options) if isinstance(options, str) else _of_record(root, options)
         found.update(dict.fromkeys(refs))
     return tuple(found)
 
