@@ -25,8 +25,8 @@ import xxhash
 from measure import machine, table
 
 from sage_code import Project
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.files import ChunkedFile, chunk_file
-from sage_code.chunk.leads import embedded_text
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.published import current
 from sage_code.discover import DEFAULT_RULES, list_files

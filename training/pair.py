@@ -60,7 +60,7 @@ Pair = dict[str, str]
 
 
 def embedded(qualname: str, signature: str, text: str) -> str:
-    """The text that Sage embeds for a piece of code: see `sage_code/chunk/leads.py`."""
+    """The text that Sage embeds for a piece of code: see `sage_code/chunk/embedded_text.py`."""
     lead = qualname
     if signature and signature[:40] not in text:
         lead = f"{lead}\n{signature}"

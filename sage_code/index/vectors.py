@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.index.manifest import file_key
 from sage_code.store.rows import FileRows, text_hash
 from sage_code.values import Chunk

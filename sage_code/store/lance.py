@@ -24,7 +24,7 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.errors import SageError, StoreError
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
-from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.lines import MAX_CHARS, split_lines
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.languages.table import by_name, detect

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.languages.table import by_name
 from sage_code.values import Chunk
 from training.extract import Definition

@@ -21,7 +21,7 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.compiled.segment import KINDS
 from sage_code.index.manifest import FileState, file_key
 from sage_code.languages.kinds import TEXT_KINDS

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from sage_code import Project
-from sage_code.chunk.leads import embedded_text
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError
 from sage_code.index.manifest import file_key, load
