@@ -118,7 +118,7 @@ class Project:
     def unusual(self) -> str:
         """What the folder is (a home folder, a system folder ...) if the user should be asked before it is indexed."""
         from sage_code.discover.roots import why_unusual
-        from sage_code.files.ours import is_known
+        from sage_code.files.provenance import is_known
 
         return "" if is_known(self.root) else why_unusual(self.root)
 

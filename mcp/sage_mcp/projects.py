@@ -22,7 +22,7 @@ from mcp_types import ListRootsRequest, ListRootsResult
 
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import NotIndexed, UsageError
-from sage_code.files.ours import is_known
+from sage_code.files.provenance import is_known
 from sage_code.paths import DOT_SAGE, find_root, sage_home
 from sage_mcp.background import Background, Run
 

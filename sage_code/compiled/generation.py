@@ -34,8 +34,8 @@ from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.compiled.texts import TextWriter
 from sage_code.files.atomic import publish, remove
-from sage_code.files.ours import NAME_BYTES, note, published_folder
 from sage_code.files.private import FOLDER, close
+from sage_code.files.provenance import NAME_BYTES, note, published_folder
 from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files.contained import open_regular, read_regular
-from sage_code.files.ours import complaint, is_known, published_folder
+from sage_code.files.provenance import complaint, is_known, published_folder
 from sage_code.languages.kinds import TABLES
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ import xxhash
 
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.errors import FormatTooNew, IndexCorrupt, SageError
-from sage_code.files import ours, summed
+from sage_code.files import provenance, summed
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import NotRegularError, read_regular
 from sage_code.index import registry
@@ -90,8 +90,8 @@ class Manifest:
             "skipped": {path: tuple(state) for path, state in self.skipped.items()},
             **({"imported": True} if self.imported else {}),
         }
-        if not ours.is_noted(self.generation):
-            ours.note(root, self.generation)
+        if not provenance.is_noted(self.generation):
+            provenance.note(root, self.generation)
         write_bytes(manifest_path(root), summed.dumps(data), mode=PRIVATE_FILE)
 
 
@@ -99,7 +99,7 @@ def load(root: str) -> Manifest | None:
     """The project's manifest, None when there is none that this user's Sage has written; damaged or too new is an error
     that says which."""
     path = manifest_path(root)
-    if ours.is_linked(root):
+    if provenance.is_linked(root):
         return None
     try:
         data = summed.loads(read_regular(path, _MAX_BYTES))
@@ -111,9 +111,9 @@ def load(root: str) -> Manifest | None:
         raise _damaged(path, str(error)) from error
     generation = data.get("generation") if isinstance(data, dict) else None
     if isinstance(generation, str):
-        counts = ours.is_noted(generation) or _is_registered(root, data)
+        counts = provenance.is_noted(generation) or _is_registered(root, data)
     else:  # damaged, or of a Sage that knows better: only where this user has indexed
-        counts = not _is_too_new(data) or ours.is_known(root)
+        counts = not _is_too_new(data) or provenance.is_known(root)
     return _from_json(path, data) if counts else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.naming import describe, stable_name
 from sage_code.embed.packed import MODEL_FOLDER, PackedFacts, packed_facts
-from sage_code.files.ours import is_known
+from sage_code.files.provenance import is_known
 from sage_code.index import registry
 from sage_code.index.pipeline import IndexStats, index_project
 from sage_code.index.status import folder_bytes

@@ -22,7 +22,7 @@ from sage_code.discover import discover_rules, list_files, read_source
 from sage_code.discover.roots import why_unusual
 from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
-from sage_code.files import dot_sage, ours
+from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
@@ -87,7 +87,7 @@ def index_project(
         raise UsageError(f"{root} is not a folder", "give the path of a project's folder")
     if not _is_unicode(root):
         raise UsageError(f"the path {root} is not valid Unicode", "rename the folder: JSON cannot hold its name")
-    if not anywhere and not ours.is_known(root) and (why := why_unusual(root)):
+    if not anywhere and not provenance.is_known(root) and (why := why_unusual(root)):
         raise UsageError(f"{root} is {why}; nothing was indexed", f"if you mean it: `sage index --yes {root}`")
     run = _Run(root, settings, full, recompile, reembed, name, progress or Silent())
     with explained(f"the index of {root}"):
@@ -202,8 +202,8 @@ class _Run:
             self.progress.note("this version of Sage cuts files in another way: cutting them anew")
             return None
         base = current(self.root)
-        if base is None and ours.is_known(self.root):
-            self.progress.note(f"{ours.complaint(self.root)}; making it anew")
+        if base is None and provenance.is_known(self.root):
+            self.progress.note(f"{provenance.complaint(self.root)}; making it anew")
         if base is None or self.recompile or old.store_uri != self.settings.store_uri:
             return None
         return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
@@ -261,7 +261,7 @@ class _Run:
             )  # fmt: skip
             self._register(new)
             new.save(self.root)
-            ours.forget(self.root, [*writer.removed, old.generation if old else ""])
+            provenance.forget(self.root, [*writer.removed, old.generation if old else ""])
         for said in (drop_secrets(store, secrets.values()), tidy(store)):
             if said:
                 self.progress.note(said)

@@ -20,7 +20,7 @@ from sage_code.compiled.generation import check
 from sage_code.compiled.published import current
 from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
-from sage_code.files import dot_sage, ours
+from sage_code.files import dot_sage, provenance
 from sage_code.files.locks import locked
 from sage_code.index import manifest, registry
 from sage_code.index.manifest import Manifest
@@ -96,7 +96,7 @@ def verify_project(
             findings.append(error.message)
             damaged += _set_aside(uri, lambda _: [names, files_table(names)], mend=mend)
     generation = current(root)
-    findings += damaged + (check(generation) if generation else [ours.complaint(root)])
+    findings += damaged + (check(generation) if generation else [provenance.complaint(root)])
     if findings and mend:
         index_project(root, settings, recompile=True, progress=progress)
     files = len(meta.files) if meta else 0
@@ -139,7 +139,7 @@ def _delete_rows(
     """Delete files of a project and texts that are to be made anew. The manifest lets go of its compiled files first:
     killed from here on, the next run looks at the store and brings back what it lacks."""
     with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
-        replace(meta, generation=f"unpublished-{secrets.token_hex(ours.NAME_BYTES)}").save(root)
+        replace(meta, generation=f"unpublished-{secrets.token_hex(provenance.NAME_BYTES)}").save(root)
         store.delete(keys, texts)
         if also is not None:
             also()
@@ -220,9 +220,9 @@ def forget_project(which: str) -> ForgetReport:
             deleted = store.sweep()
             store.compact()  # until then the old version of a table still holds what was deleted from it
             waits = not store.keys() <= used
-        notes = ours.noted(entry.root)
+        notes = provenance.noted(entry.root)
         left = dot_sage.clear(entry.root)
-        ours.forget(entry.root, notes)
+        provenance.forget(entry.root, notes)
     return ForgetReport(entry.root, deleted, waits, left)
 
 
@@ -257,7 +257,7 @@ def compact_store(settings: Settings) -> CompactReport:
             table.delete(sorted(table.keys() - keys_in_use(table.table)[0]))
             deleted += table.sweep()
             table.compact()
-        ours.sweep()
+        provenance.sweep()
     return CompactReport(deleted, dropped, before, _store_bytes(uri))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sage_code.compiled import generation
 from sage_code.compiled.generation import GenerationWriter, check
 from sage_code.compiled.published import Generation, current
-from sage_code.files import ours
+from sage_code.files import provenance
 from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
 from sage_code.store.rows import FileRows
@@ -172,7 +172,7 @@ def test_an_incomplete_or_changed_generation_is_noticed(tmp_path: Path, rows_of:
     written = path.stat()
     path.write_bytes(data)
     assert current(root) is None
-    assert path.name in ours.complaint(root)
+    assert path.name in provenance.complaint(root)
     os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # as a failing disk does it
     if victim != "segments.json":
         (finding,) = check(current(root))

@@ -19,7 +19,7 @@ from sage_code.compiled.listing import reading
 from sage_code.compiled.lookup import SymbolFiles, normalise, open_symbols
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt, NotIndexed
-from sage_code.files import ours
+from sage_code.files import provenance
 from sage_code.files.atomic import publish
 from sage_code.languages.kinds import TABLES
 from sage_code.paths import compiled_dir, generations_dir
@@ -54,7 +54,7 @@ def _write(root: str, symbols: Sequence[Symbol], path: str = "src/a b.py") -> No
     chunk = Chunk("module", "", "", 1, 99, "", "", "", tuple(symbols))
     writer.add(FileRows("key", path, "python", (chunk,), ("hash",), np.zeros((1, 2), np.float32)))
     writer.finish(None, ())
-    ours.note(root, folder.name, str(folder))
+    provenance.note(root, folder.name, str(folder))
     publish(compiled_dir(root), str(folder))
 
 

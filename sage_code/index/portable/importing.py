@@ -30,7 +30,7 @@ from sage_code.discover.roots import why_unusual
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.naming import describe
 from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
-from sage_code.files import dot_sage, ours
+from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
@@ -110,7 +110,7 @@ def import_index(
                     )  # fmt: skip
                     registry.record(entry_of(root, new))
                     new.save(root)
-                    ours.forget(root, writer.removed)
+                    provenance.forget(root, writer.removed)
         per_chunk = round(source.size / max(told.chunks, 1))
     checkout = any(os.path.lexists(os.path.join(root, path)) for path in states)
     took = round((time.monotonic() - started) * 1000)

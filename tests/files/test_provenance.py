@@ -15,7 +15,7 @@ from sage_code import Project
 from sage_code.compiled.published import current
 from sage_code.compiled.texts import stored_text
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
-from sage_code.files import ours
+from sage_code.files import provenance
 from sage_code.index import registry
 from sage_code.index.manifest import load
 from sage_code.memory.files.homes import MemoryHome
@@ -142,7 +142,7 @@ def test_notes_of_generations_that_are_gone_go_too(sample: Path) -> None:
         Project.open(sample).index()
     assert len(list(notes.iterdir())) == 2  # the published one, and the one before for whoever still reads it
     shutil.rmtree(sample)
-    ours.sweep()
+    provenance.sweep()
     assert not list(notes.iterdir())
     assert registry.projects()
 
@@ -151,7 +151,7 @@ def test_the_look_is_cheap(sample: Path) -> None:
     Project.open(sample).index()
     started = time.process_time()
     for _ in range(200):
-        assert ours.published_folder(str(sample))
+        assert provenance.published_folder(str(sample))
     assert (time.process_time() - started) / 200 < 0.005  # 0.1 ms; a safety limit for a machine under load
 
 
