@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 
-from sage_code.compiled.listing import reading
+from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
 from sage_code.paths import DOT_SAGE, find_root
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 import orjson
 
 from sage_code.compiled.centrality import centrality
-from sage_code.compiled.listing import (
+from sage_code.compiled.inventory import (
     CENTRALITY_FILE,
     FORMAT,
     INDEX_FILE,

@@ -13,7 +13,7 @@ import os
 import re
 from itertools import islice, pairwise, product
 
-from sage_code.compiled.listing import MEND_HINT, TRIES, check_symbols, current_listing, missing
+from sage_code.compiled.inventory import MEND_HINT, TRIES, check_symbols, current_listing, missing
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 from sage_code.languages.kinds import TABLES, TEXT_KINDS

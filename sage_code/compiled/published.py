@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sage_code.compiled.listing import CENTRALITY_FILE, TRIES, check_segment, current_listing, missing
+from sage_code.compiled.inventory import CENTRALITY_FILE, TRIES, check_segment, current_listing, missing
 from sage_code.compiled.lookup import SymbolFiles
 
 if TYPE_CHECKING:

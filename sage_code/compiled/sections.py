@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sage_code.compiled.listing import MEND_HINT
+from sage_code.compiled.inventory import MEND_HINT
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sage_code.compiled.listing import TEXTS_FILE
+from sage_code.compiled.inventory import TEXTS_FILE
 from sage_code.files.contained import open_regular
 
 if TYPE_CHECKING:

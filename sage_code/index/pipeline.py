@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sage_code.compiled.listing import damaged
+from sage_code.compiled.inventory import damaged
 from sage_code.compiled.lookup import SymbolFiles
 from sage_code.compiled.published import Generation, current
 from sage_code.discover import discover_rules, list_files, read_source

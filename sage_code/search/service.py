@@ -14,7 +14,7 @@ from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from sage_code.compiled.listing import missing, reading
+from sage_code.compiled.inventory import missing, reading
 from sage_code.compiled.published import current
 from sage_code.discover import discover_rules
 from sage_code.errors import IndexCorrupt

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sage_code.compiled.generation import GenerationWriter
-from sage_code.compiled.listing import reading
+from sage_code.compiled.inventory import reading
 from sage_code.compiled.lookup import SymbolFiles, normalise, open_symbols
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.errors import IndexCorrupt, NotIndexed

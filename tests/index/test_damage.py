@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.compiled.listing import encoded
+from sage_code.compiled.inventory import encoded
 from sage_code.compiled.published import current
 from sage_code.errors import IndexCorrupt, StoreError
 from sage_code.files.provenance import _private_name as private_name
