@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.segment import KINDS
 from sage_code.search.dense import Nearness
 from sage_code.search.lexical import Lexical, Words
-from sage_code.search.places import PLACES, Stems, own_stems, path_stems, places, superseded
+from sage_code.search.path_classes import PATH_CLASSES, Stems, own_stems, path_classes, path_stems, superseded
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.top import Floats, Places
@@ -48,7 +48,7 @@ FEATURES: dict[str, str] = {
     "large_file": "length of the file",
     "used": "how many files use what the chunk defines",
     "file_used": "how many files use what the file defines",
-    **{f"is_{place}": f"lies among {place} code" for place in PLACES},
+    **{f"is_{place}": f"lies among {place} code" for place in PATH_CLASSES},
     "is_superseded": "lies in an older version of what is there in a newer one",
 }
 NAMES = tuple(FEATURES)
@@ -62,7 +62,7 @@ PATH_FEATURES = frozenset(
         "folder_cover",
         "path_match",
         "is_superseded",
-        *(f"is_{place}" for place in PLACES),
+        *(f"is_{place}" for place in PATH_CLASSES),
     }
 )
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
@@ -190,9 +190,11 @@ def _of_paths(paths: Sequence[str], query: Query, wanted: _Wanted) -> dict[str, 
         ],
         "is_superseded": superseded(paths, query.terms),
     }
-    asked = [_ASKED_WITH.get(place, place) in query.asks_for for place in PLACES]
-    lies = np.array([places(path) for path in paths], np.float32).reshape(-1, len(PLACES)) * ~np.array(asked)
+    asked = [_ASKED_WITH.get(place, place) in query.asks_for for place in PATH_CLASSES]
+    lies = np.array([path_classes(path) for path in paths], np.float32).reshape(-1, len(PATH_CLASSES)) * ~np.array(
+        asked
+    )
     return {
         **{name: np.array(values, np.float32) for name, values in found.items()},
-        **{f"is_{place}": lies[:, number] for number, place in enumerate(PLACES)},
+        **{f"is_{place}": lies[:, number] for number, place in enumerate(PATH_CLASSES)},
     }

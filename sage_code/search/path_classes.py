@@ -36,7 +36,7 @@ _FOLDERS = {
     "benchmark": _words("bench benches benchmark benchmarks perf"),
     "build": _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab"),
 }
-_PLACE_OF_FOLDER = {name: place for place, names in _FOLDERS.items() for name in names}
+_CLASS_OF_FOLDER = {name: path_class for path_class, names in _FOLDERS.items() for name in names}
 _TEST_FILE = re.compile(
     r"(?:^|[._-])(?:tests?|specs?|mocks?)(?=[._-]|$)|^test|(?<=[a-z0-9])(?:Tests?|Specs?|TestCase|IT)(?=\.)|^conftest\.",
 )
@@ -47,22 +47,22 @@ _DATA_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".lock", ".xml", ".cfg", ".i
 _ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 
 # Named after the features that they feed.
-PLACES = (
+PATH_CLASSES = (
     "test", "example", "doc", "vendored", "generated", "benchmark", "compat", "build", "data", "declarations", "entry"
 )  # fmt: skip
 
 
 @lru_cache(maxsize=_KEPT)
-def places(path: str) -> tuple[bool, ...]:
-    """Of each of `PLACES`, whether a path belongs to it."""
+def path_classes(path: str) -> tuple[bool, ...]:
+    """Of each of `PATH_CLASSES`, whether a path belongs to it."""
     *folders, name = path.split("/")
     found = _of_file(name).union(*map(_of_folder, folders))
-    return tuple([place in found for place in PLACES])
+    return tuple([path_class in found for path_class in PATH_CLASSES])
 
 
 @lru_cache(maxsize=_KEPT)
 def _of_folder(name: str) -> frozenset[str]:
-    found = {_PLACE_OF_FOLDER.get(name.lower(), ""), "" if _COMPAT.isdisjoint(_lexemes(name)) else "compat"}
+    found = {_CLASS_OF_FOLDER.get(name.lower(), ""), "" if _COMPAT.isdisjoint(_lexemes(name)) else "compat"}
     return frozenset(found - {""})
 
 
@@ -79,7 +79,7 @@ def _of_file(name: str) -> frozenset[str]:
         "declarations": lower.endswith((".d.ts", ".pyi")),
         "entry": own.lower() in _ENTRY_STEMS,
     }
-    return frozenset(place for place, there in found.items() if there)
+    return frozenset(path_class for path_class, there in found.items() if there)
 
 
 def _lexemes(name: str) -> set[str]:

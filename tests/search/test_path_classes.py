@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sage_code.search.places import PLACES, places, superseded
+from sage_code.search.path_classes import PATH_CLASSES, path_classes, superseded
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from sage_code.search.places import PLACES, places, superseded
     ],
 )
 def test_places(path: str, expected: set[str]) -> None:
-    assert {place for place, there in zip(PLACES, places(path), strict=True) if there} == expected
+    assert {path_class for path_class, there in zip(PATH_CLASSES, path_classes(path), strict=True) if there} == expected
 
 
 def test_an_older_version_is_superseded_unless_it_is_asked_for() -> None:
