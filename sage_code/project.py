@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sage_code.index.status import Preview, Status
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
-    from sage_code.lookup.similar import Duplicate, Similar
+    from sage_code.lookup.similar import Duplicate, SimilarChunk
     from sage_code.memory.code.standing import Standing
     from sage_code.memory.files.core_files import CoreFile
     from sage_code.memory.memory import Memory
@@ -308,7 +308,7 @@ class Project:
         with reading(self.root):
             return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
 
-    def similar(self, file: str, line: int, limit: int = 10) -> list[Similar]:
+    def similar(self, file: str, line: int, limit: int = 10) -> list[SimilarChunk]:
         """The chunks most like the one at a place."""
         from sage_code.lookup.similar import VectorSnapshot
 

@@ -200,7 +200,7 @@ def similar(
         return
     place = _place(opened, where)
     found = opened.similar(*place, limit or 1000) if place else []
-    rows = [{**asdict(one.place), "similarity": round(one.similarity, 4)} for one in found]
+    rows = [{**asdict(one.chunk), "similarity": round(one.similarity, 4)} for one in found]
     _answer(opened, where, "similar", rows, 0, as_json, _similar_line, known=place is not None)
 
 

@@ -181,7 +181,7 @@ def sage_similar(
         file, line = definitions[0].file, str(definitions[0].symbol.line)
     rows = []
     for one in opened.similar(file, int(line), limit):
-        row = {**asdict(one.place), "similarity": round(one.similarity, 4)}
+        row = {**asdict(one.chunk), "similarity": round(one.similarity, 4)}
         place = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
         rows.append(Row(f"{row['similarity']:.2f}  {place}  {row['kind']} {one_line(row['qualname'])}", row))
     head = f"Most like {one_line(file)}:{line}"

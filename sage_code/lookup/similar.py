@@ -26,7 +26,7 @@ _MAX_SINGLE = (1 << 24) // 127**2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkLocation:
     """A chunk, as an answer names it."""
 
     file: str
@@ -38,10 +38,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarChunk:
     """A chunk and how much it looks like what was asked for."""
 
-    place: Place
+    chunk: ChunkLocation
     similarity: float
 
 
@@ -49,8 +49,8 @@ class Similar:
 class Duplicate:
     """Two places with nearly the same code."""
 
-    first: Place
-    second: Place
+    first: ChunkLocation
+    second: ChunkLocation
     similarity: float
 
 
@@ -73,7 +73,7 @@ class VectorSnapshot:
         """Those of every chunk, by number, dead ones among them."""
         return np.concatenate([segment.arrays["vectors"] for segment in self._snapshot.segments])
 
-    def nearest(self, file: str, line: int, limit: int) -> list[Similar]:
+    def nearest(self, file: str, line: int, limit: int) -> list[SimilarChunk]:
         """The chunks most like the one at `file`:`line`, best first, itself left out."""
         asked = self._find(file, line)
         wanted = self._vectors[asked : asked + 1]
@@ -83,7 +83,7 @@ class VectorSnapshot:
         scores = np.concatenate(found)[self._chunks]
         best = np.argsort(-scores, kind="stable")[: limit + 1]
         answers = zip(self._chunks[best].tolist(), scores[best].tolist(), strict=True)
-        return [Similar(self._place(chunk), score) for chunk, score in answers if chunk != asked][:limit]
+        return [SimilarChunk(self._located(chunk), score) for chunk, score in answers if chunk != asked][:limit]
 
     def duplicates(self, limit: int) -> list[Duplicate]:
         """Pairs of chunks with nearly the same code, most alike first."""
@@ -100,7 +100,9 @@ class VectorSnapshot:
                     if start + row < other + column:
                         found.append((float(scores[row, column]), start + row, other + column))
             found = sorted(found, key=lambda pair: (-pair[0], pair[1:]))[:limit]
-        return [Duplicate(self._place(int(long[one])), self._place(int(long[two])), score) for score, one, two in found]
+        return [
+            Duplicate(self._located(int(long[one])), self._located(int(long[two])), score) for score, one, two in found
+        ]
 
     def _cosines(self, some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
         """The cosine of each of some vectors with each of others: a row for each of the first."""
@@ -120,8 +122,8 @@ class VectorSnapshot:
                 return chunk
         raise UsageError(f"{file}:{line} is not in the index", "give FILE:LINE of an indexed file, or a symbol")
 
-    def _place(self, chunk: int) -> Place:
+    def _located(self, chunk: int) -> ChunkLocation:
         snapshot, file = self._snapshot, int(self._snapshot.chunk_file[chunk])
         first, last = int(snapshot.chunk_start[chunk]), int(snapshot.chunk_end[chunk])
         line = int(snapshot.chunk_line[chunk])
-        return Place(snapshot.path(file), line, first, last, snapshot.kind(chunk), snapshot.qualname(chunk))
+        return ChunkLocation(snapshot.path(file), line, first, last, snapshot.kind(chunk), snapshot.qualname(chunk))

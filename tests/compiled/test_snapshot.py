@@ -70,7 +70,7 @@ def _of_map(root: str) -> set[str]:
 
 
 def _of_similar(root: str) -> set[str]:
-    return {_version(one.place.qualname) for one in VectorSnapshot(root).nearest("f0.py", 1, 10)}
+    return {_version(one.chunk.qualname) for one in VectorSnapshot(root).nearest("f0.py", 1, 10)}
 
 
 READERS: dict[str, Callable[[str], set[str]]] = {
