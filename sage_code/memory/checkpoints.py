@@ -53,7 +53,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarCheckpoint:
     """An older checkpoint that says nearly the same."""
 
     id: str
@@ -63,7 +63,7 @@ class Similar:
 class Repeated(Exception):  # noqa: N818 - an outcome, not a fault
     """Nothing was saved: `similar` says it already."""
 
-    def __init__(self, similar: Similar) -> None:
+    def __init__(self, similar: SimilarCheckpoint) -> None:
         super().__init__(similar.id)
         self.similar = similar
 
@@ -127,7 +127,7 @@ class Checkpoints:
 
     def _repeated(
         self, shelf: Shelf, checkpoint: Checkpoint, vector: Floats | None, unless_like: float | None
-    ) -> Similar | None:
+    ) -> SimilarCheckpoint | None:
         """What was saved just now by the same words, or says nearly the same as this one wants to say first."""
         passages = shelf.known()
         # One that was given a name of its own is meant to be another.
@@ -136,7 +136,7 @@ class Checkpoints:
             if all(shown.get(name) == getattr(checkpoint, name) for name in _SAME) and _is_just_before(
                 str(shown.get("ts")), checkpoint.ts
             ):
-                return Similar(id_, 1.0)
+                return SimilarCheckpoint(id_, 1.0)
         if unless_like is None or vector is None:
             return None
         near = _nearest(passages, vector)
@@ -199,7 +199,7 @@ class Checkpoints:
             Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.home.scope, hit.explain) for hit in hits
         ]
 
-    def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[Similar | None, Floats]:
+    def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[SimilarCheckpoint | None, Floats]:
         """The most similar thesis among the newest checkpoints of the home it would go to, and the vector of this."""
         shelf = self._shelf(home_to_write(self._root, scope))
         vector = shelf.embed([thesis])[0]
@@ -239,7 +239,7 @@ class Checkpoints:
         return self._shelves[home]
 
 
-def _nearest(passages: Passages, vector: Floats) -> Similar | None:
+def _nearest(passages: Passages, vector: Floats) -> SimilarCheckpoint | None:
     """The most similar thesis among the newest."""
     import numpy as np  # lazy: loading and listing need no vectors
 
@@ -249,7 +249,7 @@ def _nearest(passages: Passages, vector: Floats) -> Similar | None:
         return None
     similarities = passages.vectors[rows] @ vector
     top = int(np.argmax(similarities))
-    return Similar(recent[top], float(min(similarities[top], 1.0)))
+    return SimilarCheckpoint(recent[top], float(min(similarities[top], 1.0)))
 
 
 def _is_just_before(earlier: str, later: str) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage_code.errors import UsageError
-from sage_code.memory.checkpoints import Checkpoints, Repeated, Similar, now
+from sage_code.memory.checkpoints import Checkpoints, Repeated, SimilarCheckpoint, now
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
@@ -43,7 +43,7 @@ class SavedCheckpoint:
     checkpoint: Checkpoint | None  # None when it was not kept
     judgement: Judgement
     masked: tuple[str, ...] = ()  # the kinds of secrets that were masked
-    similar: Similar | None = None
+    similar: SimilarCheckpoint | None = None
     maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
 
 
