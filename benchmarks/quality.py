@@ -29,14 +29,14 @@ from sage_code.search.engine import SearchEngine
 from sage_code.search.evaluation import (
     K,
     Label,
+    Location,
     PathRule,
-    Place,
     Report,
     Score,
     ask_all,
     covers,
+    locations,
     percentiles,
-    places,
     read_labels,
     report,
 )  # fmt: skip
@@ -192,10 +192,10 @@ def _keeping(ranking: Ranking, kept: frozenset[str]) -> Ranking:
     return replace(ranking, weights={group: weights * mask for group, weights in ranking.weights.items()})
 
 
-def _ranked(engine: SearchEngine, text: str) -> list[Place]:
+def _ranked(engine: SearchEngine, text: str) -> list[Location]:
     snapshot = engine.snapshot
     return [
-        Place(snapshot.path(hit.file), int(snapshot.chunk_start[hit.chunk]), int(snapshot.chunk_end[hit.chunk]))
+        Location(snapshot.path(hit.file), int(snapshot.chunk_start[hit.chunk]), int(snapshot.chunk_end[hit.chunk]))
         for hit in engine.rank(parse_query(text), K)
     ]
 
@@ -295,7 +295,7 @@ def _read_hits(project: Project, label: Label) -> _Reading:
     for hit in project.search(label.query, refresh=False).results:
         head = f"{hit.file}:{hit.start_line}-{hit.end_line} {hit.kind} {hit.qualname} {hit.signature}"
         read += count_tokens(f"{head}\n{hit.snippet}")
-        if any(covers(place, target, PathRule()) for place in places([hit]) for target in label.targets):
+        if any(covers(place, target, PathRule()) for place in locations([hit]) for target in label.targets):
             return _Reading(read, True)
     return _Reading(read, False)
 
@@ -309,7 +309,7 @@ def _read_files(root: str, label: Label) -> _Reading:
     read = count_tokens("\n".join(f"{path}:{count}" for path, count in counted))
     for path, _ in counted:
         read += count_tokens(Path(root, path).read_text(errors="replace"))
-        if any(covers(Place(path), target, PathRule()) for target in label.targets):
+        if any(covers(Location(path), target, PathRule()) for target in label.targets):
             return _Reading(read, True)
     return _Reading(read, False)
 

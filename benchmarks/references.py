@@ -46,7 +46,7 @@ _SKIPPED = {".git", ".venv", "node_modules", "build", "dist"}
 _HERE = Path(__file__).resolve().parent
 
 HERE, ELSEWHERE, NOWHERE = "here", "elsewhere", "nowhere"
-Place = tuple[str, str]  # a file, and the qualified name of a definition in it
+Location = tuple[str, str]  # a file, and the qualified name of a definition in it
 
 
 class Referee:
@@ -112,9 +112,9 @@ class Outcome:
     file: str
     line: int
     qualname: str
-    real: dict[Place, int]  # with the line of a call
-    ours: dict[Place, tuple[int, str]]  # with the line of a call and the reason
-    misses: dict[Place, str]  # what Sage knows of a caller that it does not give
+    real: dict[Location, int]  # with the line of a call
+    ours: dict[Location, tuple[int, str]]  # with the line of a call and the reason
+    misses: dict[Location, str]  # what Sage knows of a caller that it does not give
 
     @property
     def function(self) -> str:
@@ -203,7 +203,7 @@ def report(name: str, results: list[Outcome], referee: Referee, differences: int
     return recall >= TARGET_RECALL and precision >= TARGET_PRECISION
 
 
-def leads(referee: Referee, result: Outcome, place: Place, line: int) -> str:
+def leads(referee: Referee, result: Outcome, place: Location, line: int) -> str:
     """Where the referee's "goto" leads from a call: to this function, to something else, or nowhere."""
     found = referee.ask("goto", place[0], line, result.qualname.rpartition(".")[2])
     if not found:

@@ -49,7 +49,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A result, as far as it matters here."""
 
     file: str
@@ -153,7 +153,7 @@ def _target(given: str | Mapping[str, Any]) -> Target:
     return Target(path, given.get("repo_path") or path, given.get("start_line"), given.get("end_line"))
 
 
-def covers(found: Place, target: Target, rule: PathRule) -> bool:
+def covers(found: Location, target: Target, rule: PathRule) -> bool:
     """Whether a result answers: the same file, and where both have lines, one in common."""
     if not rule.same(found.file, target):
         return False
@@ -164,7 +164,7 @@ def covers(found: Place, target: Target, rule: PathRule) -> bool:
     return start <= last and end >= first
 
 
-def score(label: Label, results: Sequence[Place], rule: PathRule, took_ms: float = 0.0) -> Score:
+def score(label: Label, results: Sequence[Location], rule: PathRule, took_ms: float = 0.0) -> Score:
     """What these results are worth as answers to a labelled question."""
     ranks = []
     for target in label.targets:
@@ -174,7 +174,7 @@ def score(label: Label, results: Sequence[Place], rule: PathRule, took_ms: float
     return Score(label, tuple(ranks), took_ms)
 
 
-def ask_all(labels: Iterable[Label], ask: Callable[[str], Sequence[Place]], rule: PathRule) -> Iterator[Score]:
+def ask_all(labels: Iterable[Label], ask: Callable[[str], Sequence[Location]], rule: PathRule) -> Iterator[Score]:
     """Ask every question of one repository and score the answers; the first is asked once more, to be warm."""
     warm = False
     for label in labels:
@@ -186,9 +186,9 @@ def ask_all(labels: Iterable[Label], ask: Callable[[str], Sequence[Place]], rule
         yield score(label, results, rule, (time.perf_counter() - started) * 1000)
 
 
-def places(hits: Iterable[Hit]) -> list[Place]:
+def locations(hits: Iterable[Hit]) -> list[Location]:
     """The results of a search as they are scored."""
-    return [Place(hit.file, hit.start_line, hit.end_line) for hit in hits]
+    return [Location(hit.file, hit.start_line, hit.end_line) for hit in hits]
 
 
 def report(scores: Sequence[Score]) -> Report:

@@ -15,14 +15,14 @@ from sage_code.embed.loading import load_embedder
 from sage_code.errors import NotIndexed, UsageError
 from sage_code.paths import find_root
 from sage_code.search.engine import SearchEngine
-from sage_code.search.evaluation import K, Label, PathRule, Place, Score, ask_all, places
+from sage_code.search.evaluation import K, Label, Location, PathRule, Score, ask_all, locations
 from sage_code.search.query import parse_query
 from sage_code.search.ranking import Ranking
 from sage_code.search.service import Searcher, SearchOptions
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.settings.loading import load_settings
 
-Ask = Callable[[str], Sequence[Place]]
+Ask = Callable[[str], Sequence[Location]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def _asker(setup: Setup, repo: str) -> Ask:
         searcher = Searcher(root, settings)
         options = SearchOptions(limit=K, refresh=False)
 
-        def search(text: str) -> Sequence[Place]:
-            return places(searcher.search(text, options).results)
+        def search(text: str) -> Sequence[Location]:
+            return locations(searcher.search(text, options).results)
 
         return search
     return ranked(root, PathBlindSnapshot if setup.path_blind else SearchSnapshot, setup.ranking)
@@ -106,9 +106,9 @@ def ranked(root: str, kind: type[SearchSnapshot] = SearchSnapshot, ranking: Rank
         raise NotIndexed(f"{root} was indexed with another model", f"run `sage index {root}` first")
     engine = SearchEngine(snapshot, embedder, ranking)
 
-    def ask(text: str) -> Sequence[Place]:
+    def ask(text: str) -> Sequence[Location]:
         return [
-            Place(
+            Location(
                 SearchSnapshot.path(snapshot, found.file),
                 int(snapshot.chunk_start[found.chunk]),
                 int(snapshot.chunk_end[found.chunk]),

@@ -13,8 +13,8 @@ import pytest
 from sage_code.errors import UsageError
 from sage_code.search.evaluation import (
     Label,
+    Location,
     PathRule,
-    Place,
     Score,
     Target,
     covers,
@@ -43,12 +43,12 @@ def _label(*paths: str, repo: str = "r", language: str = "go", category: str = "
     ],
 )
 def test_ndcg_by_hand(results: list[str], targets: list[str], ndcg: float) -> None:
-    assert score(_label(*targets), [Place(file) for file in results], LOOSE).ndcg == pytest.approx(ndcg)
+    assert score(_label(*targets), [Location(file) for file in results], LOOSE).ndcg == pytest.approx(ndcg)
 
 
 def test_two_targets_that_one_result_covers_mark_one_rank() -> None:
     label = Label("q", (Target("a", "a", 1, 5), Target("a", "a", 6, 9)))
-    found = score(label, [Place("a", 4, 7)], LOOSE)
+    found = score(label, [Location("a", 4, 7)], LOOSE)
     assert found.ranks == (1, 1)
     assert found.ndcg == pytest.approx(1 / (1 + 1 / math.log2(3)))
     assert found.recall(1) == 1.0
@@ -56,11 +56,11 @@ def test_two_targets_that_one_result_covers_mark_one_rank() -> None:
 
 def test_lines_must_overlap_where_both_have_them() -> None:
     target = Target("a.py", "a.py", 10, 20)
-    assert [covers(Place("a.py", *span), target, LOOSE) for span in ((1, 9), (1, 10), (20, 30), (21, 30))] == [
+    assert [covers(Location("a.py", *span), target, LOOSE) for span in ((1, 9), (1, 10), (20, 30), (21, 30))] == [
         False, True, True, False
     ]  # fmt: skip
-    assert covers(Place("a.py"), target, LOOSE)
-    assert covers(Place("a.py", 500, 600), Target("a.py", "a.py"), LOOSE)
+    assert covers(Location("a.py"), target, LOOSE)
+    assert covers(Location("a.py", 500, 600), Target("a.py", "a.py"), LOOSE)
 
 
 def test_paths_loosely_and_strictly() -> None:
@@ -102,7 +102,7 @@ def test_the_report_agrees_with_the_rule_written_down_another_way(seed: int) -> 
             targets = {f"f{chance.randrange(12)}" for _ in range(chance.randrange(1, 4))}
             language = "go" if repo == "one" else "rust"
             label = _label(*sorted(targets), repo=repo, language=language, category=chance.choice("ab"))
-            scores.append(score(label, [Place(file) for file in files], LOOSE))
+            scores.append(score(label, [Location(file) for file in files], LOOSE))
     found = report(scores)
     book = _by_the_book(scores)
     assert found.ndcg == pytest.approx(book["ndcg"])

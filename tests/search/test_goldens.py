@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.search.evaluation import Label, PathRule, places, read_labels, report, score
+from sage_code.search.evaluation import Label, PathRule, locations, read_labels, report, score
 from sage_code.search.results import SearchResponse
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ def _golden(label: Label, response: SearchResponse) -> str:
     if not response.good:
         lines.append("no good match; nearest:")
     for hit in response.results[:TOP]:
-        right = score(label, places([replace(hit, rank=1)]), PathRule()).ranks
+        right = score(label, locations([replace(hit, rank=1)]), PathRule()).ranks
         lines.append(f"{'*' if right else ' '} {hit.file}:{hit.start_line}  {hit.kind} {hit.qualname}".rstrip())
     return "\n".join(lines) + "\n"
 
@@ -78,7 +78,7 @@ def test_the_top_three(projects: dict[str, Project], name: str) -> None:
 
 
 def test_statistics(projects: dict[str, Project]) -> None:
-    scores = [score(label, places(_ask(projects, label).results), PathRule()) for label in LABELS]
+    scores = [score(label, locations(_ask(projects, label).results), PathRule()) for label in LABELS]
     lines = [f"{'':12} questions  recall@1  recall@5    MRR  NDCG@10"]
     parts = {"all": scores}
     for one in scores:
