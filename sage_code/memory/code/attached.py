@@ -26,7 +26,7 @@ from sage_code.memory.files.homes import MemoryHome, homes
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState
-    from sage_code.memory.code.referring import Memory
+    from sage_code.memory.code.referring import ReferringMemory
     from sage_code.search.results import Hit, SearchResponse
 
 # History of the format: 1: first version. 2: a checksum in the head, and one in front of the rows.
@@ -82,7 +82,7 @@ def refresh(home: MemoryHome, seconds: float | None = None) -> None:
     _write(home, current, state if done else {})
 
 
-def follow(home: MemoryHome, checked: Iterable[tuple[Memory, Sequence[RefState]]]) -> None:
+def follow(home: MemoryHome, checked: Iterable[tuple[ReferringMemory, Sequence[RefState]]]) -> None:
     """Note where the code of the memories is now, as a check has found it."""
     refresh(home)
     rows = _rows(home) or {}
@@ -144,7 +144,7 @@ def _is_part(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: Memory) -> str:
+def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: ReferringMemory) -> str:
     """A `Row` as it is kept: a line of the map."""
     first, last = lines or (0, 0)
     row: Row = (file, first, last, symbol, memory.id, memory.title)

@@ -28,7 +28,7 @@ _FIRST_WORDS = re.compile(r"^#*[ \t]*(\S[^\n]*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ReferringMemory:
     """A memory that refers to code."""
 
     id: str
@@ -39,7 +39,7 @@ class Memory:
     refs: tuple[CodeRef, ...]
 
 
-def memories(project_root: str) -> Iterator[Memory]:
+def memories(project_root: str) -> Iterator[ReferringMemory]:
     """Every memory that refers to code of the project, newest first within each kind."""
     for home in homes(project_root):
         for path, _ in sorted(files_of(home), reverse=True):
@@ -60,7 +60,7 @@ def folders_of(home: MemoryHome) -> Iterator[str]:
         yield from _folders(home, folder, depth)
 
 
-def read(home: MemoryHome, path: str) -> tuple[Memory, dict[str, Any]] | None:
+def read(home: MemoryHome, path: str) -> tuple[ReferringMemory, dict[str, Any]] | None:
     """The memory in a file and its head; None for one that refers to nothing, or cannot be read."""
     try:
         text = home.read(*path.split("/"))
@@ -76,7 +76,7 @@ def read(home: MemoryHome, path: str) -> tuple[Memory, dict[str, Any]] | None:
     id_ = os.path.splitext(os.path.basename(path))[0]
     when = record.get("ts") or record.get("added") or ""
     kind = FOLDERS[path.partition("/")[0]]
-    return Memory(id_, kind, _title(body), when if isinstance(when, str) else "", home.scope, refs), record
+    return ReferringMemory(id_, kind, _title(body), when if isinstance(when, str) else "", home.scope, refs), record
 
 
 def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str]]:
