@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
     from sage_code.lookup.similar import Duplicate, SimilarChunk
-    from sage_code.memory.code.standing import Standing
+    from sage_code.memory.code.staleness import CheckedMemory
     from sage_code.memory.files.core_files import CoreFile
     from sage_code.memory.memory import Memory
     from sage_code.progress import Progress
@@ -368,21 +368,21 @@ class Project:
         self._settings = self._searchers = None  # read again: one of them has changed
         return stats
 
-    def refs_check(self) -> list[Standing]:
+    def refs_check(self) -> list[CheckedMemory]:
         """What has become of the code that each memory refers to."""
-        from sage_code.memory.code.standing import refs_check
+        from sage_code.memory.code.staleness import refs_check
 
         return refs_check(self.root)
 
-    def stale(self) -> list[Standing]:
+    def stale(self) -> list[CheckedMemory]:
         """The memories whose code has changed or is gone: they need another look."""
-        from sage_code.memory.code.standing import stale
+        from sage_code.memory.code.staleness import stale
 
         return stale(self.root)
 
-    def why(self, what: str) -> list[Standing]:
+    def why(self, what: str) -> list[CheckedMemory]:
         """Everything that was ever concluded about FILE:LINE, a file or a symbol."""
-        from sage_code.memory.code.standing import why
+        from sage_code.memory.code.staleness import why
 
         return why(self.root, what)
 

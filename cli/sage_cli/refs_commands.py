@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sage_code.memory.code.check import RefState
-    from sage_code.memory.code.standing import Standing
+    from sage_code.memory.code.staleness import CheckedMemory
     from sage_code.memory.files.code_ref import CodeRef
 
 _MARK = {"unchanged": "  ", "moved": "→ ", "changed": "! ", "gone": "✗ "}
@@ -92,7 +92,7 @@ def why(
 
 
 def _answer(
-    query: str, root: str, found: Sequence[Standing], as_json: bool, hidden: tuple[str, ...], none: str
+    query: str, root: str, found: Sequence[CheckedMemory], as_json: bool, hidden: tuple[str, ...], none: str
 ) -> None:
     counts: Counter[str] = Counter(state.state for one in found for state in one.states)
     if as_json:
@@ -106,7 +106,7 @@ def _answer(
         print(said if found else none, file=sys.stderr)
 
 
-def _show(one: Standing, hidden: tuple[str, ...]) -> None:
+def _show(one: CheckedMemory, hidden: tuple[str, ...]) -> None:
     memory = one.memory
     print(f"{one_line(memory.id)}  {memory.kind}" + ("  (stale)" if one.is_stale else ""))
     if memory.title:
@@ -127,7 +127,7 @@ def _now(state: RefState) -> str:
     return f"  now {_place(state.now)}" if state.now and state.state in ("moved", "changed") else ""
 
 
-def _row(one: Standing) -> dict[str, Any]:
+def _row(one: CheckedMemory) -> dict[str, Any]:
     memory = one.memory
     return {
         "id": memory.id,

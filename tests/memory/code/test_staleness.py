@@ -12,7 +12,7 @@ from sage_code import Project
 from sage_code.memory.checkpoints import Checkpoints
 from sage_code.memory.code import attached
 from sage_code.memory.code.capture import capture
-from sage_code.memory.code.standing import refs_check, stale, why
+from sage_code.memory.code.staleness import refs_check, stale, why
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.homes import homes
 from sage_code.memory.files.knowledge import KnowledgeItem

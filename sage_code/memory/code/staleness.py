@@ -20,7 +20,7 @@ from sage_code.memory.files.homes import homes
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CheckedMemory:
     """A memory, and what has become of the code that it is about."""
 
     memory: ReferringMemory
@@ -32,23 +32,23 @@ class Standing:
         return any(found.is_stale for found in self.states)
 
 
-def refs_check(root: str) -> list[Standing]:
+def refs_check(root: str) -> list[CheckedMemory]:
     """The state of every reference of every memory; where code has moved, searches find the memory there from now."""
     checker = Checker(root)
-    found = [Standing(memory, tuple(map(checker.check, memory.refs))) for memory in memories(root)]
+    found = [CheckedMemory(memory, tuple(map(checker.check, memory.refs))) for memory in memories(root)]
     home = homes(root)[0]
     if found and home.scope == "project":
         follow(home, ((one.memory, one.states) for one in found if one.memory.scope == "project"))
     return found
 
 
-def stale(root: str) -> list[Standing]:
+def stale(root: str) -> list[CheckedMemory]:
     """The memories that need another look, those with most of their code changed first."""
     found = [one for one in refs_check(root) if one.is_stale]
     return sorted(found, key=lambda one: -sum(state.is_stale for state in one.states) / len(one.states))
 
 
-def why(root: str, what: str) -> list[Standing]:
+def why(root: str, what: str) -> list[CheckedMemory]:
     """The memories about FILE:LINE, a file or a symbol, each with the references that are about it.
 
     A reference counts where it was written to and where its code is now.
@@ -61,7 +61,7 @@ def why(root: str, what: str) -> list[Standing]:
         states = [checker.check(ref) for ref in near]
         about = tuple(state for state in states if any(_is_about(ref, file, line, what) for ref in _both(state)))
         if about:
-            found.append(Standing(memory, about))
+            found.append(CheckedMemory(memory, about))
     return found
 
 
