@@ -160,8 +160,8 @@ def processes(root: Path, writers: int = 8, each: int = 25) -> None:
     memory = Memory(str(root), SETTINGS)
     theses = {found.thesis for found, _ in memory.checkpoints.newest()}
     known = {one.item.id for one in memory.knowledge.items()}
-    listed = len(memory.knowledge.registry(memory.knowledge.shelves[0].home).entries())
-    searched = len(memory.checkpoints.shelves[0].passages()), len(memory.knowledge.shelves[0].passages())
+    listed = len(memory.knowledge.registry(memory.knowledge.memory_indexes[0].home).entries())
+    searched = len(memory.checkpoints.memory_indexes[0].passages()), len(memory.knowledge.memory_indexes[0].passages())
     wanted = writers * each
     print(f"{writers} processes, {wanted} checkpoints and {wanted} items: {len(theses)} and {len(known)} on the disk,")
     print(f"{listed} in the list, {searched[0]} and {searched[1]} in the index")
@@ -194,7 +194,7 @@ def kills(root: Path, runs: int = 30) -> None:
         whole = [found for found, _ in memory.checkpoints.newest(on_damaged=complaints.append)]
         broken += len(complaints) + sum(" says " not in found.thesis for found in whole)
         broken += sum(" knows " not in memory.knowledge.load(one.item.id).content for one in memory.knowledge.items())
-        broken += len(whole) != len(memory.checkpoints.shelves[0].passages())
+        broken += len(whole) != len(memory.checkpoints.memory_indexes[0].passages())
         memory.save_knowledge(KnowledgeItem(f"after-{run}", f"after knows {run}"))
     print(f"{runs} kills, {_count(root)} files: {broken} broken")
     if broken:

@@ -24,7 +24,7 @@ from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_
 from sage_code.memory.files.homes import MemoryHome, Scope, home_to_write, homes, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.files.notices import Notices
-from sage_code.memory.index.shelf import Readable, Shelf
+from sage_code.memory.index.memory_index import MemoryIndex, Readable
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ class Checkpoints:
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self._root, self._settings = root, settings
         self._notices = Notices() if notices is None else notices
-        self._shelves: dict[MemoryHome, Shelf] = {}
+        self._memory_indexes: dict[MemoryHome, MemoryIndex] = {}
 
     @property
-    def shelves(self) -> list[Shelf]:
+    def memory_indexes(self) -> list[MemoryIndex]:
         """Every home that is looked at, nearest first."""
-        return [self._shelf(home) for home in homes(self._root)]
+        return [self._memory_index(home) for home in homes(self._root)]
 
     def save(
         self,
@@ -111,10 +111,10 @@ class Checkpoints:
         checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
         wanted = safe_id(checkpoint.id) if checkpoint.id else new_id(checkpoint)
         home.prepare(FOLDER)
-        shelf = self._shelf(home)
+        memory_index = self._memory_index(home)
         with locked(home.lock, timeout_s=_PATIENCE_S):
             # Looked for here, where of two that save the same at once one comes second.
-            if (repeated := self._repeated(shelf, checkpoint, vector, unless_like)) is not None:
+            if (repeated := self._repeated(memory_index, checkpoint, vector, unless_like)) is not None:
                 raise Repeated(repeated)
             id_, number = wanted, 1
             while any(os.path.lexists(home.path(FOLDER, id_ + suffix)) for suffix in _SUFFIXES):
@@ -122,14 +122,14 @@ class Checkpoints:
                 id_ = f"{wanted}-{number}"
             saved = replace(checkpoint, id=id_)
             home.write(to_markdown(saved, body), FOLDER, f"{id_}.md")
-            shelf.saved(f"{FOLDER}/{id_}.md", record_of_checkpoint(saved), saved.thesis, vector)
+            memory_index.saved(f"{FOLDER}/{id_}.md", record_of_checkpoint(saved), saved.thesis, vector)
         return saved
 
     def _repeated(
-        self, shelf: Shelf, checkpoint: Checkpoint, vector: Floats | None, unless_like: float | None
+        self, memory_index: MemoryIndex, checkpoint: Checkpoint, vector: Floats | None, unless_like: float | None
     ) -> SimilarCheckpoint | None:
         """What was saved just now by the same words, or says nearly the same as this one wants to say first."""
-        passages = shelf.known()
+        passages = memory_index.known()
         # One that was given a name of its own is meant to be another.
         for id_ in () if checkpoint.id else heapq.nlargest(RECENT, passages.row_of):
             shown = passages.records[passages.row_of[id_]].shown
@@ -191,9 +191,9 @@ class Checkpoints:
         """The checkpoints that are about a question, best first."""
         from sage_code.memory.recall.answering import search
 
-        hits = search(self.shelves, question, limit, self._settings)
-        for shelf in self.shelves:
-            for why in shelf.damaged.values():
+        hits = search(self.memory_indexes, question, limit, self._settings)
+        for memory_index in self.memory_indexes:
+            for why in memory_index.damaged.values():
                 self._notices.add(why)
         return [
             Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.home.scope, hit.explain) for hit in hits
@@ -201,23 +201,23 @@ class Checkpoints:
 
     def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[SimilarCheckpoint | None, Floats]:
         """The most similar thesis among the newest checkpoints of the home it would go to, and the vector of this."""
-        shelf = self._shelf(home_to_write(self._root, scope))
-        vector = shelf.embed([thesis])[0]
-        return _nearest(shelf.passages(), vector) if thesis.strip() else None, vector
+        memory_index = self._memory_index(home_to_write(self._root, scope))
+        vector = memory_index.embed([thesis])[0]
+        return _nearest(memory_index.passages(), vector) if thesis.strip() else None, vector
 
     def prune(self, limits: Limits, scope: Scope | None = None) -> MaintenanceResult:
         """Move checkpoints of one home beyond the limits into its archive."""
         home = home_to_write(self._root, scope)
-        shelf = self._shelf(home)
-        paths = shelf.paths()
+        memory_index = self._memory_index(home)
+        paths = memory_index.paths()
         if not paths or not (limits.max_age_days or 0 < limits.max_count < len(paths)):
             return MaintenanceResult(total_remaining=len(paths))
-        passages = shelf.passages()
+        passages = memory_index.passages()
         triggers = {id_: passages.records[row].shown.get("trigger") for id_, row in passages.row_of.items()}
         spared = [id_ for id_ in paths if triggers.get(id_, "manual") == "manual"]
         done = prune(home, paths, {id_: id_time(id_) or _written(home, paths[id_]) for id_ in paths}, limits, spared)
         if done.archived:
-            shelf.passages()  # forgets what is gone
+            memory_index.passages()  # forgets what is gone
         return done
 
     def archived(self) -> Iterator[tuple[Checkpoint, Scope]]:
@@ -233,10 +233,10 @@ class Checkpoints:
         home, path = find_archived(homes(self._root), FOLDER, id_)
         return restore(home, path), home.scope
 
-    def _shelf(self, home: MemoryHome) -> Shelf:
-        if home not in self._shelves:
-            self._shelves[home] = Shelf(home, READABLE, self._settings)
-        return self._shelves[home]
+    def _memory_index(self, home: MemoryHome) -> MemoryIndex:
+        if home not in self._memory_indexes:
+            self._memory_indexes[home] = MemoryIndex(home, READABLE, self._settings)
+        return self._memory_indexes[home]
 
 
 def _nearest(passages: Passages, vector: Floats) -> SimilarCheckpoint | None:

@@ -34,7 +34,7 @@ from sage_code.memory.files.knowledge import (
 from sage_code.memory.files.knowledge_list import FOLDER, RegistryFile
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.files.notices import Notices
-from sage_code.memory.index.shelf import Readable, Shelf
+from sage_code.memory.index.memory_index import MemoryIndex, Readable
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
@@ -70,20 +70,20 @@ class Knowledge:
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self.root, self.settings = root, settings
-        self._shelves: dict[MemoryHome, Shelf] = {}
+        self._memory_indexes: dict[MemoryHome, MemoryIndex] = {}
         self._registries: dict[MemoryHome, RegistryFile] = {}
         self.notices = Notices() if notices is None else notices
 
     @property
-    def shelves(self) -> list[Shelf]:
+    def memory_indexes(self) -> list[MemoryIndex]:
         """Every home that is looked at, nearest first."""
-        return [self.shelf(home) for home in homes(self.root)]
+        return [self.memory_index(home) for home in homes(self.root)]
 
-    def shelf(self, home: MemoryHome) -> Shelf:
+    def memory_index(self, home: MemoryHome) -> MemoryIndex:
         """What is searched in a home."""
-        if home not in self._shelves:
-            self._shelves[home] = Shelf(home, READABLE, self.settings)
-        return self._shelves[home]
+        if home not in self._memory_indexes:
+            self._memory_indexes[home] = MemoryIndex(home, READABLE, self.settings)
+        return self._memory_indexes[home]
 
     def registry(self, home: MemoryHome) -> RegistryFile:
         """The list of a home."""
@@ -114,7 +114,7 @@ class Knowledge:
 
     def _rebuild_list(self, home: MemoryHome, error: MemoryDamaged) -> None:
         entries, sound = {}, self.registry(home).sound_entries()
-        for id_, path in self.shelf(home).paths().items():
+        for id_, path in self.memory_index(home).paths().items():
             try:
                 text = home.read(*path.split("/"))
                 item = from_markdown(text, home.path(path), id_)
@@ -135,11 +135,11 @@ class Knowledge:
         if item.type == "todo" and not item.status:
             item = replace(item, status="pending")
         home = home_to_write(self.root, scope)
-        shelf = self.shelf(home)
-        vector = shelf.embed([item.content])[0]
+        memory_index = self.memory_index(home)
+        vector = memory_index.embed([item.content])[0]
         from sage_code.memory.recall.merging import alike  # lazy: NumPy
 
-        similar = alike([shelf], item, vector, self.settings.dedup_threshold)
+        similar = alike([memory_index], item, vector, self.settings.dedup_threshold)
         path = _path(item)
         home.prepare(os.path.dirname(path))
         with locked(home.lock, timeout_s=_PATIENCE_S):
@@ -151,7 +151,7 @@ class Knowledge:
             entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
             self._listing(home, lambda registry: registry.put(entry))
             record, meaning = _passage(item.id, text)
-            shelf.saved(path, record, meaning, vector)
+            memory_index.saved(path, record, meaning, vector)
         return Saved(item, home.scope, before is not None, tuple(similar))
 
     def load(self, id_: str) -> KnowledgeItem:
@@ -191,7 +191,7 @@ class Knowledge:
         seen: set[str] = set()
         for home in homes(self.root):
             entries, written_at = self.entries(home), self.registry(home).written_at()
-            for id_, path in self.shelf(home).paths().items():
+            for id_, path in self.memory_index(home).paths().items():
                 if id_ in seen:
                     continue
                 seen.add(id_)

@@ -159,8 +159,8 @@ class Memory:
     def rebuild(self) -> dict[str, int]:
         """Embed every memory anew; how many there are of each kind."""
         return {
-            "checkpoints": sum(shelf.rebuild() for shelf in self.checkpoints.shelves),
-            "knowledge": sum(shelf.rebuild() for shelf in self.knowledge.shelves),
+            "checkpoints": sum(memory_index.rebuild() for memory_index in self.checkpoints.memory_indexes),
+            "knowledge": sum(memory_index.rebuild() for memory_index in self.knowledge.memory_indexes),
         }
 
     @cached_property

@@ -103,15 +103,15 @@ class Recaller:
         calibration = calibration_of(embedder)
         found: dict[str, tuple[float, float, float | None, int, str, Signals, Scope]] = {}
         weights = settings.embedding_weight, settings.keyword_weight
-        for shelf in self._knowledge.shelves:
-            passages = shelf.passages()
-            for why in shelf.damaged.values():
+        for memory_index in self._knowledge.memory_indexes:
+            passages = memory_index.passages()
+            for why in memory_index.damaged.values():
                 self._knowledge.notices.add(why)
             if not len(passages):
                 continue
             signal = signals(passages, question, vector)
             chances = calibration.probabilities(signal.words, signal.dense)
-            known = self._facts_of(shelf.home, passages)
+            known = self._facts_of(memory_index.home, passages)
             by_keyword = known.keywords.scores(question)
             rows = {passages.row_of[id_] for id_ in by_keyword if id_ in passages.row_of}
             rows |= set(chances.argpartition(-min(4 * limit, len(chances)))[-4 * limit :].tolist())
@@ -124,7 +124,15 @@ class Recaller:
                     continue
                 meaning, keywords = float(chances[row]), by_keyword.get(record.id)
                 score = combined(meaning, keywords, *weights)
-                found[record.id] = (score, meaning, keywords, row, str(facts.get("type")), signal, shelf.home.scope)
+                found[record.id] = (
+                    score,
+                    meaning,
+                    keywords,
+                    row,
+                    str(facts.get("type")),
+                    signal,
+                    memory_index.home.scope,
+                )
         best = heapq.nsmallest(limit, found.items(), key=lambda item: (-item[1][0], item[0]))
         return [
             Recalled(

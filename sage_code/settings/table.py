@@ -188,7 +188,7 @@ class Settings:
     depth_min_messages: int = _number(8, 0, 10_000, "Fewest messages before an automatic checkpoint.")
     depth_min_tokens: int = _number(2_000, 0, 10_000_000, "Fewest tokens before an automatic checkpoint.")
 
-    # Keeping the memory small: what takes a memory off the shelf is never for a project to decide.
+    # Keeping the memory small: what takes a memory off the memory_index is never for a project to decide.
     checkpoint_max_age_days: int = _number(
         90, 0, 36_500, "Archive automatic checkpoints after so many days of use; 0 keeps them.", user_only=True
     )

@@ -143,7 +143,7 @@ def test_an_index_that_came_with_a_repository_is_not_believed(store: Checkpoints
         {"id": "x", "stamp": "1-1", "terms": {}, "follows": "", "names": [], "shown": {"thesis": "lie"}, "vector": ""}
     ]
     lines += [{**lines[0], "shown": 3}, {**lines[0], "names": 7}, {**lines[0], "id": "../../x"}]  # type: ignore[list-item]
-    name = store.shelves[0]._opened()._model
+    name = store.memory_indexes[0]._opened()._model
     text = "".join(json.dumps({**line, "model": name}) + "\n" for line in lines) + "[1]\nnull\n"
     (derived / "checkpoints.log").write_text(text)
     found = store.search("elephants")
@@ -155,7 +155,7 @@ def test_another_model_embeds_everything_anew(store: Checkpoints, root: Path) ->
     other = Checkpoints(str(root), load_settings(str(root), {"embedding_model": "hashing"}))
     assert other.search("redis keys")[0].score > 0
     assert store.search("redis keys")[0].score > 0
-    assert [shelf.rebuild() for shelf in store.shelves] == [1, 0]
+    assert [memory_index.rebuild() for memory_index in store.memory_indexes] == [1, 0]
 
 
 def test_a_folder_that_cannot_be_written_is_searched(store: Checkpoints, root: Path) -> None:
@@ -236,7 +236,7 @@ def test_damaged_files_are_said_and_hide_nothing_else(store: Checkpoints, root: 
     assert [found.id for found, _ in store.newest(on_damaged=complaints.append)] == [saved.id]
     assert len(complaints) == 3
     assert [found.id for found in store.search("sound")] == [saved.id]
-    assert set(store.shelves[0].damaged) == {"bomb", "binary", "huge"}
+    assert set(store.memory_indexes[0].damaged) == {"bomb", "binary", "huge"}
 
 
 def _save_many(root: str, name: str, count: int) -> None:
@@ -255,7 +255,7 @@ def test_processes_that_save_at_once_lose_nothing(root: Path) -> None:
     store = Checkpoints(str(root), load_settings(str(root)))
     theses = {found.thesis for found, _ in store.newest()}
     assert theses == {f"writer{n} says {k}" for n in range(3) for k in range(4)}
-    assert len(store.shelves[0].passages()) == 12
+    assert len(store.memory_indexes[0].passages()) == 12
 
 
 KILLED = """
@@ -290,5 +290,5 @@ def test_a_kill_in_the_middle_leaves_whole_files(root: Path) -> None:
     whole = [found for found, _ in store.newest()]
     assert len(whole) in (said, said + 1)
     assert all(found.thesis.endswith("x" * 100_000) for found in whole)
-    assert len(store.shelves[0].passages()) == len(whole)
+    assert len(store.memory_indexes[0].passages()) == len(whole)
     store.save(_new("and on it goes"))

@@ -148,14 +148,14 @@ def test_external_edits_of_the_list_and_of_files_are_honoured(known: Knowledge, 
 
 def test_the_list_is_cached_by_time_and_by_its_file(known: Knowledge, root: Path) -> None:
     known.save(GDPR)
-    registry = known.registry(known.shelves[0].home)
+    registry = known.registry(known.memory_indexes[0].home)
     entries = registry.entries()
     assert registry.entries() is entries
     index = root / ".sage" / "knowledge" / "index.yaml"
     os.utime(index, ns=(1, 1))
     assert registry.entries() is not entries
     impatient = Knowledge(str(root), load_settings(str(root), {"knowledge_cache_ttl_seconds": 0.0}))
-    registry = impatient.registry(impatient.shelves[0].home)
+    registry = impatient.registry(impatient.memory_indexes[0].home)
     assert registry.entries() is not registry.entries()
 
 

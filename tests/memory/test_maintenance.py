@@ -1,4 +1,4 @@
-"""Limits take memories off the shelf without losing one, and only those that Sage may take."""
+"""Limits take memories off the memory_index without losing one, and only those that Sage may take."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_memories_beyond_a_limit_are_archived_said_and_restored_for_good(root: P
     saved = _save(memory)
     assert [len(saved.maintenance.by_age), len(saved.maintenance.by_count)] == [2, 4]
     assert _theses(memory) == ["thesis 0", "thesis 3", "thesis 4"]
-    assert len(memory.checkpoints.shelves[0].passages()) == 3  # the search knows, too
+    assert len(memory.checkpoints.memory_indexes[0].passages()) == 3  # the search knows, too
     assert len(saved_document(saved)["archived"]) == 6
     assert "sage checkpoint restore" in said_of_maintenance(saved.maintenance, "checkpoint")[0]
     assert {one.thesis for one, _ in memory.checkpoints.archived()} == {f"thesis {n}" for n in (40, 34, 28, 22, 16, 10)}

@@ -1,4 +1,4 @@
-"""`archive/`: where memories go that a limit takes off the shelf, and where they come back from.
+"""`archive/`: where memories go that a limit takes off the memory_index, and where they come back from.
 
 A memory keeps its path below the archive, so that restoring is moving it back. Nothing here is ever deleted: a person
 empties the folder by hand. What was restored once is noted and stays, whatever its age.

@@ -1,4 +1,4 @@
-"""From a question to memories, over all the shelves that a project sees."""
+"""From a question to memories, over all the memory_indexes that a project sees."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sage_code.errors import UsageError
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.calibration import Calibration, calibration_of
+from sage_code.memory.index.memory_index import MemoryIndex
 from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose import prose_embedder
-from sage_code.memory.index.shelf import Shelf
 from sage_code.memory.recall.ranking import best, signals, words_of
 from sage_code.settings.table import Settings
 
@@ -28,18 +28,18 @@ class Answer:
     explain: dict[str, float]
 
 
-def search(shelves: Sequence[Shelf], question: str, limit: int, settings: Settings) -> list[Answer]:
-    """The best memories of all shelves; of two with one id, the nearer home's."""
+def search(memory_indexes: Sequence[MemoryIndex], question: str, limit: int, settings: Settings) -> list[Answer]:
+    """The best memories of all memory_indexes; of two with one id, the nearer home's."""
     if limit < 1:
         raise UsageError("a limit is at least 1", "ask for more")
     answers: dict[str, Answer] = {}
-    for answer in scored(shelves, question, limit, settings):
+    for answer in scored(memory_indexes, question, limit, settings):
         answers.setdefault(answer.record.id, answer)
     return sorted(answers.values(), key=lambda answer: -answer.order)[:limit]
 
 
-def scored(shelves: Sequence[Shelf], question: str, limit: int | None, settings: Settings) -> list[Answer]:
-    """Memories shelf by shelf, the best `limit` of each or all of them, with every signal."""
+def scored(memory_indexes: Sequence[MemoryIndex], question: str, limit: int | None, settings: Settings) -> list[Answer]:
+    """Memories memory_index by memory_index, the best `limit` of each or all of them, with every signal."""
     question = question[:MAX_QUESTION_CHARS]
     if not words_of(question):
         raise UsageError("the question has no words", "ask in words")
@@ -47,8 +47,8 @@ def scored(shelves: Sequence[Shelf], question: str, limit: int | None, settings:
     vector = embedder.embed_query([question])[0]
     calibration = calibration_of(embedder)
     answers = []
-    for shelf in shelves:
-        passages = shelf.passages()
+    for memory_index in memory_indexes:
+        passages = memory_index.passages()
         if not len(passages):
             continue
         found = signals(passages, question, vector)
@@ -56,7 +56,9 @@ def scored(shelves: Sequence[Shelf], question: str, limit: int | None, settings:
         for row in rows:
             words, dense = float(found.words[row]), float(found.dense[row])
             explain = explained(calibration, words, dense, float(found.score[row]))
-            answers.append(Answer(passages.records[row], shelf.home, explain["order"], explain["meaning"], explain))
+            answers.append(
+                Answer(passages.records[row], memory_index.home, explain["order"], explain["meaning"], explain)
+            )
     return answers
 
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from sage_code.memory.files.knowledge import Alike, KnowledgeItem
+from sage_code.memory.index.memory_index import MemoryIndex
 from sage_code.memory.index.passages import Floats, terms_of
-from sage_code.memory.index.shelf import Shelf
 
 # Below this two texts do not speak of the same thing (with the bundled model: `benchmarks/recall_quality.py`).
 _SAME_TOPIC = 0.72
@@ -24,11 +24,11 @@ _DENIALS = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def alike(shelves: Sequence[Shelf], item: KnowledgeItem, vector: Floats, threshold: float) -> list[Alike]:
+def alike(memory_indexes: Sequence[MemoryIndex], item: KnowledgeItem, vector: Floats, threshold: float) -> list[Alike]:
     """The items nearest to a new one, if they are near enough; one with the same id is its older self."""
     found: list[Alike] = []
-    for shelf in shelves:
-        passages = shelf.passages()
+    for memory_index in memory_indexes:
+        passages = memory_index.passages()
         if not len(passages):
             continue
         near = passages.vectors @ vector

@@ -37,7 +37,7 @@ class Readable:
     passage: Callable[[str, str], tuple[Record, str]]  # from id and file to a record and the text to embed
 
 
-class Shelf:
+class MemoryIndex:
     """Answers for one kind of memory in one home. Threads may share one."""
 
     def __init__(self, home: MemoryHome, readable: Readable, settings: Settings) -> None:
@@ -50,7 +50,7 @@ class Shelf:
         self._guard = RLock()
 
     def passages(self) -> Passages:
-        """Everything that is on this shelf now."""
+        """Everything that is on this memory_index now."""
         with self._guard:
             files = self._opened()
             files.refresh()
