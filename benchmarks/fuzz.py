@@ -5,7 +5,7 @@
 
 The seeds are the samples in `fixtures/languages/` and files of the projects below `--repos`. A mutant (`mutations.py`)
 is named by seed, language and number, so a run can be had again. Each is read, parsed and cut by `chunk_file` in a
-child process that can be ended, and what comes out goes through the pipe's encoding and back. A finding is
+child process that can be ended, and what comes out goes through the pipe's encoding and back. A secret is
 
     exception   anything raised, also what a worker would have met with plain lines
     crash       the process died: native code, or more memory than a worker should need
@@ -411,7 +411,7 @@ class Run:
             kept.mkdir(parents=True, exist_ok=True)
             for path in child.folder.iterdir():
                 shutil.copy(path, kept)
-            (kept / "finding.txt").write_text("\n".join([*steps, *told["problem"]]) + "\n")
+            (kept / "secret.txt").write_text("\n".join([*steps, *told["problem"]]) + "\n")
         print(
             f"{language} {number}: {' '.join(told['problem'][:2])} ({'+'.join(steps[1:])})", file=sys.stderr, flush=True
         )

@@ -45,7 +45,7 @@ _QUESTIONS = 100
 _BATCH = 64
 # The functions whose time is shown, as they stand in the profile.
 _STEPS = {
-    "finding words": ("lexical.py", "_gather"),
+    "secret words": ("lexical.py", "_gather"),
     "best by words": ("lexical.py", "best"),
     "words of the files": ("lexical.py", "about"),
     "meaning": ("dense.py", "nearness"),

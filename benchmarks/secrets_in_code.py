@@ -79,10 +79,10 @@ def _false_alarms(folders: list[Path], megabytes: float, show: int) -> None:
         found = find(text)
         seconds += time.process_time() - started
         touched += bool(found)
-        for finding in found:
-            kinds["value of a name" if finding.rule.startswith("value of") else finding.rule] += 1
-            line = text[max(0, finding.start - 60) : finding.end + 20].replace("\n", "\\n")[:180]
-            samples.append(f"{path.name}: {finding.rule}: {line}")
+        for secret in found:
+            kinds["value of a name" if secret.rule.startswith("value of") else secret.rule] += 1
+            line = text[max(0, secret.start - 60) : secret.end + 20].replace("\n", "\\n")[:180]
+            samples.append(f"{path.name}: {secret.rule}: {line}")
     million = max(size, 1) / 1e6
     print(f"{files:,} files, {million:.1f} MB of source code: {sum(kinds.values())} findings in {touched} files,")
     print(f"{sum(kinds.values()) / million:.2f} a MB; {seconds / million:.2f} s a MB")

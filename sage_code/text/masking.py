@@ -93,7 +93,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Secret:
     """A secret in a text."""
 
     rule: str
@@ -101,10 +101,10 @@ class Finding:
     end: int
 
 
-def find(text: str) -> list[Finding]:
+def find(text: str) -> list[Secret]:
     """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
     lowered = _lowered(text)
-    found: list[Finding] = []
+    found: list[Secret] = []
     # Most rules are done with a look at the words that are there; tokens, at the few words that are long.
     long = " ".join(word for word in lowered.split() if len(word) >= _MIN_TOKEN)
     words = set(_LOWER_WORD.findall(lowered))
@@ -122,7 +122,7 @@ def find(text: str) -> list[Finding]:
         for start, end in _regions(lowered, rule.needs, rule.reach):
             matches = _compiled(rule.pattern).finditer(text, start, end)
             judge = None if isinstance(rule, shapes.Token) else _JUDGES[rule.judge]
-            found += [_finding(rule.name, match) for match in matches if judge is None or judge(match["secret"])]
+            found += [_secret(rule.name, match) for match in matches if judge is None or judge(match["secret"])]
     found += _named(text, lowered, tuple(one for one in shapes.ANCHORS if _has((one,), vocabulary, lowered)))
     found += _unnamed(text, lowered)
     return _joined(found)
@@ -131,9 +131,9 @@ def find(text: str) -> list[Finding]:
 def mask(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with every secret replaced by its kind, and the kinds."""
     found = find(text)
-    for finding in reversed(found):
-        text = f"{text[: finding.start]}[masked: {finding.rule}]{text[finding.end :]}"
-    return text, tuple(finding.rule for finding in found)
+    for secret in reversed(found):
+        text = f"{text[: secret.start]}[masked: {secret.rule}]{text[secret.end :]}"
+    return text, tuple(secret.rule for secret in found)
 
 
 def mask_all(value: _Value, kinds: list[str]) -> _Value:
@@ -194,27 +194,27 @@ def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[t
     yield first, last
 
 
-def _joined(found: list[Finding]) -> list[Finding]:
-    kept: list[Finding] = []
-    order = {id(finding): number for number, finding in enumerate(found)}
+def _joined(found: list[Secret]) -> list[Secret]:
+    kept: list[Secret] = []
+    order = {id(secret): number for number, secret in enumerate(found)}
     surest = 0
-    for finding in sorted(found, key=lambda one: (one.start, order[id(one)])):
-        if kept and finding.start < kept[-1].end:
-            rule = finding.rule if order[id(finding)] < surest else kept[-1].rule
-            surest = min(surest, order[id(finding)])
-            kept[-1] = Finding(rule, kept[-1].start, max(kept[-1].end, finding.end))
+    for secret in sorted(found, key=lambda one: (one.start, order[id(one)])):
+        if kept and secret.start < kept[-1].end:
+            rule = secret.rule if order[id(secret)] < surest else kept[-1].rule
+            surest = min(surest, order[id(secret)])
+            kept[-1] = Secret(rule, kept[-1].start, max(kept[-1].end, secret.end))
         else:
-            kept.append(finding)
-            surest = order[id(finding)]
+            kept.append(secret)
+            surest = order[id(secret)]
     return kept
 
 
-def _finding(name: str, match: re.Match[str]) -> Finding:
+def _secret(name: str, match: re.Match[str]) -> Secret:
     group = "secret" if "secret" in match.re.groupindex else 0
-    return Finding(name, match.start(group), match.end(group))
+    return Secret(name, match.start(group), match.end(group))
 
 
-def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Finding]:
+def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Secret]:
     """What is assigned to a name that speaks of a secret."""
     looked_to, again = 0, 0
     names = _compiled(shapes.NAMES)
@@ -245,7 +245,7 @@ def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Findin
         name = text[start : keyword.end()] + match["suffix"]
         if _is_value(name, value, match, text, start):
             begin = match.start(group)
-            yield Finding(f"value of {_short(name)}", begin, begin + len(value))
+            yield Secret(f"value of {_short(name)}", begin, begin + len(value))
 
 
 def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int) -> bool:
@@ -297,7 +297,7 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
     ) or (bool(_HUMAN.fullmatch(value)) and _mixed(value))
 
 
-def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
+def _unnamed(text: str, lowered: str) -> Iterator[Secret]:
     """Random runs without a name: behind a telling word on their line, or with a prefix as vendors give it."""
     for run in _RUN.finditer(text):
         value = run[0].rstrip(".:-")
@@ -320,7 +320,7 @@ def _unnamed(text: str, lowered: str) -> Iterator[Finding]:
             is_secret = (is_telling or tail != value or is_bare) and _is_random(tail)
             is_secret = is_secret and _is_scattered(_SIGNS.sub("", tail))
         if is_secret:
-            yield Finding("token", run.start(), run.start() + len(value))
+            yield Secret("token", run.start(), run.start() + len(value))
 
 
 def _is_random(value: str) -> bool:

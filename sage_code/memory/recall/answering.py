@@ -18,7 +18,7 @@ MAX_QUESTION_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FoundMemory:
     """One memory, and why it was chosen."""
 
     record: Record
@@ -28,17 +28,19 @@ class Answer:
     explain: dict[str, float]
 
 
-def search(memory_indexes: Sequence[MemoryIndex], question: str, limit: int, settings: Settings) -> list[Answer]:
+def search(memory_indexes: Sequence[MemoryIndex], question: str, limit: int, settings: Settings) -> list[FoundMemory]:
     """The best memories of all memory_indexes; of two with one id, the nearer home's."""
     if limit < 1:
         raise UsageError("a limit is at least 1", "ask for more")
-    answers: dict[str, Answer] = {}
+    answers: dict[str, FoundMemory] = {}
     for answer in scored(memory_indexes, question, limit, settings):
         answers.setdefault(answer.record.id, answer)
     return sorted(answers.values(), key=lambda answer: -answer.order)[:limit]
 
 
-def scored(memory_indexes: Sequence[MemoryIndex], question: str, limit: int | None, settings: Settings) -> list[Answer]:
+def scored(
+    memory_indexes: Sequence[MemoryIndex], question: str, limit: int | None, settings: Settings
+) -> list[FoundMemory]:
     """Memories memory_index by memory_index, the best `limit` of each or all of them, with every signal."""
     question = question[:MAX_QUESTION_CHARS]
     if not words_of(question):
@@ -57,7 +59,7 @@ def scored(memory_indexes: Sequence[MemoryIndex], question: str, limit: int | No
             words, dense = float(found.words[row]), float(found.dense[row])
             explain = explained(calibration, words, dense, float(found.score[row]))
             answers.append(
-                Answer(passages.records[row], memory_index.home, explain["order"], explain["meaning"], explain)
+                FoundMemory(passages.records[row], memory_index.home, explain["order"], explain["meaning"], explain)
             )
     return answers
 
