@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from sage_code.progress import Progress
     from sage_code.search.everywhere import Searchers
     from sage_code.search.results import SearchResponse
-    from sage_code.settings.loading import Scope, Settings
+    from sage_code.settings.loading import Settings
+    from sage_code.values import Scope
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
     from sage_code.xref.graph import Definition
     from sage_code.xref.resolve import Resolver

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
+
+# Whose something is: the user's own, or the project's, which a team may share.
+Scope: TypeAlias = Literal["user", "project"]
 
 
 class SkipReason(StrEnum):

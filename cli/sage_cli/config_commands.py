@@ -38,7 +38,7 @@ def list_settings(as_json: JsonOption = False, project: ProjectOption = ".") -> 
         print_json({"settings": rows, "warnings": list(settings.warnings)})
         return
     for key, known in LISTED.items():
-        source, value = settings.source(key), one_line(_text(getattr(settings, key)))
+        source, value = settings.origin(key), one_line(_text(getattr(settings, key)))
         if sys.stdout.isatty():
             say(f"{key} = {value}  ({'default' if source.kind == 'default' else one_line(source.where)})")
             say(f"    {known.help}")
@@ -82,7 +82,7 @@ def set_setting(
     say(f"{key} = {one_line(_text(written))}  ({one_line(tuning_path(scope.value, root))})")
     if TABLE[key].reserved:
         print(f"note: nothing reads {key} yet", file=sys.stderr)
-    winner = _load(project).source(key)
+    winner = _load(project).origin(key)
     if winner.kind != scope.value:
         print(f"note: {one_line(winner.where)} sets {key} too, and wins here", file=sys.stderr)
 
@@ -128,7 +128,7 @@ def _load(project: str) -> Settings:
 def _record(settings: Settings, key: str) -> dict[str, Any]:
     from sage_code.settings.loading import TABLE
 
-    source = settings.source(key)
+    source = settings.origin(key)
     return {
         "key": key,
         "value": getattr(settings, key),

@@ -85,7 +85,7 @@ def use(
     with TerminalProgress(quiet=as_json) as progress:
         stats = opened.use_model(name, scope=scope.value, index=index, progress=progress)
     used = opened.settings.code_embedding_model
-    source = opened.settings.source("code_embedding_model")
+    source = opened.settings.origin("code_embedding_model")
     if as_json:
         print_json({"model": used, "where": source.where, "index": asdict(stats) if stats else None})
         return

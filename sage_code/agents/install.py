@@ -23,7 +23,6 @@ from sage_code.agents.table import (
     AGENTS,
     SERVER_NAME,
     Agent,
-    Scope,
     config_file,
     find_agent,
     has_notes,
@@ -31,6 +30,7 @@ from sage_code.agents.table import (
     notes_file,
 )
 from sage_code.errors import ConfigError, SageError, UsageError
+from sage_code.values import Scope
 
 Action = Literal["added", "updated", "unchanged", "removed", "absent", "kept", "skipped", "failed"]
 Kind = Literal["server", "snippet", "subagent"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sage_code.errors import UsageError
+from sage_code.values import Scope
 
-Scope = Literal["user", "project"]
 SERVER_NAME = "sage"
 
 

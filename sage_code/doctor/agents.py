@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from sage_code.agents.install import is_ours, read_entry
-from sage_code.agents.table import AGENTS, Agent, Scope, config_file, is_here
+from sage_code.agents.table import AGENTS, Agent, config_file, is_here
 from sage_code.doctor.findings import Finding
 from sage_code.errors import SageError
+from sage_code.values import Scope
 
 _PINNED = re.compile(r"sage-code==(\S+)")
 

@@ -18,8 +18,9 @@ from sage_code.index.pipeline import IndexStats, index_project
 from sage_code.index.status import folder_bytes
 from sage_code.paths import sage_home
 from sage_code.progress import Progress, Silent
-from sage_code.settings.loading import Scope, Settings, load_settings, set_value
+from sage_code.settings.loading import Settings, load_settings, set_value
 from sage_code.settings.table import BUILT_IN_MODELS
+from sage_code.values import Scope
 
 _TABLE = re.compile(r"[a-z]+\d+_(?P<slug>.+)_(?P<dim>\d+)\.lance")
 _HASHING_DIM = 256

@@ -21,11 +21,12 @@ from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived, find_archived, restore
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
-from sage_code.memory.files.homes import MemoryHome, Scope, home_to_write, homes, safe_id
+from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.files.notices import Notices
 from sage_code.memory.index.memory_index import MemoryIndex, Readable
 from sage_code.settings.table import Settings
+from sage_code.values import Scope
 
 if TYPE_CHECKING:
     from sage_code.memory.index.passages import Floats, Passages, Record

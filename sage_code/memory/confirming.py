@@ -17,8 +17,9 @@ from sage_code.memory.code.check import check
 from sage_code.memory.code.referring import read
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.memory.files.homes import MemoryHome, Scope
+from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.memory import Memory
+from sage_code.values import Scope
 
 _PATIENCE_S = 30.0
 _KEY = "code_refs"

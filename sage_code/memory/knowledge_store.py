@@ -19,7 +19,7 @@ from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived, find_archived, restore
-from sage_code.memory.files.homes import MemoryHome, Scope, home_to_write, homes, safe_id
+from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
 from sage_code.memory.files.knowledge import (
     THRESHOLDS,
     Alike,
@@ -36,6 +36,7 @@ from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.files.notices import Notices
 from sage_code.memory.index.memory_index import MemoryIndex, Readable
 from sage_code.settings.table import Settings
+from sage_code.values import Scope
 
 if TYPE_CHECKING:
     from sage_code.memory.index.passages import Record

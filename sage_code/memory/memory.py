@@ -19,7 +19,7 @@ from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.memory.files.homes import Scope, home_to_write
+from sage_code.memory.files.homes import home_to_write
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
 from sage_code.memory.files.notices import Notices
@@ -27,6 +27,7 @@ from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
 from sage_code.memory.recaller import Recaller
 from sage_code.settings.table import Settings
+from sage_code.values import Scope
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from sage_code.errors import ConfigError, UsageError
 from sage_code.files import dot_sage
@@ -23,18 +23,18 @@ from sage_code.settings import tuning_file
 from sage_code.settings.table import (
     BUILT_IN_MODELS,
     TABLE,
+    Origin,
+    OriginKind,
     Setting,
     Settings,
-    Source,
-    SourceKind,
     Value,
     nearest,
     setting,
 )
+from sage_code.values import Scope
 
-__all__ = ["TABLE", "Setting", "Settings", "Source", "load_settings", "reset", "set_value", "tuning_path"]
+__all__ = ["TABLE", "Origin", "Setting", "Settings", "load_settings", "reset", "set_value", "tuning_path"]
 
-Scope: TypeAlias = Literal["user", "project"]
 
 TUNING_FILE = "tuning.yaml"
 _PATIENCE_S = 10.0
@@ -47,14 +47,14 @@ def load_settings(root: str | None, overrides: Mapping[str, object] | None = Non
 
     `overrides` are flags; one that is None was not given. Empty `SAGE_*` variables count as unset.
     """
-    found: dict[str, tuple[Value, Source]] = {}
+    found: dict[str, tuple[Value, Origin]] = {}
     warnings: list[str] = []
     _layer_file(found, "user", tuning_path("user"), warnings)
     configured = {str(found[key][0]) for key in _MODEL_KEYS if key in found}
     _layer_environment(found)
     if root is not None and not _is_user_file(tuning_path("project", root)):
         models = configured | (_names(found["trusted_models"][0]) if "trusted_models" in found else set())
-        project: dict[str, tuple[Value, Source]] = {}
+        project: dict[str, tuple[Value, Origin]] = {}
         _layer_file(project, "project", tuning_path("project", root), warnings)
         for key, (value, source) in project.items():
             complaint = _not_for_projects(key, value, models) or _raised(key, value, found)
@@ -67,7 +67,7 @@ def load_settings(root: str | None, overrides: Mapping[str, object] | None = Non
         if given is not None:
             where = f"--{key.replace('_', '-')}"
             value = known.parse(given, where) if isinstance(given, str) else known.check(given, where)
-            found[key] = (value, Source("flag", where))
+            found[key] = (value, Origin("flag", where))
     values: dict[str, Any] = {key: value for key, (value, _) in found.items()}
     sources = {key: source for key, (_, source) in found.items()}
     return Settings(**values, sources=sources, warnings=tuple(warnings))
@@ -78,9 +78,9 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
     value = setting(key).parse(text, "sage config set")
     if scope == "project":
         user = load_settings(None)
-        configured = {getattr(user, model) for model in _MODEL_KEYS if user.source(model).kind == "user"}
+        configured = {getattr(user, model) for model in _MODEL_KEYS if user.origin(model).kind == "user"}
         models = configured | _names(user.trusted_models)
-        own = {name: (getattr(user, name), user.source(name)) for name in TABLE}
+        own = {name: (getattr(user, name), user.origin(name)) for name in TABLE}
         if complaint := _not_for_projects(key, value, models) or _raised(key, value, own):
             raise ConfigError(complaint, f"set it for yourself: `sage config set {key} VALUE`")
     path = _writable_path(scope, root)
@@ -116,20 +116,20 @@ def _editing() -> AbstractContextManager[None]:
     return locked(os.path.join(sage_home(), "tuning.lock"), timeout_s=_PATIENCE_S)
 
 
-def _layer_file(found: dict[str, tuple[Value, Source]], kind: SourceKind, path: str, warnings: list[str]) -> None:
+def _layer_file(found: dict[str, tuple[Value, Origin]], kind: OriginKind, path: str, warnings: list[str]) -> None:
     for key, entry in tuning_file.read(path).entries.items():
         where = f"{path}:{entry.line}"
         if key not in TABLE:
             warnings.append(f"{where}: there is no setting {key[:80]!r}; {nearest(key[:80])}")
         elif entry.value is not None:  # `key:` with nothing behind it leaves the setting alone
-            found[key] = (TABLE[key].check(entry.value, where), Source(kind, where))
+            found[key] = (TABLE[key].check(entry.value, where), Origin(kind, where))
 
 
-def _layer_environment(found: dict[str, tuple[Value, Source]]) -> None:
+def _layer_environment(found: dict[str, tuple[Value, Origin]]) -> None:
     for key, known in TABLE.items():
         variable = _PREFIX + key.upper()
         if text := os.environ.get(variable):
-            found[key] = (known.parse(text, variable), Source("env", variable))
+            found[key] = (known.parse(text, variable), Origin("env", variable))
 
 
 def _names(pinned: Value) -> set[str]:
@@ -145,7 +145,7 @@ def _not_for_projects(key: str, value: Value, models: set[str]) -> str:
     return ""
 
 
-def _raised(key: str, value: Value, found: Mapping[str, tuple[Value, Source]]) -> str:
+def _raised(key: str, value: Value, found: Mapping[str, tuple[Value, Origin]]) -> str:
     """Why a project may not have so much of the user's machine, or nothing; `found` is what the user has set."""
     if not TABLE[key].costs or not isinstance(value, int | float):
         return ""

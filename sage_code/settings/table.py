@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 from sage_code.errors import ConfigError
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
-SourceKind: TypeAlias = Literal["default", "user", "project", "env", "flag"]
+OriginKind: TypeAlias = Literal["default", "user", "project", "env", "flag"]
 
 # Models that ship with Sage: no download, no foreign code, so that anybody may choose them.
 BUILT_IN_MODELS = ("bundled", "hashing")
@@ -31,14 +31,14 @@ _KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Origin:
     """Where a value came from: the layer, and the file and line, variable or flag within it."""
 
-    kind: SourceKind
+    kind: OriginKind
     where: str
 
 
-_DEFAULT = Source("default", "built in")
+_DEFAULT = Origin("default", "built in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,11 @@ class Settings:
     continuity_enabled: bool = _other(True, "Carry the last state over into a new session.", reserved=True)
     watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True, reserved=True)
 
-    sources: Mapping[str, Source] = field(default_factory=dict, compare=False, repr=False)
+    sources: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
     # What was read and not obeyed; faces print it to stderr.
     warnings: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
-    def source(self, key: str) -> Source:
+    def origin(self, key: str) -> Origin:
         """Where the value of `key` came from."""
         return self.sources.get(key, _DEFAULT)
 

@@ -27,8 +27,9 @@ from sage_code.agents.install import (
     uninstall_notes,
     uninstall_subagent,
 )
-from sage_code.agents.table import AGENTS, Scope, config_file, notes_file
+from sage_code.agents.table import AGENTS, config_file, notes_file
 from sage_code.errors import ConfigError, UsageError
+from sage_code.values import Scope
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "agents"
 COMMAND = ["/opt/sage/bin/sage-mcp"]

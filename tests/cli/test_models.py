@@ -51,7 +51,7 @@ def test_the_setting_goes_where_it_was_asked_for(project: Path, sage: Run) -> No
     result = sage("models", "use", "bundled", "--no-index")  # for the user: the project's own still wins here
     assert result.code == 0
     assert "sets the model too" in result.err
-    assert load_settings(None).source("code_embedding_model").kind == "user"
+    assert load_settings(None).origin("code_embedding_model").kind == "user"
 
 
 def test_a_folder_that_is_not_indexed_stays_so(tmp_path: Path, sage: Run) -> None:
@@ -64,7 +64,7 @@ def test_a_model_that_cannot_be_had_changes_nothing(project: Path, sage: Run, na
     result = sage("models", "use", name)
     assert result.code == 2
     assert result.err.startswith("sage: ")
-    assert load_settings(str(project)).source("code_embedding_model").kind == "default"
+    assert load_settings(str(project)).origin("code_embedding_model").kind == "default"
 
 
 def test_a_project_may_not_choose_a_stranger(project: Path, sage: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,12 @@ from sage_code.errors import UsageError
 from sage_code.memory.documents import said_of_maintenance, saved_document
 from sage_code.memory.files import maintenance
 from sage_code.memory.files.checkpoint import Checkpoint
-from sage_code.memory.files.homes import Scope
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits
 from sage_code.memory.memory import Memory
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import TABLE
+from sage_code.values import Scope
 
 LIMITS = {"checkpoint_max_count": 3, "checkpoint_max_age_days": 30}
 

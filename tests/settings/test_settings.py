@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sage_code.errors import ConfigError, UsageError
 from sage_code.settings import tuning_file
-from sage_code.settings.loading import TABLE, Settings, Source, load_settings, reset, set_value, tuning_path
+from sage_code.settings.loading import TABLE, Origin, Settings, load_settings, reset, set_value, tuning_path
 
 PIN = "a" * 40
 
@@ -50,7 +50,7 @@ def test_defaults_need_no_file() -> None:
     assert settings.code_embedding_model == settings.embedding_model == "bundled"
     assert (settings.recall_threshold, settings.dedup_threshold) == (0.70, 0.90)
     assert settings.max_file_bytes == 1_000_000
-    assert settings.source("recall_threshold") == Source("default", "built in")
+    assert settings.origin("recall_threshold") == Origin("default", "built in")
 
 
 def test_each_layer_wins_over_the_one_below(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_each_layer_wins_over_the_one_below(project: Path, monkeypatch: pytest.M
 
     def look(overrides: dict[str, object] | None = None) -> None:
         settings = load_settings(str(project), overrides)
-        seen.append((settings.recall_threshold, settings.source("recall_threshold")))
+        seen.append((settings.recall_threshold, settings.origin("recall_threshold")))
 
     user = _user("# mine\nrecall_threshold: 0.1\n")
     look()
@@ -71,12 +71,12 @@ def test_each_layer_wins_over_the_one_below(project: Path, monkeypatch: pytest.M
     look({"recall_threshold": None})
 
     assert seen == [
-        (0.1, Source("user", f"{user}:2")),
-        (0.2, Source("project", f"{shared}:1")),
-        (0.3, Source("env", "SAGE_RECALL_THRESHOLD")),
-        (0.4, Source("flag", "--recall-threshold")),
-        (0.5, Source("flag", "--recall-threshold")),
-        (0.3, Source("env", "SAGE_RECALL_THRESHOLD")),
+        (0.1, Origin("user", f"{user}:2")),
+        (0.2, Origin("project", f"{shared}:1")),
+        (0.3, Origin("env", "SAGE_RECALL_THRESHOLD")),
+        (0.4, Origin("flag", "--recall-threshold")),
+        (0.5, Origin("flag", "--recall-threshold")),
+        (0.3, Origin("env", "SAGE_RECALL_THRESHOLD")),
     ]
 
 
@@ -92,7 +92,7 @@ def test_every_kind_can_come_from_a_variable(monkeypatch: pytest.MonkeyPatch) ->
     assert (settings.index_workers, settings.parse_timeout_s) == (4, 2.0)
     assert settings.store_uri == "s3://bucket/x"
     assert settings.exclude == ("vendor/", "*.min.js")
-    assert settings.source("dedup_threshold").kind == "default"
+    assert settings.origin("dedup_threshold").kind == "default"
 
 
 def test_a_key_without_a_value_and_an_empty_file_leave_the_default(project: Path) -> None:
@@ -106,7 +106,7 @@ def test_settings_travel_to_worker_processes() -> None:
     settings = load_settings(None)
     copy = pickle.loads(pickle.dumps(settings))
     assert copy == settings
-    assert copy.source("index_workers").kind == "user"
+    assert copy.origin("index_workers").kind == "user"
 
 
 def test_loading_imports_no_yaml_while_there_is_no_file() -> None:
@@ -249,7 +249,7 @@ def test_a_project_may_name_a_model_that_the_user_has_named(project: Path, mine:
     _project(project, "code_embedding_model: acme/model\nembedding_model: hashing\n")
     settings = load_settings(str(project))
     assert settings.code_embedding_model == "acme/model"
-    assert settings.source("code_embedding_model").kind == "project"
+    assert settings.origin("code_embedding_model").kind == "project"
     assert settings.embedding_model == "hashing"
     assert settings.warnings == ()
 
@@ -273,7 +273,7 @@ def test_the_users_file_stays_the_users_when_home_is_the_project() -> None:
     path = _user("store_uri: s3://mine\n")
     settings = load_settings(str(path.parent.parent))
     assert settings.store_uri == "s3://mine"
-    assert settings.source("store_uri").kind == "user"
+    assert settings.origin("store_uri").kind == "user"
 
 
 def test_writing_follows_no_link_out_of_the_project(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.memory.files.homes import MemoryHome, Scope, homes
+from sage_code.memory.files.homes import MemoryHome, homes
+from sage_code.values import Scope
 
 FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}
 _SUFFIX = ".md"

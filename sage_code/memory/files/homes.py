@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files import atomic, dot_sage, provenance
 from sage_code.files.contained import read_contained, remove_contained
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
-
-Scope: TypeAlias = Literal["project", "user"]
+from sage_code.values import Scope
 
 # Thousands of times what a person or an agent writes about one thing.
 MAX_FILE_BYTES = 1_000_000
