@@ -18,7 +18,7 @@ import textwrap
 from typing import NamedTuple
 
 from sage_code.memory.code.capture import capture
-from sage_code.memory.code.source import Sources, span
+from sage_code.memory.code.code_files import Sources, span
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 

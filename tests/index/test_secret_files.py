@@ -14,7 +14,7 @@ from sage_code import Project
 from sage_code.errors import UsageError
 from sage_code.files import summed
 from sage_code.index import manifest
-from sage_code.memory.code.source import Sources
+from sage_code.memory.code.code_files import Sources
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.settings.loading import set_value
 from sage_code.store.lance import Store, store_uri

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sage_code.errors import UsageError
-from sage_code.memory.code.source import Source, Sources, span
+from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.paths import DOT_SAGE
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext
@@ -48,7 +48,7 @@ def capture(project_root: str, context: SessionCodeContext) -> tuple[CodeRef, ..
 def captured(project_root: str, context: SessionCodeContext) -> Captured:
     """`capture`, with what was left out."""
     root = os.path.realpath(project_root)
-    sources = Sources(root)
+    sources = CodeFiles(root)
     outside, unreadable = set[str](), set[str]()
     found: dict[tuple[str, str, tuple[int, int] | None], CodeRef] = {}
     latest = sorted(enumerate(context.interactions), key=lambda one: (_WEIGHT.get(one[1].action, 2), -one[0]))
@@ -90,7 +90,7 @@ def inside(root: str, given_root: str, file: str) -> str:
     return ""
 
 
-def _refs(source: Source, interaction: FileInteraction) -> Iterator[CodeRef]:
+def _refs(source: CodeFile, interaction: FileInteraction) -> Iterator[CodeRef]:
     lines = interaction.lines
     if lines is None or lines[0] > len(source.lines):
         if source.units and len(source.units) <= _FEW_UNITS:
@@ -110,7 +110,7 @@ def _is_shown(unit: tuple[int, int], first: int, last: int, is_change: bool) -> 
     return common >= (1 if is_change else min(_SHOWN_LINES, unit[1] - unit[0] + 1))
 
 
-def _trimmed(source: Source, first: int, last: int) -> tuple[int, int] | None:
+def _trimmed(source: CodeFile, first: int, last: int) -> tuple[int, int] | None:
     """A range without the blank lines at its ends, and not endless."""
     while first <= last and not source.lines[first - 1].strip():
         first += 1

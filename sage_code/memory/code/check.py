@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
 
+from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
 from sage_code.memory.code.elsewhere import Elsewhere
-from sage_code.memory.code.source import Source, Sources, span
 from sage_code.memory.code.text import likeness, short_diff
 from sage_code.memory.files.code_ref import CodeRef
 
@@ -53,7 +53,7 @@ class Checker:
     """Checks references of one project; files are read once for all of them."""
 
     def __init__(self, project_root: str) -> None:
-        self._sources = Sources(os.path.realpath(project_root))
+        self._sources = CodeFiles(os.path.realpath(project_root))
         self._elsewhere = Elsewhere(self._sources)
         self._known: dict[CodeRef, RefState] = {}
 
@@ -98,11 +98,11 @@ class Checker:
             self._elsewhere.found(ref.file, best.file)
         return best
 
-    def _in_one_of(self, ref: CodeRef, sources: Iterable[Source]) -> list[CodeRef]:
+    def _in_one_of(self, ref: CodeRef, sources: Iterable[CodeFile]) -> list[CodeRef]:
         found = (_in_file(source, ref) for source in sources if source.path != ref.file)
         return [place for place in found if place is not None]
 
-    def _candidates(self, ref: CodeRef) -> Iterator[Source]:
+    def _candidates(self, ref: CodeRef) -> Iterator[CodeFile]:
         if not ref.content_hash and not ref.symbol:
             return
         name = ref.symbol.rpartition(".")[2]
@@ -114,7 +114,7 @@ class Checker:
         if telling or name:
             yield from (one for one in self._elsewhere.holding(*(telling or [name])) if one.path not in seen)
 
-    def _most_alike(self, ref: CodeRef, source: Source | None) -> tuple[CodeRef, list[str]] | None:
+    def _most_alike(self, ref: CodeRef, source: CodeFile | None) -> tuple[CodeRef, list[str]] | None:
         """A definition that is mostly what the reference quotes: renamed in its file, or moved and changed."""
         if not ref.snippet:
             return None
@@ -134,7 +134,7 @@ class Checker:
         return _like(ref, one.ref(span(symbol), symbol.qualname)), one.piece(span(symbol))
 
 
-def _stands(source: Source, ref: CodeRef) -> bool:
+def _stands(source: CodeFile, ref: CodeRef) -> bool:
     """Whether the text stands where it stood."""
     if not ref.content_hash:
         is_there = ref.lines is None or ref.lines[1] <= len(source.lines)
@@ -147,7 +147,7 @@ def _stands(source: Source, ref: CodeRef) -> bool:
     return not ref.symbol or not source.symbols or any(span(one) == ref.lines for one in source.symbols)
 
 
-def _in_file(source: Source, ref: CodeRef) -> CodeRef | None:
+def _in_file(source: CodeFile, ref: CodeRef) -> CodeRef | None:
     """The same text somewhere in a file."""
     if ref.symbol:
         if not ref.content_hash:
@@ -172,7 +172,7 @@ def _in_file(source: Source, ref: CodeRef) -> CodeRef | None:
     return _window(source, ref)
 
 
-def _window(source: Source, ref: CodeRef) -> CodeRef | None:
+def _window(source: CodeFile, ref: CodeRef) -> CodeRef | None:
     """A run of lines with the hash of the reference's, the nearest to its old place."""
     if ref.lines is None or not ref.content_hash:
         return None
@@ -190,7 +190,7 @@ def _window(source: Source, ref: CodeRef) -> CodeRef | None:
     return None
 
 
-def _same_name(source: Source, ref: CodeRef) -> tuple[CodeRef, list[str]] | None:
+def _same_name(source: CodeFile, ref: CodeRef) -> tuple[CodeRef, list[str]] | None:
     """The definition that has the reference's name now; of several the one most like it."""
     if not ref.symbol:
         return None
@@ -204,7 +204,7 @@ def _same_name(source: Source, ref: CodeRef) -> tuple[CodeRef, list[str]] | None
     return (_like(ref, source.ref(span(best), best.qualname)), source.piece(span(best))) if best else None
 
 
-def _nearest_lines(source: Source, ref: CodeRef) -> tuple[CodeRef, list[str]]:
+def _nearest_lines(source: CodeFile, ref: CodeRef) -> tuple[CodeRef, list[str]]:
     """The lines that now stand where a run of lines stood: from the first of them that is still there."""
     if ref.lines is None:
         return _like(ref, source.ref(None)), source.lines

@@ -15,7 +15,7 @@ from functools import cached_property
 from sage_code.compiled.lookup import open_symbols
 from sage_code.discover import list_files
 from sage_code.errors import SageError
-from sage_code.memory.code.source import Source, Sources
+from sage_code.memory.code.code_files import CodeFile, CodeFiles
 from sage_code.values import SourceFile
 
 # What looking through a project may take for all references together, of the processor's time.
@@ -26,7 +26,7 @@ _MAX_CANDIDATES = 40
 class Elsewhere:
     """Finds the files in which a text may stand."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: CodeFiles) -> None:
         self._sources = sources
         self._homes: dict[str, dict[str, None]] = {}
         self._spent = 0.0
@@ -46,12 +46,12 @@ class Elsewhere:
         """Code of `file` was found in `home`: there may be more of it there."""
         self._homes.setdefault(file, {})[home] = None
 
-    def likely(self, file: str) -> Iterator[Source]:
+    def likely(self, file: str) -> Iterator[CodeFile]:
         """The files that `file` may be called now."""
         named = self._by_name.get(os.path.basename(file), ())
         yield from self._read([*self._homes.get(file, ()), *named[:_MAX_CANDIDATES]])
 
-    def defining(self, name: str) -> Iterator[Source]:
+    def defining(self, name: str) -> Iterator[CodeFile]:
         """The files that define `name`, as the index knows them."""
         try:
             matches = open_symbols(self._sources.root).find(name)
@@ -59,7 +59,7 @@ class Elsewhere:
             return
         yield from self._read(match["file"] for match in matches[:_MAX_CANDIDATES])
 
-    def holding(self, *texts: str) -> Iterator[Source]:
+    def holding(self, *texts: str) -> Iterator[CodeFile]:
         """The files in which all `texts` stand, as far as the time reaches."""
         started, found = time.thread_time(), 0
         for path in self._files:
@@ -71,7 +71,7 @@ class Elsewhere:
                 yield source
         self._spent += time.thread_time() - started
 
-    def _read(self, paths: Iterable[str]) -> Iterator[Source]:
+    def _read(self, paths: Iterable[str]) -> Iterator[CodeFile]:
         for path in dict.fromkeys(paths):
             source = self._sources.get(path)
             if source is not None:

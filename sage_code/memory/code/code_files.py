@@ -22,7 +22,7 @@ _FUNCTIONS = frozenset({"function", "method"})
 _CONTAINERS = frozenset({"class", "type"})
 
 
-class Source:
+class CodeFile:
     """One file's text, and what it defines once somebody asks."""
 
     def __init__(self, path: str, text: str) -> None:
@@ -77,15 +77,15 @@ class Source:
         return CodeRef(self.path, lines, quotation(piece) or None, relevance, symbol, digest)
 
 
-class Sources:
+class CodeFiles:
     """Reads the files of a project, each once; nothing outside it, and no link."""
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._known: dict[str, Source | None] = {}
+        self._known: dict[str, CodeFile | None] = {}
         self._chars = 0
 
-    def get(self, path: str) -> Source | None:
+    def get(self, path: str) -> CodeFile | None:
         """The file at a relative path; None when there is no text file."""
         if path in self._known:
             return self._known[path]
@@ -95,14 +95,14 @@ class Sources:
             self._known[path] = source
         return source
 
-    def _read(self, path: str) -> Source | None:
+    def _read(self, path: str) -> CodeFile | None:
         try:
             read = read_source(self.root, SourceFile(path, 0, 0), _RULES)
         except UnicodeEncodeError:  # a name with lone surrogates is no name of ours
             return None
         if isinstance(read, SourceText):
-            return Source(path, read.text)
-        return Source(path, "") if read.reason == SkipReason.EMPTY else None
+            return CodeFile(path, read.text)
+        return CodeFile(path, "") if read.reason == SkipReason.EMPTY else None
 
 
 def span(symbol: Symbol) -> tuple[int, int]:
