@@ -137,7 +137,7 @@ def sage_load_checkpoint(
     checkpoint = found.memory.checkpoints.load(checkpoint_id)
     states = found.memory.ref_states(checkpoint.code_refs)
     head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
-    text = "\n".join([head, *_standing(states), _behind_bars(default_body(checkpoint).strip("\n"))])
+    text = "\n".join([head, *_standing(states), _quoted(default_body(checkpoint).strip("\n"))])
     return _fitted(text, checkpoint_document(checkpoint, states), found.root, max_tokens)
 
 
@@ -239,7 +239,7 @@ def sage_recall_knowledge(
         data = knowledge_document(item, score.scope, states)
         keywords = f" ({one_line(', '.join(item.keywords))})" if item.keywords else ""
         text = "\n".join(
-            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_standing(states), _behind_bars(item.content)]
+            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_standing(states), _quoted(item.content)]
         )
         rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
@@ -366,7 +366,7 @@ def _standing(states: tuple[RefState, ...]) -> list[str]:
     return lines
 
 
-def _behind_bars(text: str) -> str:
+def _quoted(text: str) -> str:
     return "\n".join(f"| {visible(line)}" for line in text.split("\n"))
 
 

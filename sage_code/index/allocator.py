@@ -14,7 +14,7 @@ _THRESHOLD_BYTES = 1 << 20
 _ARENAS = 2
 
 
-def stay_lean() -> None:
+def return_freed_memory() -> None:
     """Fix glibc's thresholds for the rest of this process."""
     if sys.platform != "linux":
         return

@@ -27,7 +27,7 @@ from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
 from sage_code.index import manifest, registry
-from sage_code.index.allocator import stay_lean
+from sage_code.index.allocator import return_freed_memory
 from sage_code.index.diff import Diff, diff, look_for_changes, model_changed, stands_alone, trusted_mtime
 from sage_code.index.manifest import FileState, Manifest, SkipState, cut_as_now, entry_of, file_key
 from sage_code.paths import codebase_dir, generations_dir, index_lock
@@ -230,7 +230,7 @@ class _Run:
         from sage_code.index.vectors import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
 
-        stay_lean()
+        return_freed_memory()
         self.progress.stage("loading the model")
         setting = self.settings.code_embedding_model
         embedder = load_embedder(setting, "code", self.settings, self.progress.note)

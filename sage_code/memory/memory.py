@@ -24,7 +24,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
 from sage_code.memory.files.notices import Notices
 from sage_code.memory.knowledge_store import Knowledge, Saved
-from sage_code.memory.policy import Judgement, is_deep, is_sure, trigger_named
+from sage_code.memory.policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
 from sage_code.memory.recaller import Recaller
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
@@ -74,9 +74,9 @@ class Memory:
         checkpoint = checkpoint_of({**given, "code_refs": self._refs(given.get("code_refs"))})
         trigger = trigger_named(checkpoint.trigger)
         checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self._name_for(scope))
-        refusal = is_deep(trigger, checkpoint.message_count, checkpoint.token_estimate, self.settings)
+        refusal = refusal_for_depth(trigger, checkpoint.message_count, checkpoint.token_estimate, self.settings)
         if autosave:
-            refusal = is_sure(trigger, checkpoint.confidence) or refusal
+            refusal = refusal_for_confidence(trigger, checkpoint.confidence) or refusal
         if refusal is not None:
             return SavedCheckpoint(None, refusal)
         if auto_code_context and self.root is not None:

@@ -45,7 +45,7 @@ def trigger_named(name: str) -> str:
     return known
 
 
-def is_sure(trigger: str, confidence: float) -> Judgement | None:
+def refusal_for_confidence(trigger: str, confidence: float) -> Judgement | None:
     """Why a thesis is not sure enough for its trigger, or None."""
     wanted = MIN_CONFIDENCE[trigger_named(trigger)]
     if confidence >= wanted:
@@ -53,7 +53,7 @@ def is_sure(trigger: str, confidence: float) -> Judgement | None:
     return Judgement("unsure", f"a {trigger} is kept from confidence {wanted:.2f} on, this one has {confidence:.2f}")
 
 
-def is_deep(trigger: str, messages: int, tokens: int, settings: Settings) -> Judgement | None:
+def refusal_for_depth(trigger: str, messages: int, tokens: int, settings: Settings) -> Judgement | None:
     """Why a conversation is too short for a checkpoint, or None; a count of 0 was not given and is not checked."""
     if trigger_named(trigger) in EXEMPT_FROM_DEPTH:
         return None

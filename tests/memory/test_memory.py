@@ -14,7 +14,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
-from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, is_deep, is_sure
+from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, refusal_for_confidence, refusal_for_depth
 from sage_code.memory.recall.project_names import project_signals
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
@@ -92,10 +92,10 @@ def test_autosave_judges_confidence_depth_and_repeats(memory: Memory) -> None:
 @pytest.mark.parametrize("trigger", sorted(MIN_CONFIDENCE))
 def test_the_table_of_triggers(trigger: str) -> None:
     least = MIN_CONFIDENCE[trigger]
-    assert is_sure(trigger, least) is None
-    assert least == 0 or is_sure(trigger, least - 0.01) is not None
-    assert (is_deep(trigger, 1, 1, Settings()) is None) == (trigger in EXEMPT_FROM_DEPTH)
-    assert is_deep(trigger, 0, 0, Settings()) is None  # not given, not checked
+    assert refusal_for_confidence(trigger, least) is None
+    assert least == 0 or refusal_for_confidence(trigger, least - 0.01) is not None
+    assert (refusal_for_depth(trigger, 1, 1, Settings()) is None) == (trigger in EXEMPT_FROM_DEPTH)
+    assert refusal_for_depth(trigger, 0, 0, Settings()) is None  # not given, not checked
 
 
 def test_what_0_90_means_with_the_bundled_model(memory: Memory) -> None:
