@@ -186,6 +186,26 @@ def test_every_variable_of_the_documents_is_read() -> None:
         assert name in variables or f'"{name}"' in code, name
 
 
+# The plan
+
+
+def test_every_module_that_the_architecture_names_exists() -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|json|toml|scm))`", ARCHITECTURE))
+    assert {name for name in named if not any((TOP / base / name).exists() for base in ("", "sage_code"))} == set()
+
+
+def test_the_plan_of_the_architecture_is_the_one_that_is_held() -> None:
+    table = ARCHITECTURE.partition("## The plan\n")[2].partition("\n## ")[0]
+    rooms = re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE)
+    tree = ast.parse((TOP / "tests" / "test_architecture.py").read_text())
+    (held,) = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS"
+    ]
+    assert rooms == [room for room in held if (TOP / "sage_code" / room).is_dir()]
+
+
 # Formats
 
 
