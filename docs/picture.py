@@ -59,7 +59,7 @@ SVG = """\
 def run(command: str, folder: Path, home: Path) -> str:
     """What the command shows on a terminal, colours included: its standard output, then its standard error."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    settings = {"SAGE_HOME": str(home), "PATH": path, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
+    settings = {"SAGE_HOME": str(home), "PATH": path, "TERM": "xterm-256color", "NO_COLOR": "", "COLUMNS": str(COLUMNS)}
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         ["sh", "-c", command], cwd=folder, env={**os.environ, **settings}, stdout=theirs, stderr=subprocess.PIPE
