@@ -1,7 +1,7 @@
-# make run      set Sage up in .venv, index this very repository and ask it something
+# make run      install Sage into .venv, index this repository and ask it something
 # make test     lint, type-check and test, as CI does
-# make explore  the tests that draw by chance, with seeds of this run: MINUTES=30; SEED=N runs one again
-# make goldens  write the pinned rankings of search anew; read the diff
+# make explore  run the random tests with new seeds for MINUTES=30; SEED=N repeats one run
+# make goldens  write the pinned rankings of search again; read the diff
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +13,7 @@ run: $(VENV)/.run
 	$(BIN)/sage index .
 	$(BIN)/sage status .
 	$(BIN)/sage grep Project
-	$(BIN)/sage search -n 3 "how are changed files noticed before an answer"
+	$(BIN)/sage search -n 3 "how is a file written atomically"
 
 test: lint
 	$(BIN)/pytest -n 2

@@ -1,4 +1,4 @@
-"""What the documents promise, held against the code: commands, options, settings, formats, licences, versions."""
+"""The documents agree with the code: commands, options, paths, settings, formats, licences, versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 import typer
 
 from sage_cli.app import app
-from sage_code import Project
+from sage_code import Project, __version__
 from sage_code.settings.table import LISTED, TABLE
 
 TOP = Path(__file__).parents[1]
@@ -84,7 +84,8 @@ def _calls(line: str) -> Iterator[list[str]]:
             yield call[1:]
 
 
-LINES = [line for line in _blocks("sh") if any(_calls(line))]
+TYPED = [line.removeprefix("$ ") for line in _blocks("console") if line.startswith("$ ")]
+LINES = [line for line in (*_blocks("sh"), *TYPED) if any(_calls(line))]
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -124,6 +125,51 @@ def test_every_command_of_the_readme_exists_with_its_options(names: str, about: 
 def test_every_command_is_in_the_readme() -> None:
     named = {word for names, about in _rows() for span in _spans(names + about) for word in span.split()}
     assert {name.split()[0] for name in ROOT.commands} <= named
+
+
+# Paths and scripts
+
+DOCUMENTS = (
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "benchmarks/RESULTS.md",
+    "docs/TRUST.md", "training/README.md", "plugin/README.md",
+)  # fmt: skip
+_PATH = re.compile(
+    r"(?:sage_code|cli|mcp|benchmarks|ci|compiled_schema|docs|fixtures|grammars|plugin|tests|training)/[\w./-]*"
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_in_a_document_exists(document: str) -> None:
+    text = (TOP / document).read_text()
+    named = {span for span in _spans(text) if _PATH.fullmatch(span)}
+    named |= {str(Path(document).parent / target) for target in re.findall(r"\]\(([\w./-]+)\)", text)}
+    assert [path for path in sorted(named) if not (TOP / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", ["benchmarks/README.md", "benchmarks/RESULTS.md"])
+def test_every_benchmark_in_a_document_exists_with_its_options(document: str) -> None:
+    commands = {span for span in _spans((TOP / document).read_text()) if re.match(r"\w+\.py( |$)", span)}
+    assert len(commands) > 20
+    for command in commands:
+        script = (TOP / "benchmarks" / command.split()[0]).read_text()
+        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", command):
+            assert f'"{option}"' in script, command
+
+
+def test_every_benchmark_is_described() -> None:
+    described = (TOP / "benchmarks" / "README.md").read_text()
+    assert [path.name for path in (TOP / "benchmarks").glob("*.py") if path.name not in described] == []
+
+
+def test_the_changelog_has_the_version_of_the_code() -> None:
+    newest = re.findall(r"^## (.+)$", (TOP / "CHANGELOG.md").read_text(), re.MULTILINE)[:2]
+    assert newest[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", newest[1])
+
+
+def test_the_picture_names_no_host() -> None:
+    picture = (TOP / "docs" / "terminal.svg").read_text()
+    assert re.findall(r"\w+://[^\s\"]+", picture) == ["http://www.w3.org/2000/svg"]  # a name, which nothing loads
 
 
 def _every_command(command: Any = ROOT) -> Iterator[Any]:

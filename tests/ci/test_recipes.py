@@ -1,4 +1,4 @@
-"""The recipes for CI: the shell script runs for real, the others are of the shape that their systems want."""
+"""The recipes for CI: the shell script runs, the others have the fields that their systems expect."""
 
 from __future__ import annotations
 
@@ -77,6 +77,16 @@ def test_the_template_for_gitlab() -> None:
         subprocess.run(["sh", "-n"], input=line, text=True, check=True)
     assert [line for line in job["script"] if "sage index export" in line]
     assert job.keys() <= {"image", "stage", "rules", "variables", "before_script", "script", "artifacts"}
+
+
+def test_the_workflow_and_pre_commit_run_what_make_runs() -> None:
+    job = _load(".github/workflows/ci.yml")["jobs"]["test"]
+    assert job["strategy"]["matrix"] == {"os": ["ubuntu-latest", "macos-latest"], "python": ["3.11", "3.12", "3.13"]}
+    assert job["steps"][-1] == {"run": "make test"}
+    lint = (TOP / "Makefile").read_text().partition("\nlint:")[2].partition("\n\n")[0]
+    for hook in _load(".pre-commit-config.yaml")["repos"][0]["hooks"]:
+        command = hook["entry"].removeprefix(".venv/bin/").removesuffix(" --force-exclude")
+        assert f"$(BIN)/{command}" in lint
 
 
 def test_scripts_are_executable_and_sound() -> None:
