@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sage_code.memory.checkpoints import Found
+from sage_code.memory.checkpoint_store import Found
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.files.maintenance import MaintenanceResult

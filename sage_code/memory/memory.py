@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage_code.errors import UsageError
-from sage_code.memory.checkpoints import Checkpoints, Repeated, SimilarCheckpoint, now
+from sage_code.memory.checkpoint_store import CheckpointStore, Repeated, SimilarCheckpoint, now
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
@@ -54,7 +54,7 @@ class Memory:
     def __init__(self, root: str | None, settings: Settings) -> None:
         self.root, self.settings = root, settings
         self.notices = Notices()  # what the faces say besides
-        self.checkpoints = Checkpoints(root, settings, self.notices)
+        self.checkpoints = CheckpointStore(root, settings, self.notices)
         self.knowledge = Knowledge(root, settings, self.notices)
         self.recaller = Recaller(self.knowledge)
 

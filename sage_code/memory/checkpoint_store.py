@@ -81,7 +81,7 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Checkpoints:
+class CheckpointStore:
     """The checkpoints that a project sees: its own, and the user's."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
