@@ -22,8 +22,8 @@ import numpy as np
 
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.protocol import Embedder
-from sage_code.memory.index import calibration
 from sage_code.memory.index.passages import all_of, record_of
+from sage_code.memory.recall import calibration
 from sage_code.memory.recall.keywords import Keywords
 from sage_code.memory.recall.ranking import signals, words_of
 from sage_code.memory.recall.score import combined

@@ -92,7 +92,7 @@ class Recaller:
 
         `threshold` replaces every type's own.
         """
-        from sage_code.memory.index.calibration import calibration_of  # lazy: NumPy
+        from sage_code.memory.recall.calibration import calibration_of  # lazy: NumPy
         from sage_code.memory.recall.ranking import signals, words_of
 
         question = question[:_QUESTION_CHARS]
