@@ -23,8 +23,8 @@ from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
-from sage_code.memory.files.notices import Notices
 from sage_code.memory.index.memory_index import MemoryIndex, Readable
+from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 

@@ -33,8 +33,8 @@ from sage_code.memory.files.knowledge import (
 )
 from sage_code.memory.files.knowledge_list import FOLDER, RegistryFile
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
-from sage_code.memory.files.notices import Notices
 from sage_code.memory.index.memory_index import MemoryIndex, Readable
+from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
