@@ -190,7 +190,7 @@ class CheckpointStore:
 
     def search(self, question: str, limit: int = 5) -> list[Found]:
         """The checkpoints that are about a question, best first."""
-        from sage_code.memory.recall.answering import search
+        from sage_code.memory.recall.memory_search import search
 
         hits = search(self.memory_indexes, question, limit, self._settings)
         for memory_index in self.memory_indexes:
