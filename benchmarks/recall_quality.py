@@ -25,8 +25,8 @@ from sage_code.embed.protocol import Embedder
 from sage_code.memory.index.passages import all_of, record_of
 from sage_code.memory.recall import calibration
 from sage_code.memory.recall.keywords import Keywords
+from sage_code.memory.recall.knowledge_score import combined
 from sage_code.memory.recall.ranking import signals, words_of
-from sage_code.memory.recall.score import combined
 
 _SECTION = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 _MOST, _OTHERS = 150, 40

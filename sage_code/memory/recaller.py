@@ -14,7 +14,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.index.prose import prose_embedder
 from sage_code.memory.knowledge_store import Knowledge, threshold_of
 from sage_code.memory.recall.keywords import Keywords
-from sage_code.memory.recall.score import arithmetic, combined
+from sage_code.memory.recall.knowledge_score import arithmetic, combined
 from sage_code.values import Scope
 
 if TYPE_CHECKING:
