@@ -138,7 +138,7 @@ class Knowledge:
         home = home_to_write(self.root, scope)
         memory_index = self.memory_index(home)
         vector = memory_index.embed([item.content])[0]
-        from sage_code.memory.recall.merging import alike  # lazy: NumPy
+        from sage_code.memory.recall.similar_items import alike  # lazy: NumPy
 
         similar = alike([memory_index], item, vector, self.settings.dedup_threshold)
         path = _path(item)
