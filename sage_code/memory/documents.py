@@ -11,9 +11,9 @@ from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.files.maintenance import MaintenanceResult
 from sage_code.memory.files.templates import Template
+from sage_code.memory.knowledge_recall import Recalled
 from sage_code.memory.knowledge_store import Saved
 from sage_code.memory.memory import SavedCheckpoint
-from sage_code.memory.recaller import Recalled
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState

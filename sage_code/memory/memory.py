@@ -22,10 +22,10 @@ from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import home_to_write
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
+from sage_code.memory.knowledge_recall import Recaller
 from sage_code.memory.knowledge_store import Knowledge, Saved
 from sage_code.memory.notices import Notices
 from sage_code.memory.policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
-from sage_code.memory.recaller import Recaller
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem, from_markdown, to_markdown
+from sage_code.memory.knowledge_recall import Recaller
 from sage_code.memory.knowledge_store import Knowledge
 from sage_code.memory.recall.keywords import Keywords
 from sage_code.memory.recall.knowledge_score import combined
-from sage_code.memory.recaller import Recaller
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 
