@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.memory.index.prose import prose_embedder
+from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.memory.knowledge_store import Knowledge, threshold_of
 from sage_code.memory.recall.keywords import Keywords
 from sage_code.memory.recall.knowledge_score import arithmetic, combined

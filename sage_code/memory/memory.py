@@ -167,7 +167,7 @@ class Memory:
     @cached_property
     def model(self) -> str:
         """The model of the vectors."""
-        from sage_code.memory.index.prose import prose_embedder  # lazy: NumPy
+        from sage_code.memory.index.prose_embedder import prose_embedder  # lazy: NumPy
 
         return prose_embedder(self.settings).name
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.files.homes import MemoryHome
-from sage_code.memory.index.prose import prose_embedder
+from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
