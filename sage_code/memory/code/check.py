@@ -13,8 +13,8 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
+from sage_code.memory.code.code_text import likeness, short_diff
 from sage_code.memory.code.elsewhere import Elsewhere
-from sage_code.memory.code.text import likeness, short_diff
 from sage_code.memory.files.code_ref import CodeRef
 
 State = Literal["unchanged", "moved", "changed", "gone"]
