@@ -159,7 +159,7 @@ def sage_list_checkpoints(
         data = checkpoint_row(one, scope)
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
         rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
-    head = "CheckpointStore, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
+    head = "Checkpoints, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
     head = "\n".join([*_told(found.memory), head])
     return listing(head, "checkpoints", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 

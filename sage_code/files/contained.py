@@ -1,7 +1,7 @@
 """Opening a file of the project and nothing else, although links and pipes may take its place meanwhile.
 
 Where the system has `openat` every step from the root downwards refuses links, which leaves no gap for a
-race. CandidateFiles (Windows) the resolved path is compared instead.
+race. Elsewhere (Windows) the resolved path is compared instead.
 """
 
 from __future__ import annotations

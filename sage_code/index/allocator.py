@@ -2,7 +2,7 @@
 
 glibc raises its threshold for mapping large blocks whenever one is freed, so that soon all of them come from the
 heap, where small survivors between them keep it from shrinking. Fixed thresholds cost a little time and save about a
-third of the peak of an indexing run. CandidateFiles than on glibc this does nothing.
+third of the peak of an indexing run. Elsewhere than on glibc this does nothing.
 """
 
 from __future__ import annotations

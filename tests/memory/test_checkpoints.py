@@ -53,7 +53,7 @@ def test_what_is_saved_is_loaded_listed_searched_and_removed(store: CheckpointSt
         store.load(saved.id)
 
 
-def test_one_name_is_never_used_twice(store: Checkpoints) -> None:
+def test_one_name_is_never_used_twice(store: CheckpointStore) -> None:
     ids = [store.save(_new(f"thesis {n}")).id for n in range(3)]
     base = "2026-01-16T12-00-00_which-cache"
     assert ids == [base, f"{base}-2", f"{base}-3"]
