@@ -42,7 +42,7 @@ class KnowledgeItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class SimilarItem:
     """Something known that says nearly the same, or perhaps the opposite."""
 
     id: str

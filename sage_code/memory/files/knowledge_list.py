@@ -32,7 +32,7 @@ _ITEM = '- {"id":"'
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,120}")  # as `homes.safe_id` makes them
 
 
-class RegistryFile:
+class KnowledgeList:
     """The list of one home. Threads may share one."""
 
     def __init__(self, home: MemoryHome, ttl_seconds: float) -> None:
