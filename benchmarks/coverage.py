@@ -161,8 +161,8 @@ class Score:
     asked: Counter[str] = field(default_factory=Counter)
     found: Counter[str] = field(default_factory=Counter)
     excused: Counter[str] = field(default_factory=Counter)  # by category
-    rules: dict[str, list[FoundCheckpoint]] = field(default_factory=lambda: defaultdict(list))
-    missing: list[FoundCheckpoint] = field(default_factory=list)
+    rules: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
+    missing: list[Found] = field(default_factory=list)
 
     @property
     def raw(self) -> float:
@@ -357,7 +357,7 @@ def print_differences(scores: list[tuple[str, str, Score]], limit: int) -> None:
             print_sample(missing, limit)
 
 
-def print_sample(tags: list[FoundCheckpoint], limit: int) -> None:
+def print_sample(tags: list[Found], limit: int) -> None:
     """Up to `limit` tags, spread over the list."""
     for tag, line in tags[:: max(1, len(tags) // max(1, limit))][:limit]:
         print(f"    {tag.file}:{tag.line}: {tag.kind} {tag.name} [{tag.scope}]  {line.strip()[:90]}")

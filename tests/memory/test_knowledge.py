@@ -148,15 +148,15 @@ def test_external_edits_of_the_list_and_of_files_are_honoured(known: KnowledgeSt
 
 def test_the_list_is_cached_by_time_and_by_its_file(known: KnowledgeStore, root: Path) -> None:
     known.save(GDPR)
-    registry = known.knowledge_list(known.memory_indexes[0].home)
-    entries = registry.entries()
-    assert registry.entries() is entries
+    listed = known.knowledge_list(known.memory_indexes[0].home)
+    entries = listed.entries()
+    assert listed.entries() is entries
     index = root / ".sage" / "knowledge" / "index.yaml"
     os.utime(index, ns=(1, 1))
-    assert registry.entries() is not entries
+    assert listed.entries() is not entries
     impatient = KnowledgeStore(str(root), load_settings(str(root), {"knowledge_cache_ttl_seconds": 0.0}))
-    registry = impatient.knowledge_list(impatient.memory_indexes[0].home)
-    assert registry.entries() is not registry.entries()
+    listed = impatient.knowledge_list(impatient.memory_indexes[0].home)
+    assert listed.entries() is not listed.entries()
 
 
 def test_repeats_and_contradictions_are_said_and_not_acted_upon(known: KnowledgeStore) -> None:
