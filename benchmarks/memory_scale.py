@@ -23,7 +23,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from sage_code.memory.checkpoints import new_id
+from sage_code.memory.checkpoint_store import new_id
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.files.knowledge import KnowledgeItem
@@ -125,7 +125,7 @@ def knowledge(root: Path, count: int) -> None:
         text = item_text(item)
         (folder / f"{item.id}.md").write_text(text)
         entries.append({**facts_of(item), "file": f"global/{item.id}.md", "hash": _hash(text)})
-    memory.knowledge.registry(homes(str(root))[0]).put(*entries)
+    memory.knowledge.knowledge_list(homes(str(root))[0]).put(*entries)
     questions = [sentence(chooser, known, 7) for _ in range(_SEARCHES)]
     timed(
         f"first recall among {count:,} items, all to be embedded", NO_GOAL, 1, lambda _: memory.recaller.recall("x y")
@@ -160,7 +160,7 @@ def processes(root: Path, writers: int = 8, each: int = 25) -> None:
     memory = Memory(str(root), SETTINGS)
     theses = {found.thesis for found, _ in memory.checkpoints.newest()}
     known = {one.item.id for one in memory.knowledge.items()}
-    listed = len(memory.knowledge.registry(memory.knowledge.memory_indexes[0].home).entries())
+    listed = len(memory.knowledge.knowledge_list(memory.knowledge.memory_indexes[0].home).entries())
     searched = len(memory.checkpoints.memory_indexes[0].passages()), len(memory.knowledge.memory_indexes[0].passages())
     wanted = writers * each
     print(f"{writers} processes, {wanted} checkpoints and {wanted} items: {len(theses)} and {len(known)} on the disk,")

@@ -22,11 +22,11 @@ import numpy as np
 
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.protocol import Embedder
-from sage_code.memory.index import calibration
 from sage_code.memory.index.passages import all_of, record_of
+from sage_code.memory.recall import calibration
 from sage_code.memory.recall.keywords import Keywords
+from sage_code.memory.recall.knowledge_score import combined
 from sage_code.memory.recall.ranking import signals, words_of
-from sage_code.memory.recall.score import combined
 
 _SECTION = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 _MOST, _OTHERS = 150, 40

@@ -18,7 +18,7 @@ import textwrap
 from typing import NamedTuple
 
 from sage_code.memory.code.capture import capture
-from sage_code.memory.code.code_files import Sources, span
+from sage_code.memory.code.code_files import CodeFiles, span
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
 
@@ -93,7 +93,7 @@ def sample_refs(
     chance.shuffle(changed)
     chance.shuffle(others)
     refs: list[CodeRef] = []
-    sources = Sources(os.path.realpath(folder))
+    sources = CodeFiles(os.path.realpath(folder))
     while len(refs) < count and (changed or others):
         path = changed.pop() if changed and (chance.random() < _CHANGED_SHARE or not others) else others.pop()
         source = sources.get(path)

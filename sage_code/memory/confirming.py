@@ -14,7 +14,7 @@ import yaml
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.code.check import check
-from sage_code.memory.code.referring import read
+from sage_code.memory.code.referring_memories import read
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import MemoryHome

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sage_code.memory.checkpoints import Found
+from sage_code.memory.checkpoint_store import FoundCheckpoint
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.files.maintenance import MaintenanceResult
 from sage_code.memory.files.templates import Template
-from sage_code.memory.knowledge_store import Saved
+from sage_code.memory.knowledge_recall import Recalled
+from sage_code.memory.knowledge_store import SavedKnowledge
 from sage_code.memory.memory import SavedCheckpoint
-from sage_code.memory.recaller import Recalled
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState
@@ -55,7 +55,7 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
     }
 
 
-def found_row(found: Found) -> dict[str, Any]:
+def found_row(found: FoundCheckpoint) -> dict[str, Any]:
     """A checkpoint that a search proposes."""
     shown = {name: found.shown.get(name, "") for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
     return {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}
@@ -72,7 +72,7 @@ def knowledge_document(item: KnowledgeItem, scope: str, states: Sequence[RefStat
     return {**knowledge_row(item, scope), "content": item.content, "code_refs": _refs(item.code_refs, states)}
 
 
-def saved_knowledge(saved: Saved, masked: Sequence[str]) -> dict[str, Any]:
+def saved_knowledge(saved: SavedKnowledge, masked: Sequence[str]) -> dict[str, Any]:
     """What saving an item has done."""
     return {
         "id": saved.item.id,

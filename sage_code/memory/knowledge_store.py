@@ -22,8 +22,8 @@ from sage_code.memory.files.archive import archived, find_archived, restore
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
 from sage_code.memory.files.knowledge import (
     THRESHOLDS,
-    Alike,
     KnowledgeItem,
+    SimilarItem,
     checked,
     facts_of,
     from_markdown,
@@ -31,10 +31,10 @@ from sage_code.memory.files.knowledge import (
     to_markdown,
     today,
 )
-from sage_code.memory.files.knowledge_list import FOLDER, RegistryFile
+from sage_code.memory.files.knowledge_list import FOLDER, KnowledgeList
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
-from sage_code.memory.files.notices import Notices
-from sage_code.memory.index.memory_index import MemoryIndex, Readable
+from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
+from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -47,7 +47,7 @@ _PREVIEW_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ListedItem:
     """An item as a list shows it: everything but its text."""
 
     item: KnowledgeItem  # its content is empty, or the beginning of it
@@ -56,23 +56,23 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedKnowledge:
     """What saving has done."""
 
     item: KnowledgeItem
     scope: Scope
     replaced: bool
-    alike: tuple[Alike, ...]
+    alike: tuple[SimilarItem, ...]
     maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
 
 
-class Knowledge:
+class KnowledgeStore:
     """The knowledge that a project sees: its own, and the user's."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self.root, self.settings = root, settings
         self._memory_indexes: dict[MemoryHome, MemoryIndex] = {}
-        self._registries: dict[MemoryHome, RegistryFile] = {}
+        self._lists: dict[MemoryHome, KnowledgeList] = {}
         self.notices = Notices() if notices is None else notices
 
     @property
@@ -83,19 +83,19 @@ class Knowledge:
     def memory_index(self, home: MemoryHome) -> MemoryIndex:
         """What is searched in a home."""
         if home not in self._memory_indexes:
-            self._memory_indexes[home] = MemoryIndex(home, READABLE, self.settings)
+            self._memory_indexes[home] = MemoryIndex(home, KIND, self.settings)
         return self._memory_indexes[home]
 
-    def registry(self, home: MemoryHome) -> RegistryFile:
+    def knowledge_list(self, home: MemoryHome) -> KnowledgeList:
         """The list of a home."""
-        if home not in self._registries:
-            self._registries[home] = RegistryFile(home, self.settings.knowledge_cache_ttl_seconds)
-        return self._registries[home]
+        if home not in self._lists:
+            self._lists[home] = KnowledgeList(home, self.settings.knowledge_cache_ttl_seconds)
+        return self._lists[home]
 
     def entries(self, home: MemoryHome) -> dict[str, dict[str, Any]]:
         """What the list of a home says of its items; a damaged list is rebuilt from their files."""
         try:
-            return self.registry(home).entries()
+            return self.knowledge_list(home).entries()
         except MemoryDamaged as error:
             try:
                 home.prepare(FOLDER)
@@ -103,18 +103,18 @@ class Knowledge:
                     self._rebuild_list(home, error)
             except (OSError, Busy, UsageError):
                 self._rebuild_list(home, error)  # a home that cannot be written to is read all the same
-            return self.registry(home).entries()
+            return self.knowledge_list(home).entries()
 
-    def _listing(self, home: MemoryHome, change: Callable[[RegistryFile], None]) -> None:
+    def _listing(self, home: MemoryHome, change: Callable[[KnowledgeList], None]) -> None:
         """Change the list of a home, whose lock the caller holds; a damaged one is rebuilt first."""
         try:
-            change(self.registry(home))
+            change(self.knowledge_list(home))
         except MemoryDamaged as error:
             self._rebuild_list(home, error)
-            change(self.registry(home))
+            change(self.knowledge_list(home))
 
     def _rebuild_list(self, home: MemoryHome, error: MemoryDamaged) -> None:
-        entries, sound = {}, self.registry(home).sound_entries()
+        entries, sound = {}, self.knowledge_list(home).sound_entries()
         for id_, path in self.memory_index(home).paths().items():
             try:
                 text = home.read(*path.split("/"))
@@ -127,10 +127,10 @@ class Knowledge:
             own = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
             # A line about the file as it is now may say more: somebody may have edited the list.
             entries[id_] = sound[id_] if sound.get(id_, {}).get("hash") == own["hash"] else own
-        self.registry(home).rebuild(entries)
+        self.knowledge_list(home).rebuild(entries)
         self.notices.add(f"{error.message}: the list was rebuilt from the {len(entries)} items' own files")
 
-    def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> Saved:
+    def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> SavedKnowledge:
         """Keep an item, in place of the one with the same id if there is one."""
         item = checked(replace(item, id=safe_id(item.id), added=item.added or today()))
         if item.type == "todo" and not item.status:
@@ -138,9 +138,9 @@ class Knowledge:
         home = home_to_write(self.root, scope)
         memory_index = self.memory_index(home)
         vector = memory_index.embed([item.content])[0]
-        from sage_code.memory.recall.merging import alike  # lazy: NumPy
+        from sage_code.memory.recall.similar_items import similar_items  # lazy: NumPy
 
-        similar = alike([memory_index], item, vector, self.settings.dedup_threshold)
+        similar = similar_items([memory_index], item, vector, self.settings.dedup_threshold)
         path = _path(item)
         home.prepare(os.path.dirname(path))
         with locked(home.lock, timeout_s=_PATIENCE_S):
@@ -150,10 +150,10 @@ class Knowledge:
             if before is not None and before != path:
                 home.remove(before)
             entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            self._listing(home, lambda registry: registry.put(entry))
+            self._listing(home, lambda known: known.put(entry))
             record, meaning = _passage(item.id, text)
             memory_index.saved(path, record, meaning, vector)
-        return Saved(item, home.scope, before is not None, tuple(similar))
+        return SavedKnowledge(item, home.scope, before is not None, tuple(similar))
 
     def load(self, id_: str) -> KnowledgeItem:
         """The item with this id."""
@@ -187,11 +187,11 @@ class Knowledge:
             id_ = f"{first}-{number}"
         return id_
 
-    def items(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[Known]:
+    def items(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[ListedItem]:
         """Everything that is known, by id; with `skill` what is known to everybody and to that skill."""
         seen: set[str] = set()
         for home in homes(self.root):
-            entries, written_at = self.entries(home), self.registry(home).written_at()
+            entries, written_at = self.entries(home), self.knowledge_list(home).written_at()
             for id_, path in self.memory_index(home).paths().items():
                 if id_ in seen:
                     continue
@@ -206,14 +206,14 @@ class Knowledge:
                     self.notices.add(error.message)
                     continue
                 if (skill is None or item.skill in ("", skill)) and kind in (None, item.type):
-                    yield Known(item, home.scope, path)
+                    yield ListedItem(item, home.scope, path)
 
     def remove(self, id_: str) -> str:
         """Delete an item; its id."""
         home, path = self.find(id_)
         with locked(home.lock, timeout_s=_PATIENCE_S):
             home.remove(path)
-            self._listing(home, lambda registry: registry.remove(safe_id(id_)))
+            self._listing(home, lambda known: known.remove(safe_id(id_)))
         return safe_id(id_)
 
     def edited(self, id_: str) -> KnowledgeItem:
@@ -223,7 +223,7 @@ class Knowledge:
         item = from_markdown(text, home.path(path), safe_id(id_))
         with locked(home.lock, timeout_s=_PATIENCE_S):
             entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            self._listing(home, lambda registry: registry.put(entry))
+            self._listing(home, lambda known: known.put(entry))
         return item
 
     def finish(self, id_: str) -> KnowledgeItem:
@@ -256,17 +256,17 @@ class Knowledge:
         done = prune(home, {id_: one.path for id_, one in known.items()}, dates, limits)
         if done.archived:
             with locked(home.lock, timeout_s=_PATIENCE_S):
-                self._listing(home, lambda registry: registry.remove(*done.archived))
+                self._listing(home, lambda known: known.remove(*done.archived))
         return done
 
-    def archived(self) -> Iterator[Known]:
+    def archived(self) -> Iterator[ListedItem]:
         """The items in the archives; one that cannot be read is passed over."""
         for home in homes(self.root):
             for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
                     text = home.read(ARCHIVE, *path.split("/"))
                     item = from_markdown(text, home.path(ARCHIVE, path), os.path.splitext(os.path.basename(path))[0])
-                    yield Known(item, home.scope, path)
+                    yield ListedItem(item, home.scope, path)
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Take an item back from the archive, for good; its id and where it is."""
@@ -329,4 +329,4 @@ def threshold_of(kind: str, settings: Settings) -> float:
     return settings.recall_threshold if kind == "knowledge" else THRESHOLDS.get(kind, settings.recall_threshold)
 
 
-READABLE = Readable(FOLDER, _folders, (".md",), _passage)
+KIND = MemoryKind(FOLDER, _folders, (".md",), _passage)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage_code.errors import UsageError
-from sage_code.memory.checkpoints import Checkpoints, Repeated, SimilarCheckpoint, now
+from sage_code.memory.checkpoint_store import CheckpointStore, Repeated, SimilarCheckpoint, now
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
@@ -22,10 +22,10 @@ from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import home_to_write
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult
-from sage_code.memory.files.notices import Notices
-from sage_code.memory.knowledge_store import Knowledge, Saved
+from sage_code.memory.knowledge_recall import Recaller
+from sage_code.memory.knowledge_store import KnowledgeStore, SavedKnowledge
+from sage_code.memory.notices import Notices
 from sage_code.memory.policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
-from sage_code.memory.recaller import Recaller
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -54,8 +54,8 @@ class Memory:
     def __init__(self, root: str | None, settings: Settings) -> None:
         self.root, self.settings = root, settings
         self.notices = Notices()  # what the faces say besides
-        self.checkpoints = Checkpoints(root, settings, self.notices)
-        self.knowledge = Knowledge(root, settings, self.notices)
+        self.checkpoints = CheckpointStore(root, settings, self.notices)
+        self.knowledge = KnowledgeStore(root, settings, self.notices)
         self.recaller = Recaller(self.knowledge)
 
     def save_checkpoint(
@@ -88,9 +88,11 @@ class Memory:
         body = None
         if checkpoint.template:
             body = templates.render(templates.load(checkpoint.template), checkpoint)
-        unless_like = self.settings.dedup_threshold if autosave else None
+        unless_similar = self.settings.dedup_threshold if autosave else None
         try:
-            saved = self.checkpoints.save(checkpoint, body=body, scope=scope, vector=vector, unless_like=unless_like)
+            saved = self.checkpoints.save(
+                checkpoint, body=body, scope=scope, vector=vector, unless_similar=unless_similar
+            )
         except Repeated as repeated:
             similar = repeated.similar
             why = f"its thesis is that of {similar.id} ({similar.similarity:.0%})"
@@ -98,12 +100,12 @@ class Memory:
         done = self.tidy_checkpoints(scope) if self.settings.maintenance_on_save else MaintenanceResult()
         return SavedCheckpoint(saved, Judgement("save", "kept"), tuple(masked), similar, done)
 
-    def _refs(self, wishes: Sequence[Any] | None) -> tuple[CodeRef, ...]:
-        if not wishes:
+    def _refs(self, given: Sequence[Any] | None) -> tuple[CodeRef, ...]:
+        if not given:
             return ()
-        from sage_code.memory.code.named_refs import resolved  # lazy: the parser
+        from sage_code.memory.code.named_refs import resolve_refs  # lazy: the parser
 
-        return resolved(self.root, wishes)
+        return resolve_refs(self.root, given)
 
     def _name_for(self, scope: Scope | None) -> str:
         """What a checkpoint calls its project: its folder's path at home, where there are many, its name inside it."""
@@ -113,7 +115,7 @@ class Memory:
 
     def save_knowledge(
         self, item: KnowledgeItem, *, refs: Sequence[Any] = (), allow_secret: bool = False, scope: Scope | None = None
-    ) -> tuple[Saved, tuple[str, ...]]:
+    ) -> tuple[SavedKnowledge, tuple[str, ...]]:
         """Keep an item of knowledge, about the code that `refs` name; what was done, and what secrets were masked."""
         masked: list[str] = []
         if refs:
@@ -137,7 +139,7 @@ class Memory:
         refs: Sequence[Any] = (),
         allow_secret: bool = False,
         scope: Scope | None = None,
-    ) -> tuple[Saved, tuple[str, ...]]:
+    ) -> tuple[SavedKnowledge, tuple[str, ...]]:
         """Keep something to be done, called by its first words; another text of that name gets a number."""
         wanted = id_ or self.knowledge.unused_id("-".join(re.findall(r"[a-z0-9]+", text.lower())[:6]) or "todo", text)
         item = KnowledgeItem(wanted, text, "todo", keywords, due=due)
@@ -167,7 +169,7 @@ class Memory:
     @cached_property
     def model(self) -> str:
         """The model of the vectors."""
-        from sage_code.memory.index.prose import prose_embedder  # lazy: NumPy
+        from sage_code.memory.index.prose_embedder import prose_embedder  # lazy: NumPy
 
         return prose_embedder(self.settings).name
 

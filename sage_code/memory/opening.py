@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.memory.recall.project_names import project_signals
+from sage_code.memory.recall.project_names import project_names
 from sage_code.settings.loading import load_settings
 from sage_code.text.tokens import count_tokens
 
@@ -24,7 +24,7 @@ _LINE_CHARS = 400
 def session_opening(project_root: str, max_tokens: int) -> str:
     """Lines for the first answer of a session, within a budget of tokens; empty when nothing is known."""
     memory = Memory(project_root, load_settings(project_root))
-    names = project_signals(project_root)
+    names = project_names(project_root)
     lines: list[str] = []
     items = recalled_for(memory, names)
     if items:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.checkpoint_store import CheckpointStore
 from sage_code.memory.code.capture import capture
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.transcripts.context import FileInteraction, build_session_code_context
@@ -29,7 +29,7 @@ def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     checkpoint = Checkpoint(
         "reach", "2026-08-01T10:00:00Z", "How?", "Hosts are reached\x1b[2J in lists.", code_refs=refs
     )
-    Checkpoints(opened.root, opened.settings).save(checkpoint)
+    CheckpointStore(opened.root, opened.settings).save(checkpoint)
     monkeypatch.chdir(sample)
     return sample
 

@@ -14,7 +14,7 @@ from sage_code import Project
 from sage_code.errors import UsageError
 from sage_code.files import summed
 from sage_code.index import manifest
-from sage_code.memory.code.code_files import Sources
+from sage_code.memory.code.code_files import CodeFiles
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.settings.loading import set_value
 from sage_code.store.lance import Store, store_uri
@@ -95,8 +95,8 @@ def test_nothing_else_reads_a_file_with_secrets(root: Path) -> None:
     for path in sorted(SECRET):
         with pytest.raises(UsageError, match=SkipReason.SECRET):
             project.outline(path)
-        assert Sources(str(root)).get(path) is None
-    assert Sources(str(root)).get(".env.example") is not None
+        assert CodeFiles(str(root)).get(path) is None
+    assert CodeFiles(str(root)).get(".env.example") is not None
 
 
 def _all_bytes(folder: str) -> bytes:

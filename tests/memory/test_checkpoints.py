@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.checkpoint_store import CheckpointStore
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.files.homes import MemoryHome, safe_id
@@ -31,11 +31,11 @@ def _new(thesis: str, question: str = "Which cache?", **more: object) -> Checkpo
 
 
 @pytest.fixture
-def store(root: Path) -> Checkpoints:
-    return Checkpoints(str(root), load_settings(str(root)))
+def store(root: Path) -> CheckpointStore:
+    return CheckpointStore(str(root), load_settings(str(root)))
 
 
-def test_what_is_saved_is_loaded_listed_searched_and_removed(store: Checkpoints, root: Path) -> None:
+def test_what_is_saved_is_loaded_listed_searched_and_removed(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("Redis, because keys expire by themselves.", confidence=0.8))
     assert saved.id == "2026-01-16T12-00-00_which-cache"
     assert (root / ".sage" / "checkpoints" / f"{saved.id}.md").is_file()
@@ -53,7 +53,7 @@ def test_what_is_saved_is_loaded_listed_searched_and_removed(store: Checkpoints,
         store.load(saved.id)
 
 
-def test_one_name_is_never_used_twice(store: Checkpoints) -> None:
+def test_one_name_is_never_used_twice(store: CheckpointStore) -> None:
     ids = [store.save(_new(f"thesis {n}")).id for n in range(3)]
     base = "2026-01-16T12-00-00_which-cache"
     assert ids == [base, f"{base}-2", f"{base}-3"]
@@ -65,7 +65,7 @@ def test_one_name_is_never_used_twice(store: Checkpoints) -> None:
 def test_the_user_s_folder_serves_where_the_project_has_none(tmp_path: Path, sage_home: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
-    store = Checkpoints(str(plain), Settings())
+    store = CheckpointStore(str(plain), Settings())
     saved = store.save(_new("kept at home"))
     file = sage_home / "checkpoints" / f"{saved.id}.md"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -78,7 +78,7 @@ def test_the_user_s_folder_serves_where_the_project_has_none(tmp_path: Path, sag
     assert {found.scope for found in store.search("kept")} == {"project", "user"}
 
 
-def test_what_a_project_shares_is_shareable_and_what_it_derives_is_not(store: Checkpoints, root: Path) -> None:
+def test_what_a_project_shares_is_shareable_and_what_it_derives_is_not(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("x"))
     file = root / ".sage" / "checkpoints" / f"{saved.id}.md"
     assert stat.S_IMODE(file.stat().st_mode) & 0o044
@@ -89,7 +89,7 @@ def test_what_a_project_shares_is_shareable_and_what_it_derives_is_not(store: Ch
     assert "local/" in (root / ".sage" / ".gitignore").read_text()
 
 
-def test_edits_by_others_are_noticed(store: Checkpoints, root: Path) -> None:
+def test_edits_by_others_are_noticed(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("about caches"))
     assert store.search("zebra stripes")[0].explain["words"] == 0
     file = root / ".sage" / "checkpoints" / f"{saved.id}.md"
@@ -103,19 +103,19 @@ def test_edits_by_others_are_noticed(store: Checkpoints, root: Path) -> None:
     assert [found.id for found in store.search("zebra stripes")] == ["by-hand"]
 
 
-def test_another_process_s_saves_are_noticed(store: Checkpoints, root: Path) -> None:
+def test_another_process_s_saves_are_noticed(store: CheckpointStore, root: Path) -> None:
     store.save(_new("first"))
     store.search("first")
-    other = Checkpoints(str(root), load_settings(str(root)))
+    other = CheckpointStore(str(root), load_settings(str(root)))
     other.save(_new("second thing", "Something else?"))
     assert "second" in store.search("second thing")[0].shown["thesis"]
 
 
-def test_the_index_is_made_again_from_the_files(store: Checkpoints, root: Path) -> None:
+def test_the_index_is_made_again_from_the_files(store: CheckpointStore, root: Path) -> None:
     for number in range(300):
         store.save(_new(f"thesis about topic{number}", f"question {number}"))
     derived = Path(MemoryHome("project", str(root), ".sage").derived)
-    fresh = Checkpoints(str(root), load_settings(str(root)))
+    fresh = CheckpointStore(str(root), load_settings(str(root)))
     before = [found.score for found in fresh.search("topic17 thesis")]
     assert (derived / "checkpoints.npz").is_file()  # the log was packed
     assert not (derived / "checkpoints.log").exists()
@@ -126,13 +126,13 @@ def test_the_index_is_made_again_from_the_files(store: Checkpoints, root: Path) 
         else:
             (derived / "checkpoints.npz").write_bytes(damage)
         (derived / "checkpoints.log").write_bytes(b'{"id": "half a li')
-        fresh = Checkpoints(str(root), load_settings(str(root)))
+        fresh = CheckpointStore(str(root), load_settings(str(root)))
         found = fresh.search("topic17 thesis")
         assert found[0].id.endswith("question-17")
         assert [one.score for one in found] == before
 
 
-def test_an_index_that_came_with_a_repository_is_not_believed(store: Checkpoints, root: Path) -> None:
+def test_an_index_that_came_with_a_repository_is_not_believed(store: CheckpointStore, root: Path) -> None:
     folder = root / ".sage" / "checkpoints"
     folder.mkdir()
     (folder / "x.md").write_text("# Elephants\n\n## Thesis\nThey remember.\n")
@@ -150,15 +150,15 @@ def test_an_index_that_came_with_a_repository_is_not_believed(store: Checkpoints
     assert [(one.id, one.shown["thesis"]) for one in found] == [("x", "They remember.")]
 
 
-def test_another_model_embeds_everything_anew(store: Checkpoints, root: Path) -> None:
+def test_another_model_embeds_everything_anew(store: CheckpointStore, root: Path) -> None:
     store.save(_new("redis expires keys"))
-    other = Checkpoints(str(root), load_settings(str(root), {"embedding_model": "hashing"}))
+    other = CheckpointStore(str(root), load_settings(str(root), {"embedding_model": "hashing"}))
     assert other.search("redis keys")[0].score > 0
     assert store.search("redis keys")[0].score > 0
     assert [memory_index.rebuild() for memory_index in store.memory_indexes] == [1, 0]
 
 
-def test_a_folder_that_cannot_be_written_is_searched(store: Checkpoints, root: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_searched(store: CheckpointStore, root: Path) -> None:
     folder = root / ".sage" / "checkpoints"
     folder.mkdir()
     (folder / "x.md").write_text("# Elephants\n\n## Thesis\nThey remember.\n")
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_written_is_searched(store: Checkpoints, root: P
     assert not (root / "embeddings").exists()
 
 
-def test_the_legacy_format_is_read(store: Checkpoints, root: Path) -> None:
+def test_the_legacy_format_is_read(store: CheckpointStore, root: Path) -> None:
     folder = root / ".sage" / "checkpoints"
     folder.mkdir()
     (folder / LEGACY.name).write_bytes(LEGACY.read_bytes())
@@ -197,7 +197,7 @@ def test_the_legacy_format_is_read(store: Checkpoints, root: Path) -> None:
     ],
     ids=["climb", "slashes", "dots", "empty", "long", "control"],
 )
-def test_ids_lead_nowhere_else(store: Checkpoints, root: Path, name: str, safe: str | None) -> None:
+def test_ids_lead_nowhere_else(store: CheckpointStore, root: Path, name: str, safe: str | None) -> None:
     if safe is None:
         with pytest.raises(UsageError, match="is no id"):
             safe_id(name)
@@ -208,7 +208,7 @@ def test_ids_lead_nowhere_else(store: Checkpoints, root: Path, name: str, safe: 
     assert {path.parent for path in root.rglob("*.md")} == {root / ".sage" / "checkpoints"}
 
 
-def test_links_are_not_followed(store: Checkpoints, root: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed(store: CheckpointStore, root: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("# private\n\n## Thesis\nsecret\n")
     folder = root / ".sage" / "checkpoints"
@@ -226,7 +226,7 @@ def test_links_are_not_followed(store: Checkpoints, root: Path, tmp_path: Path) 
         store.save(_new("x"))
 
 
-def test_damaged_files_are_said_and_hide_nothing_else(store: Checkpoints, root: Path) -> None:
+def test_damaged_files_are_said_and_hide_nothing_else(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("sound"))
     folder = root / ".sage" / "checkpoints"
     (folder / "bomb.md").write_text("---\na: &a [x]\nb: *a\n---\n# Q\n")
@@ -240,7 +240,7 @@ def test_damaged_files_are_said_and_hide_nothing_else(store: Checkpoints, root: 
 
 
 def _save_many(root: str, name: str, count: int) -> None:
-    store = Checkpoints(root, load_settings(root))
+    store = CheckpointStore(root, load_settings(root))
     for number in range(count):
         store.save(_new(f"{name} says {number}"))
 
@@ -252,7 +252,7 @@ def test_processes_that_save_at_once_lose_nothing(root: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join(120)
-    store = Checkpoints(str(root), load_settings(str(root)))
+    store = CheckpointStore(str(root), load_settings(str(root)))
     theses = {found.thesis for found, _ in store.newest()}
     assert theses == {f"writer{n} says {k}" for n in range(3) for k in range(4)}
     assert len(store.memory_indexes[0].passages()) == 12
@@ -261,9 +261,9 @@ def test_processes_that_save_at_once_lose_nothing(root: Path) -> None:
 KILLED = """
 import sys
 from sage_code.memory.files.checkpoint import Checkpoint
-from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.checkpoint_store import CheckpointStore
 from sage_code.settings.table import Settings
-store = Checkpoints(sys.argv[1], Settings())
+store = CheckpointStore(sys.argv[1], Settings())
 n = 0
 while True:
     store.save(Checkpoint("", "2026-01-16T12:00:00Z", "q", f"thesis {n} " + "x" * 100_000))
@@ -286,7 +286,7 @@ def test_a_kill_in_the_middle_leaves_whole_files(root: Path) -> None:
     process.send_signal(signal.SIGKILL)
     said = 3 + len(process.stdout.read().splitlines())
     process.wait()
-    store = Checkpoints(str(root), Settings())
+    store = CheckpointStore(str(root), Settings())
     whole = [found for found, _ in store.newest()]
     assert len(whole) in (said, said + 1)
     assert all(found.thesis.endswith("x" * 100_000) for found in whole)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem, from_markdown, to_markdown
-from sage_code.memory.knowledge_store import Knowledge
+from sage_code.memory.knowledge_recall import Recaller
+from sage_code.memory.knowledge_store import KnowledgeStore
 from sage_code.memory.recall.keywords import Keywords
-from sage_code.memory.recall.score import combined
-from sage_code.memory.recaller import Recaller
+from sage_code.memory.recall.knowledge_score import combined
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 
@@ -28,8 +28,8 @@ TODO = KnowledgeItem("renew", "Renew the certificate of the staging host.", "tod
 
 
 @pytest.fixture
-def known(root: Path) -> Knowledge:
-    return Knowledge(str(root), load_settings(str(root)))
+def known(root: Path) -> KnowledgeStore:
+    return KnowledgeStore(str(root), load_settings(str(root)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -49,7 +49,7 @@ def test_what_was_written_is_read(item: KnowledgeItem) -> None:
     assert from_markdown(to_markdown(item), "here", "x") == item
 
 
-def test_files_lists_and_modes(known: Knowledge, root: Path, sage_home: Path) -> None:
+def test_files_lists_and_modes(known: KnowledgeStore, root: Path, sage_home: Path) -> None:
     saved = known.save(GDPR)
     assert (saved.scope, saved.replaced, saved.alike) == ("project", False, ())
     known.save(KnowledgeItem("tips", "Use the profiler first.", skill="performance"))
@@ -71,7 +71,7 @@ def test_files_lists_and_modes(known: Knowledge, root: Path, sage_home: Path) ->
     assert missing.value.hint == "did you mean gdpr-consent?"
 
 
-def test_recall_reaches_its_thresholds(known: Knowledge) -> None:
+def test_recall_reaches_its_thresholds(known: KnowledgeStore) -> None:
     known.save(GDPR)
     known.save(STYLE)
     known.save(KnowledgeItem("retries", "The client tries again three times when the server answers 503."))
@@ -109,7 +109,7 @@ def test_a_score_is_made_of_the_signals_that_are_there() -> None:
     assert Keywords({"a": ["the"]}).scores("what is this") == {}
 
 
-def test_skills_scope_recall(known: Knowledge) -> None:
+def test_skills_scope_recall(known: KnowledgeStore) -> None:
     known.save(KnowledgeItem("tips", "Use the sampling profiler before optimising loops.", skill="performance"))
     recaller = Recaller(known)
     question = "sampling profiler before optimising loops"
@@ -117,7 +117,7 @@ def test_skills_scope_recall(known: Knowledge) -> None:
     assert [item.id for item, _ in recaller.recall(question, skill="performance")] == ["tips"]
 
 
-def test_external_edits_of_the_list_and_of_files_are_honoured(known: Knowledge, root: Path) -> None:
+def test_external_edits_of_the_list_and_of_files_are_honoured(known: KnowledgeStore, root: Path) -> None:
     known.save(GDPR)
     recaller = Recaller(known)
     assert not recaller.scores("zebra")[0].keywords
@@ -146,20 +146,20 @@ def test_external_edits_of_the_list_and_of_files_are_honoured(known: Knowledge, 
     assert index.read_text().startswith("# Written by Sage")
 
 
-def test_the_list_is_cached_by_time_and_by_its_file(known: Knowledge, root: Path) -> None:
+def test_the_list_is_cached_by_time_and_by_its_file(known: KnowledgeStore, root: Path) -> None:
     known.save(GDPR)
-    registry = known.registry(known.memory_indexes[0].home)
-    entries = registry.entries()
-    assert registry.entries() is entries
+    listed = known.knowledge_list(known.memory_indexes[0].home)
+    entries = listed.entries()
+    assert listed.entries() is entries
     index = root / ".sage" / "knowledge" / "index.yaml"
     os.utime(index, ns=(1, 1))
-    assert registry.entries() is not entries
-    impatient = Knowledge(str(root), load_settings(str(root), {"knowledge_cache_ttl_seconds": 0.0}))
-    registry = impatient.registry(impatient.memory_indexes[0].home)
-    assert registry.entries() is not registry.entries()
+    assert listed.entries() is not entries
+    impatient = KnowledgeStore(str(root), load_settings(str(root), {"knowledge_cache_ttl_seconds": 0.0}))
+    listed = impatient.knowledge_list(impatient.memory_indexes[0].home)
+    assert listed.entries() is not listed.entries()
 
 
-def test_repeats_and_contradictions_are_said_and_not_acted_upon(known: Knowledge) -> None:
+def test_repeats_and_contradictions_are_said_and_not_acted_upon(known: KnowledgeStore) -> None:
     known.save(KnowledgeItem("limit", "Partners may call the API one hundred times a minute."))
     again = known.save(KnowledgeItem("limit-2", "Partners may call the API one hundred times a minute!"))
     assert [(one.id, one.kind) for one in again.alike] == [("limit", "duplicate")]
@@ -172,7 +172,7 @@ def test_repeats_and_contradictions_are_said_and_not_acted_upon(known: Knowledge
     assert "limit-3" not in {one.item.id for one in known.items()}
 
 
-def test_todos(known: Knowledge) -> None:
+def test_todos(known: KnowledgeStore) -> None:
     saved = known.save(TODO).item
     assert saved.status == "pending"
     assert known.load("renew").is_due
@@ -187,7 +187,7 @@ def test_todos(known: Knowledge) -> None:
         known.finish("gdpr-consent")
 
 
-def test_what_cannot_be_kept(known: Knowledge, root: Path) -> None:
+def test_what_cannot_be_kept(known: KnowledgeStore, root: Path) -> None:
     for item, complaint in (
         (KnowledgeItem("x", "y", "nonsense"), "there is no type"),
         (KnowledgeItem("x", " \n"), "nothing to keep"),
@@ -200,6 +200,6 @@ def test_what_cannot_be_kept(known: Knowledge, root: Path) -> None:
     assert known.save(KnowledgeItem("../../.bashrc", "y", skill="../../etc")).item.id == "bashrc"
     assert (root / ".sage/knowledge/skills/etc/bashrc.md").is_file()
     (root / ".sage/knowledge/index.yaml").write_text("items: &a [*a]\n")
-    again = Knowledge(str(root), Settings())
+    again = KnowledgeStore(str(root), Settings())
     assert [one.item.id for one in again.items()] == ["bashrc"]
     assert "anchor" in again.notices.take()[0]

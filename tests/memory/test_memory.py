@@ -15,7 +15,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.opening import session_opening
 from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, refusal_for_confidence, refusal_for_depth
-from sage_code.memory.recall.project_names import project_signals
+from sage_code.memory.recall.project_names import project_names
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 
@@ -160,15 +160,15 @@ def test_code_context_comes_from_the_transcript(root: Path, monkeypatch: pytest.
 
 
 def test_the_names_of_a_project(root: Path) -> None:
-    assert project_signals(str(root)) == ["payments-api"]
+    assert project_names(str(root)) == ["payments-api"]
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.org:acme/payments-service.git\n')
     (root / "pyproject.toml").write_text('[project]\nname = "acme-payments"\n')
     (root / "package.json").write_text('{"name": "@acme/pay"}')
-    assert project_signals(str(root)) == ["payments-api", "payments-service", "acme-payments", "@acme/pay"]
+    assert project_names(str(root)) == ["payments-api", "payments-service", "acme-payments", "@acme/pay"]
     (root / "package.json").write_text("[" * 100_000)
     (root / "pyproject.toml").write_text("[project\n")
-    assert project_signals(str(root)) == ["payments-api", "payments-service"]
+    assert project_names(str(root)) == ["payments-api", "payments-service"]
 
 
 def test_the_opening_of_a_session(memory: Memory, root: Path) -> None:

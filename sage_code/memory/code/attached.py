@@ -21,12 +21,12 @@ import xxhash
 from sage_code.errors import UsageError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
-from sage_code.memory.code.referring import files_of, folders_of, read
+from sage_code.memory.code.referring_memories import files_of, folders_of, read
 from sage_code.memory.files.homes import MemoryHome, homes
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState
-    from sage_code.memory.code.referring import ReferringMemory
+    from sage_code.memory.code.referring_memories import ReferringMemory
     from sage_code.search.results import Hit, SearchResponse
 
 # History of the format: 1: first version. 2: a checksum in the head, and one in front of the rows.

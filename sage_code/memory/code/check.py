@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
 
+from sage_code.memory.code.candidate_files import CandidateFiles
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
-from sage_code.memory.code.elsewhere import Elsewhere
-from sage_code.memory.code.text import likeness, short_diff
+from sage_code.memory.code.code_text import likeness, short_diff
 from sage_code.memory.files.code_ref import CodeRef
 
 State = Literal["unchanged", "moved", "changed", "gone"]
@@ -54,7 +54,7 @@ class Checker:
 
     def __init__(self, project_root: str) -> None:
         self._sources = CodeFiles(os.path.realpath(project_root))
-        self._elsewhere = Elsewhere(self._sources)
+        self._candidate_files = CandidateFiles(self._sources)
         self._known: dict[CodeRef, RefState] = {}
 
     def check(self, ref: CodeRef) -> RefState:
@@ -85,7 +85,7 @@ class Checker:
 
     def _somewhere(self, ref: CodeRef) -> CodeRef | None:
         """The same text in another file: files of the same name before others, the nearest path first."""
-        found = self._in_one_of(ref, self._elsewhere.likely(ref.file))
+        found = self._in_one_of(ref, self._candidate_files.likely(ref.file))
         if not any(place.symbol == ref.symbol for place in found):
             found += self._in_one_of(ref, self._candidates(ref))
 
@@ -95,7 +95,7 @@ class Checker:
 
         best = min(found, key=distance, default=None)
         if best is not None:
-            self._elsewhere.found(ref.file, best.file)
+            self._candidate_files.found(ref.file, best.file)
         return best
 
     def _in_one_of(self, ref: CodeRef, sources: Iterable[CodeFile]) -> list[CodeRef]:
@@ -107,12 +107,12 @@ class Checker:
             return
         name = ref.symbol.rpartition(".")[2]
         seen = set()
-        for source in self._elsewhere.defining(name) if name else ():
+        for source in self._candidate_files.defining(name) if name else ():
             seen.add(source.path)
             yield source
         telling = _telling_lines(ref)
         if telling or name:
-            yield from (one for one in self._elsewhere.holding(*(telling or [name])) if one.path not in seen)
+            yield from (one for one in self._candidate_files.holding(*(telling or [name])) if one.path not in seen)
 
     def _most_alike(self, ref: CodeRef, source: CodeFile | None) -> tuple[CodeRef, list[str]] | None:
         """A definition that is mostly what the reference quotes: renamed in its file, or moved and changed."""
@@ -120,7 +120,7 @@ class Checker:
             return None
         name = ref.symbol.rpartition(".")[2]
         best, most = None, _SAME_THING
-        others = self._elsewhere.defining(name) if name else ()
+        others = self._candidate_files.defining(name) if name else ()
         for one in [*([source] if source else []), *others]:
             for symbol in one.symbols:
                 if one is not source and symbol.name != name:

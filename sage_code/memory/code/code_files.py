@@ -8,7 +8,7 @@ from functools import cached_property
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.languages.kinds import CHUNK_KIND, TEXT_KINDS
 from sage_code.languages.table import HEAD_BYTES, detect
-from sage_code.memory.code.text import content_hash, quotation
+from sage_code.memory.code.code_text import content_hash, quotation
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.parse.definitions import parse
 from sage_code.parse.parsed import ParsedFile

@@ -23,10 +23,10 @@ _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?
 _MOST_DEFINITIONS = 5
 
 
-def resolved(root: str | None, wishes: Iterable[Any]) -> tuple[CodeRef, ...]:
+def resolve_refs(root: str | None, given: Iterable[Any]) -> tuple[CodeRef, ...]:
     """References to what is named, each a text, a mapping with `file` and `lines`, or a reference already."""
     found: dict[CodeRef, None] = {}
-    for options in wishes:
+    for options in given:
         if isinstance(options, CodeRef):
             found[options] = None
             continue

@@ -14,7 +14,7 @@ from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
 from sage_code.memory.code.attached import follow
 from sage_code.memory.code.check import Checker, RefState
-from sage_code.memory.code.referring import ReferringMemory, memories
+from sage_code.memory.code.referring_memories import ReferringMemory, memories
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.memory.files.homes import homes
 

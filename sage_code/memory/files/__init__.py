@@ -1,1 +1,1 @@
-"""What do memories look like on the disk: Markdown that people read, edit and share?"""
+"""The files that people own: memories as Markdown, and the folders that hold them."""

@@ -1,7 +1,7 @@
-"""`archive/`: where memories go that a limit takes off the memory_index, and where they come back from.
+"""`archive/`: holds the memories that were moved out because of a limit, until a person restores them.
 
-A memory keeps its path below the archive, so that restoring is moving it back. Nothing here is ever deleted: a person
-empties the folder by hand. What was restored once is noted and stays, whatever its age.
+A memory keeps its path below `archive/`, so restoring moves it back. Sage never deletes anything here; people do.
+`restored.txt` lists the ids of restored memories: they are not archived again, however old they are.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from collections.abc import Iterable
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
-from sage_code.memory.files.homes import MemoryHome, safe_id
+from sage_code.memory.files.homes import MemoryHome, id_of, safe_id
 
 FOLDER = "archive"
 _RESTORED = "restored.txt"
-_PATIENCE_S = 30.0
+_LOCK_TIMEOUT_S = 30.0
 
 
 def archive(home: MemoryHome, paths: Iterable[str]) -> list[str]:
-    """Move files of a home (paths below it) into its archive; the paths that were moved."""
+    """Move files of a home into its archive; returns the paths that were moved. Paths are relative to the home."""
     moved = []
     for path in paths:
         home.prepare(os.path.dirname(f"{FOLDER}/{path}"))
-        with locked(home.lock, timeout_s=_PATIENCE_S):
+        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
             if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
-                os.rename(home.path(path), _unused(home.path(FOLDER, path)))
+                os.rename(home.path(path), _free_path(home.path(FOLDER, path)))
                 moved.append(path)
     return moved
 
 
 def archived(home: MemoryHome, folder: str) -> list[str]:
-    """The archived files of a kind, as paths below the home that they would go back to; newest name first."""
+    """The archived files of one folder, newest name first, as the paths that restoring would give them."""
     found: list[str] = []
     top = home.path(FOLDER)
     if os.path.islink(top):
@@ -44,48 +44,45 @@ def archived(home: MemoryHome, folder: str) -> list[str]:
 
 
 def find_archived(homes: Iterable[MemoryHome], folder: str, id_: str) -> tuple[MemoryHome, str]:
-    """The archived memory with this id, or whose id alone contains it."""
+    """The archived memory with this id, or the only one whose id contains it."""
     wanted = safe_id(id_)
     every = [(home, path) for home in homes for path in archived(home, folder)]
-    named = {_id_of(path): (home, path) for home, path in reversed(every)}
-    if wanted in named:
-        return named[wanted]
-    alike = [name for name in named if wanted in name]
-    if len(alike) == 1:
-        return named[alike[0]]
-    if alike:
-        raise UsageError(f"{len(alike)} archived ones are called like {wanted}", f"name one: {', '.join(alike[:5])}")
+    by_id = {id_of(path): (home, path) for home, path in reversed(every)}
+    if wanted in by_id:
+        return by_id[wanted]
+    matches = [id_ for id_ in by_id if wanted in id_]
+    if len(matches) == 1:
+        return by_id[matches[0]]
+    if matches:
+        raise UsageError(f"{len(matches)} archived ids contain {wanted}", f"name one: {', '.join(matches[:5])}")
     raise UsageError(f"nothing archived is called {wanted}", "`list --archived` shows what is")
 
 
 def restore(home: MemoryHome, path: str) -> str:
-    """Move an archived file back to `path` below the home, and note that it is to stay; its id."""
+    """Move an archived file back to `path` below the home and list it as restored; returns its id."""
+    id_ = id_of(path)
     home.prepare(os.path.dirname(path))
-    with locked(home.lock, timeout_s=_PATIENCE_S):
+    with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
         if os.path.lexists(home.path(path)):
-            raise UsageError(f"{_id_of(path)} is there again already", f"{home.path(FOLDER, path)} is the archived one")
-        home.write("".join(f"{id_}\n" for id_ in sorted(restored(home) | {_id_of(path)})), FOLDER, _RESTORED)
+            raise UsageError(f"{id_} is there again already", f"{home.path(FOLDER, path)} is the archived one")
+        home.write("".join(f"{one}\n" for one in sorted(restored(home) | {id_})), FOLDER, _RESTORED)
         os.rename(home.path(FOLDER, path), home.path(path))
-    return _id_of(path)
+    return id_
 
 
 def restored(home: MemoryHome) -> set[str]:
-    """The ids of what a person has taken back from the archive."""
+    """The ids of the memories that a person has taken out of the archive."""
     try:
         return set(home.read(FOLDER, _RESTORED).split())
     except (OSError, MemoryDamaged):
         return set()
 
 
-def _unused(path: str) -> str:
-    """`path`, or with a number when that is taken."""
+def _free_path(path: str) -> str:
+    """`path`, with a number added if it is taken."""
     stem, suffix = os.path.splitext(path)
     number = 1
     while os.path.lexists(path):
         number += 1
         path = f"{stem}-{number}{suffix}"
     return path
-
-
-def _id_of(path: str) -> str:
-    return os.path.splitext(os.path.basename(path))[0]

@@ -1,4 +1,4 @@
-"""A checkpoint: what somebody had concluded at one moment, why, and what is still open. Values only, no files."""
+"""The checkpoint: what was concluded at one moment, why, and what is still open. Values only, no files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sage_code.memory.files.code_ref import CodeRef
-
-RELATIONS = ("supports", "contradicts", "nuances")
-ACTION_TYPES = ("decision", "implementation", "learning", "exploration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +15,12 @@ class Source:
     id: str
     type: str = ""
     take: str = ""
-    relation: str = ""  # supports, contradicts or nuances, or a word of the author's
+    relation: str = ""  # supports, contradicts, nuances, or the author's own word
 
 
 @dataclass(frozen=True, slots=True)
 class Tension:
-    """Where credible sources disagree."""
+    """A point on which credible sources disagree."""
 
     between: tuple[str, ...]
     nature: str = ""
@@ -32,7 +29,7 @@ class Tension:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What was found out here and nowhere else."""
+    """A finding that comes from this work and from no source."""
 
     type: str
     content: str
@@ -40,7 +37,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One state of understanding. What nobody said is empty."""
+    """One state of understanding. A field that was not given is empty."""
 
     id: str
     ts: str  # ISO 8601, UTC
@@ -55,15 +52,15 @@ class Checkpoint:
     tensions: tuple[Tension, ...] = ()
     unique_contributions: tuple[Contribution, ...] = ()
     action_goal: str = ""
-    action_type: str = ""
+    action_type: str = ""  # decision, implementation, learning, exploration, or the author's own word
     skill: str = ""
     project: str = ""
-    parent: str = ""  # the id of the checkpoint that this one goes on from
+    parent: str = ""  # the id of the checkpoint that this one continues
     message_count: int = 0
     token_estimate: int = 0
     files_explored: frozenset[str] = frozenset()
     files_changed: frozenset[str] = frozenset()
     code_refs: tuple[CodeRef, ...] = ()
     template: str = ""
-    fields: Mapping[str, str] = field(default_factory=dict)  # what a template of the user's asks for besides
+    fields: Mapping[str, str] = field(default_factory=dict)  # further fields that a user's template asks for
     notes: tuple[tuple[str, str], ...] = ()  # sections that a person added to the file: heading, text

@@ -1,7 +1,7 @@
-"""From a checkpoint to its Markdown file and back, without losing a character.
+"""Writes a checkpoint as Markdown and reads it back without losing a character.
 
-The frontmatter holds what is about the checkpoint, the body what it says. A body may be laid out by a template; what
-cannot be read back from such a layout stands in the frontmatter, under `fields`.
+The frontmatter holds the metadata, the body holds the content. A template may lay out the body; values that cannot be
+read back from that layout are written into the frontmatter too, under `fields`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sage_code.memory.files.sections import (
     write_sections,
 )
 
-# What stands between marks holds none of them unescaped, so there is one way to read it, however long it is.
+# Text between marks contains no unescaped mark, so each pattern matches in one way only and in linear time.
 _BOLD = r"\*\*((?:[^*\\]|\\.)*)\*\*"
 _LAST = re.compile(r"(?P<text>.*) — _(?P<last>(?:[^_\\]|\\.)*)_", re.DOTALL)
 _SOURCE = re.compile(rf"{_BOLD}(?: \(((?:[^()\\]|\\.)*)\))?: (.*)", re.DOTALL)
@@ -35,7 +35,7 @@ _MARKS = re.compile(r"[\\*_()\n]")
 
 
 def _mark(text: str) -> str:
-    """A short text between marks: what would end it is escaped."""
+    """Escape a short text that is written between marks."""
     return _MARKS.sub(lambda found: "\\n" if found[0] == "\n" else f"\\{found[0]}", text)
 
 
@@ -44,7 +44,7 @@ def _unmark(text: str) -> str:
 
 
 def _with_last(text: str, last: str) -> str:
-    """`text — _last_`; without a last part only if the text does not look as if it had one."""
+    """`text — _last_`. An empty last part is left out, unless the text itself ends like one."""
     return f"{text} — _{_mark(last)}_" if last or _LAST.fullmatch(text) else text
 
 
@@ -54,7 +54,7 @@ def _without_last(text: str) -> tuple[str, str]:
 
 
 def write_source(source: Source) -> str:
-    """One source as an item."""
+    """A source as a list item."""
     kind = f" ({_mark(source.type)})" if source.type else ""
     return f"**{_mark(source.id)}**{kind}: {_with_last(source.take, source.relation)}"
 
@@ -68,7 +68,7 @@ def _read_source(item: str) -> Source:
 
 
 def write_tension(tension: Tension) -> str:
-    """One tension as an item."""
+    """A tension as a list item."""
     between = " vs ".join(f"**{_mark(party)}**" for party in tension.between or ("",))
     return f"{between}: {_with_last(tension.nature, tension.resolution)}"
 
@@ -82,7 +82,7 @@ def _read_tension(item: str) -> Tension:
 
 
 def write_contribution(contribution: Contribution) -> str:
-    """One contribution as an item."""
+    """A contribution as a list item."""
     return f"**{_mark(contribution.type)}**: {contribution.content}"
 
 
@@ -95,7 +95,7 @@ def _items(write: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], str]:
     return lambda values: write_list(map(write, values))
 
 
-# Heading, field, how it is written and how it is read; in the order of the file.
+# Heading, field, writer and reader of each section, in the order of the file.
 SECTIONS: tuple[tuple[str, str, Callable[[Any], str], Callable[[list[str]], Any]], ...] = (
     ("Thesis", "thesis", write_prose, read_prose),
     ("Key Evidence", "key_evidence", write_list, read_list),
@@ -116,7 +116,7 @@ _FILES = ("files_explored", "files_changed")
 
 
 def default_body(checkpoint: Checkpoint) -> str:
-    """The body that needs no template: every field that says something, then what a person added."""
+    """The body without a template: every field that has a value, then the sections that a person added."""
     sections = [
         (heading, write(value)) for heading, field, write, _ in SECTIONS if (value := getattr(checkpoint, field))
     ]
@@ -125,7 +125,7 @@ def default_body(checkpoint: Checkpoint) -> str:
 
 
 def to_markdown(checkpoint: Checkpoint, body: str | None = None) -> str:
-    """The file of a checkpoint; `body` is what a template has made of it."""
+    """The text of a checkpoint's file; `body` is the output of a template."""
     head: dict[str, Any] = {
         "id": checkpoint.id,
         "type": "checkpoint",
@@ -151,6 +151,7 @@ def to_markdown(checkpoint: Checkpoint, body: str | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
+    """A field's value as plain data for YAML."""
     if isinstance(value, str):
         return value
     return [item if isinstance(item, str) else _record(item) for item in value]
@@ -162,19 +163,20 @@ def _record(item: Source | Tension | Contribution) -> dict[str, Any]:
 
 
 def from_markdown(text: str, where: str, id: str) -> Checkpoint:  # noqa: A002 - the name of the field
-    """The checkpoint in a file that anybody may have written; `id` is the file's name."""
+    """Read a checkpoint from a file that anybody may have written; `id` is the file's name."""
     head_text, body = frontmatter.split(text)
     head = frontmatter.load(head_text, where) if head_text else {}
     if head.get("type", "checkpoint") != "checkpoint":
         raise MemoryDamaged(f"{where} is no checkpoint", "its frontmatter says `type: {}`".format(head["type"]))
     values = _read_body(body)
     if head.get("template"):
-        values.pop("notes", None)  # the sections of its layout
+        values.pop("notes", None)  # they are the template's own sections
     values |= from_record(head.get("fields") or {}, where)
     return Checkpoint(**{"thesis": "", "core_question": "", **values, **_read_head(head, where), "id": id})
 
 
 def _read_body(body: str) -> dict[str, Any]:
+    """The fields in a Markdown body; unknown sections become `notes`."""
     title, sections = read_sections(body)
     values: dict[str, Any] = {"core_question": title}
     notes = []
@@ -191,7 +193,7 @@ def _read_body(body: str) -> dict[str, Any]:
 
 
 def from_record(record: Any, where: str) -> dict[str, Any]:
-    """The fields of a checkpoint in plain data, and under `fields` what else stands there."""
+    """The fields of a checkpoint from plain data; unknown keys go into `fields`."""
     if not isinstance(record, Mapping):
         raise MemoryDamaged(f"{where}: `fields` must hold `key: value`", "correct it by hand")
     values: dict[str, Any] = {}
@@ -210,14 +212,14 @@ def from_record(record: Any, where: str) -> dict[str, Any]:
 
 
 def source_of(item: Any) -> Source:
-    """A source that somebody gave as a mapping, or only as its name."""
+    """A source from a mapping, or from its name alone."""
     if not isinstance(item, Mapping):
         return Source(_text(item))
     return Source(*(_text(item.get(key, "")) for key in ("id", "type", "take", "relation")))
 
 
 def tension_of(item: Any) -> Tension:
-    """A tension that somebody gave as a mapping, or only in words."""
+    """A tension from a mapping, or from a sentence."""
     if not isinstance(item, Mapping):
         return Tension(("",), _text(item))
     between = item.get("between") or [item[key] for key in ("source1", "source2") if key in item]
@@ -226,13 +228,14 @@ def tension_of(item: Any) -> Tension:
 
 
 def contribution_of(item: Any) -> Contribution:
-    """A contribution that somebody gave as a mapping, or only in words."""
+    """A contribution from a mapping, or from a sentence."""
     if not isinstance(item, Mapping):
         return Contribution("", _text(item))
     return Contribution(_text(item.get("type", "")), _text(item.get("content", "")))
 
 
 def _read_head(head: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The metadata fields of a frontmatter; MemoryDamaged for a value of the wrong type."""
     values: dict[str, Any] = {key: _text(head[key]) for key in ("ts", "trigger", *_TEXTS) if key in head}
     values.setdefault("ts", "")
     try:
@@ -246,12 +249,12 @@ def _read_head(head: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def bounded(confidence: float) -> float:
-    """A confidence from 0 to 1, whatever was given."""
-    return min(max(confidence, 0.0), 1.0) if confidence == confidence else 0.0  # NaN is no confidence
+    """The confidence clamped to 0..1; NaN counts as 0."""
+    return min(max(confidence, 0.0), 1.0) if confidence == confidence else 0.0
 
 
 def code_ref_of(record: Any) -> CodeRef:
-    """A reference from a frontmatter, in which numbers are texts."""
+    """A reference from frontmatter, where line numbers are still text."""
     if isinstance(record, Mapping) and isinstance(record.get("lines"), list):
         record = {**record, "lines": [int(line) for line in record["lines"]]}
     return CodeRef.from_dict(record)
@@ -266,7 +269,7 @@ def _text(value: Any) -> str:
 
 
 def from_yaml(text: str, where: str, id: str) -> Checkpoint:  # noqa: A002
-    """A checkpoint of before Markdown: one YAML file, everything under its name or inside `checkpoint:`."""
+    """Read a checkpoint of the old format: one YAML file, with its fields at the top or inside `checkpoint:`."""
     record = frontmatter.load(text.removeprefix("\ufeff").removeprefix("---\n"), where)
     inner = record.get("checkpoint")
     record = inner if isinstance(inner, dict) else record

@@ -1,8 +1,8 @@
-"""A reference from a memory to code: a value that goes into Markdown files and comes back from anybody's.
+"""A reference from a memory to code, as it is written into Markdown files.
 
-It names a place (file, lines, symbol) and remembers what stood there (`content_hash` of the whole, a bounded
-`snippet` of it), so that `check` can say later whether it still does. Paths are relative to the project's root, with
-forward slashes; lines are 1-based and inclusive, as everywhere in Sage.
+It holds a location (file, lines, symbol) and what the code said there: the `content_hash` of the whole and a bounded
+`snippet`. `memory.code.check` compares them with the code of today. Paths are relative to the project's root, with
+forward slashes; lines are 1-based and inclusive. A file may come from anybody, so every value is checked.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 from sage_code.errors import UsageError
 
 RELEVANCES = ("supports", "contradicts", "context", "stale")
-# What no real path, name or line number exceeds; a memory may come from anybody.
+# No real path, name or line number is larger; a memory may come from anybody.
 _MAX_PATH_CHARS = 1024
 _MAX_NAME_CHARS = 512
 _MAX_LINE = 10_000_000
-# What is quoted of the code: enough to recognise it and to show a short diff, little enough for a frontmatter.
+# Enough of the code to recognise it and to show a short diff, and small enough for frontmatter.
 MAX_SNIPPET_LINES = 24
 MAX_SNIPPET_CHARS = 1200
 
 
 @dataclass(frozen=True, slots=True)
 class CodeRef:
-    """A place in the code that a memory is about, and what stood there when it was written."""
+    """Code that a memory is about, and what that code said when the memory was written."""
 
     file: str  # relative to the project's root
     lines: tuple[int, int] | None = None
     snippet: str | None = None
     relevance: str = "context"
-    symbol: str = ""  # the qualified name of the definition, or none
-    content_hash: str = ""  # of the whole text, see `coderefs.text.content_hash`; empty: nothing is known
+    symbol: str = ""  # the qualified name of the definition, if there is one
+    content_hash: str = ""  # of the whole text, made by `memory.code.code_text.content_hash`; empty: not known
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for YAML and JSON; what says nothing is left out."""
+        """Plain values for YAML and JSON, without empty fields."""
         record: dict[str, Any] = {"file": self.file}
         if self.lines is not None:
             record["lines"] = list(self.lines)
@@ -47,7 +47,7 @@ class CodeRef:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> CodeRef:
-        """The reference in a record that anybody may have written; raises UsageError for one that cannot be."""
+        """Read a record that anybody may have written; UsageError if it is not a valid reference."""
         if not isinstance(record, Mapping):
             raise UsageError("a code reference is a mapping with `file`", "see compiled_schema/refs_check.json")
         relevance = record.get("relevance") or "context"
@@ -65,7 +65,7 @@ class CodeRef:
 
 
 def relative_file(given: object) -> str:
-    """`given` as a path below a project's root; anything that could lead elsewhere is refused."""
+    """`given` as a path below a project's root; UsageError for a path that could lead out of it."""
     path = given if isinstance(given, str) else ""
     steps = path.split("/")
     is_odd = not path or len(path) > _MAX_PATH_CHARS or not path.isprintable() or "\\" in path
@@ -76,7 +76,7 @@ def relative_file(given: object) -> str:
 
 
 def bounded_snippet(text: str) -> str:
-    """The beginning of `text`, as much of it as a memory carries."""
+    """The beginning of `text`, cut to the size that a memory carries."""
     return "\n".join(text[:MAX_SNIPPET_CHARS].split("\n")[:MAX_SNIPPET_LINES])
 
 

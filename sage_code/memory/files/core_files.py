@@ -1,8 +1,8 @@
-"""The files that everybody who works in a project should know: `.sage/core.md`, a list that a team shares in git.
+"""`.sage/core.md`: the list of files that everybody who works in a project should know, shared in git.
 
-One line a file, sorted by path, so that two people's additions merge; what stands above the list is theirs to write.
-The list may come with a cloned repository: it is bounded, and a line that names nothing inside the project counts for
-nothing.
+One line per file, sorted by path, so that additions of two people merge. Text above the list belongs to the team and is
+kept. The list may come with a cloned repository: its size is bounded, and paths that lead out of the project are
+ignored.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from sage_code.paths import dot_sage_dir
 from sage_code.text.tokens import count_tokens
 
 CORE_FILE = "core.md"
-# More than this is no longer what matters most, and a summary is a line, not a page.
+# A longer list no longer says what matters most; a summary is one line.
 MAX_FILES = 200
 MAX_SUMMARY_CHARS = 300
 _MAX_BYTES = 256 * 1024
-_PATIENCE_S = 10.0
+_LOCK_TIMEOUT_S = 10.0
 _HEAD = "# Core files\n\nWhat to know before working here; `sage core add PATH --summary TEXT` adds to it.\n\n"
 _ENTRY = re.compile(r"^[-*] `(?P<path>[^`]+)`(?:: *(?P<summary>.*))?$")
-# These would end the line, or mean something to a terminal.
+# They would end the line or control a terminal.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -43,16 +43,16 @@ class CoreFile:
 
 
 def core_files(root: str) -> list[CoreFile]:
-    """The project's core files, by path; those that are gone from the disk are still listed."""
+    """The project's core files by path, including those that no longer exist."""
     entries = _read(root)[1]
     summaries = {path: _masked(summary) for path, summary in sorted(entries.items())}
     return [CoreFile(path, summaries[path], os.path.isfile(os.path.join(root, path))) for path in summaries]
 
 
 def mark(root: str, path: str, summary: str = "") -> CoreFile:
-    """Mark a file of the project as core, or say another time why it is; an empty summary keeps the old one.
+    """Mark a file of the project as core, or change its summary; an empty summary keeps the old one.
 
-    Secrets in the summary are masked before it is written, and when it is read: anybody may have written the file.
+    Secrets in the summary are masked when it is written and again when it is read, since anybody may edit the file.
     """
     summary = " ".join(summary.split())
     if len(summary) > MAX_SUMMARY_CHARS or _CONTROL.search(summary):
@@ -71,7 +71,7 @@ def mark(root: str, path: str, summary: str = "") -> CoreFile:
 
 
 def unmark(root: str, path: str) -> str | None:
-    """Remove a mark, also of a file that is gone; its path as it was listed, or None when it was not."""
+    """Remove a mark, also of a file that no longer exists; returns its listed path, or None if it was not listed."""
     with _changing(root):
         head, entries = _read(root)
         wanted = os.path.relpath(os.path.join(os.path.realpath(root), path), os.path.realpath(root))
@@ -83,7 +83,7 @@ def unmark(root: str, path: str) -> str | None:
 
 
 def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
-    """As many core files that are there, those with a summary first, as a budget of tokens has room for."""
+    """The existing core files that fit into a budget of tokens, those with a summary first."""
     chosen, spent = [], 0
     for file in sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path)):
         spent += count_tokens(f"- {file.path}: {file.summary}\n")
@@ -94,7 +94,7 @@ def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
 
 
 def _masked(summary: str) -> str:
-    from sage_code.text.masking import mask  # lazy: dozens of patterns that most commands need none of
+    from sage_code.text.masking import mask  # lazy: dozens of patterns that most commands do not need
 
     return mask(summary)[0][:MAX_SUMMARY_CHARS] if summary else ""
 
@@ -108,11 +108,11 @@ def _path(root: str) -> str:
 
 
 def _read(root: str) -> tuple[str, dict[str, str]]:
-    """What stands above the list, and the summaries by path."""
+    """The text above the list, and the summaries by path."""
     try:
         if os.path.islink(_path(root)) or os.path.islink(os.path.dirname(_path(root))):
-            return _HEAD, {}  # a repository's link is not followed; a writer refuses or replaces it
-        # Whole or not at all: what was read is what is written back.
+            return _HEAD, {}  # a link may come from a repository: it is not followed, and a writer replaces it
+        # A file that is too large is refused, not cut: the whole text is written back later.
         lines = read_regular(_path(root), _MAX_BYTES).decode("utf-8", "replace").split("\n")
     except FileNotFoundError:
         return _HEAD, {}
@@ -139,6 +139,6 @@ def _write(root: str, head: str, entries: dict[str, str]) -> None:
 
 
 def _changing(root: str, *, shares: bool = False) -> AbstractContextManager[None]:
-    """One writer at a time, so that of two marks made at once neither is lost."""
+    """Lock the list for one writer, so that two marks made at once are both kept."""
     folder = dot_sage.prepare(root, "local", shares=shares)
-    return locked(os.path.join(folder, "local", "core.lock"), timeout_s=_PATIENCE_S)
+    return locked(os.path.join(folder, "local", "core.lock"), timeout_s=_LOCK_TIMEOUT_S)

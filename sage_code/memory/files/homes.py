@@ -1,8 +1,8 @@
-"""Where memory lies: the project's `.sage/` when it has one, the user's own folder otherwise.
+"""The folders that hold memories: the project's `.sage/` if it has one, and the user's own.
 
-What a team shares (checkpoints, knowledge) is written with ordinary modes, what is one user's own with private ones.
-Whatever can be made again from the Markdown files lies in `derived`. A name that anybody gives becomes a plain one
-before it is part of a path, and files are read without following a link.
+Files of a project are shared and get ordinary permissions, files of the user get private ones. Everything that can be
+made again from the Markdown files is in `derived`. Ids are reduced to safe characters before they become part of a
+path, and files are read without following a link.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from sage_code.files.contained import read_contained, remove_contained
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
 from sage_code.values import Scope
 
-# Thousands of times what a person or an agent writes about one thing.
+# Far more than a person or an agent writes about one thing.
 MAX_FILE_BYTES = 1_000_000
 _MAX_ID_CHARS = 120
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]+")
 _PRIVATE_FOLDER, _SHARED_FOLDER = 0o700, 0o755
 _SHARED_FILE = 0o644
 _EMBEDDINGS = "embeddings"
-# Where an older Sage had the map of attached memories.
+# The map of attached memories of an older Sage.
 _OLD_MAPS = ("attached.jsonl", "attached_rows.json")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryHome:
-    """One home of memories: a project's folder, or the user's."""
+    """A folder with memories: the project's or the user's."""
 
     scope: Scope
-    root: str  # what paths are kept inside of: the project, or Sage's home
-    base: str  # from there, `.sage` or nothing
+    root: str  # the project's root, or Sage's home; no path leads out of it
+    base: str  # the folder below `root`: `.sage`, or empty for Sage's home
 
     @property
     def derived(self) -> str:
-        """The folder for what can be made again, never shared; in a project one that no clone can have brought."""
+        """The folder for files that can be made again. In a project its name is secret, so no clone can bring one."""
         if self.scope == "project":
             return self.path("local", f"{_EMBEDDINGS}-{provenance.private_name()}")
         return self.path(_EMBEDDINGS)
 
     @property
     def lock(self) -> str:
-        """Held by whoever changes something here."""
+        """The lock that a writer holds."""
         return self.path("local", "memory.lock") if self.scope == "project" else self.path("memory.lock")
 
     def path(self, *names: str) -> str:
@@ -53,21 +53,21 @@ class MemoryHome:
         return os.path.join(self.root, self.base, *names) if self.base else os.path.join(self.root, *names)
 
     def prepare(self, *folders: str) -> None:
-        """Make the folders (and `derived`), refusing links in a project that may come from anybody."""
+        """Create the folders and `derived`; links in a project are refused, since it may come from anybody."""
         if self.scope == "project":
             steps = [
                 os.path.join(*folder.split("/")[: n + 1]) for folder in folders for n in range(folder.count("/") + 1)
             ]
             derived = os.path.join("local", os.path.basename(self.derived))
             dot_sage.prepare(self.root, "local", derived, *steps, shares=bool(steps))
-            for old in (_EMBEDDINGS, *_OLD_MAPS):  # of an older Sage, or of a clone
+            for old in (_EMBEDDINGS, *_OLD_MAPS):  # from an older Sage, or from a clone
                 remove_contained(self.root, f"{self.base}/local/{old}")
             return
         for folder in (self.root, self.derived, *(self.path(folder) for folder in folders)):
             os.makedirs(folder, mode=_PRIVATE_FOLDER, exist_ok=True)
 
     def read(self, *names: str, max_bytes: int = MAX_FILE_BYTES) -> str:
-        """The text of a file here; FileNotFoundError when there is none, MemoryDamaged for what is no text."""
+        """The text of a file; FileNotFoundError if there is none, MemoryDamaged if it is no UTF-8 text or too large."""
         path = "/".join((self.base, *names) if self.base else names)
         shown = self.path(*names)
         try:
@@ -86,12 +86,12 @@ class MemoryHome:
             raise MemoryDamaged(f"{shown} is not UTF-8", "save it as UTF-8") from error
 
     def write(self, text: str, *names: str) -> None:
-        """Replace a file here, whole or not at all."""
+        """Replace a file atomically."""
         mode = _SHARED_FILE if self.scope == "project" else atomic.PRIVATE_FILE
         atomic.write_bytes(self.path(*names), text.encode("utf-8"), mode=mode)
 
     def remove(self, path: str) -> None:
-        """Delete the file at `path`, one from this home; MemoryDamaged when it lies behind a link."""
+        """Delete the file at `path`, relative to this home; MemoryDamaged if a link is on the way."""
         inside = "/".join((self.base, path)) if self.base else path
         if not remove_contained(self.root, inside) and os.path.lexists(self.path(path)):
             raise MemoryDamaged(
@@ -104,7 +104,7 @@ class MemoryHome:
 
 
 def homes(project_root: str | None) -> tuple[MemoryHome, ...]:
-    """Where to look, nearest first: the project when it has a `.sage/` of its own, then the user."""
+    """The homes to read from, nearest first: the project's if it has a `.sage/` of its own, then the user's."""
     user = MemoryHome("user", sage_home(), "")
     if project_root is not None:
         folder = os.path.join(project_root, DOT_SAGE)
@@ -114,7 +114,7 @@ def homes(project_root: str | None) -> tuple[MemoryHome, ...]:
 
 
 def home_to_write(project_root: str | None, scope: Scope | None = None) -> MemoryHome:
-    """Where something new goes; asking for the project makes its `.sage/`."""
+    """The home that a new memory goes into; with the scope `project`, also one whose `.sage/` does not exist yet."""
     found = homes(project_root)
     if scope is None:
         return found[0]
@@ -123,13 +123,18 @@ def home_to_write(project_root: str | None, scope: Scope | None = None) -> Memor
     if project_root is None:
         raise UsageError("there is no project to save into", "run it inside a project, or save for yourself")
     if dot_sage_dir(project_root) != os.path.join(project_root, DOT_SAGE):
-        return found[-1]  # the project's `.sage/` is Sage's home: what is saved there is the user's
+        return found[-1]  # the project's `.sage/` is Sage's home, which is the user's
     return MemoryHome("project", project_root, DOT_SAGE)
 
 
 def safe_id(name: str) -> str:
-    """`name` as a file's name that leads nowhere else; UsageError when nothing is left of it."""
+    """`name` reduced to the characters of a file name; UsageError if none is left."""
     safe = _NOT_IN_IDS.sub("-", name).strip("-")[:_MAX_ID_CHARS].strip("-")
     if not safe:
         raise UsageError(f"{name[:80]!r} is no id", "use letters, digits, - and _")
     return safe
+
+
+def id_of(path: str) -> str:
+    """The id of the memory in a file: the file's name without its suffix."""
+    return os.path.splitext(os.path.basename(path))[0]

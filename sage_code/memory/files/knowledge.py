@@ -1,4 +1,4 @@
-"""An item of knowledge: a text to be remembered, and when to remember it. The value, and its Markdown file."""
+"""The knowledge item: a text to remember and when to recall it, with its Markdown format."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint_text import code_ref_of
 from sage_code.memory.files.code_ref import CodeRef
 
-# What a score must reach for an item to be recalled, by its type: preferences are wanted often, references seldom.
+# The score from which an item is recalled, by its type: preferences are wanted often, references seldom.
 THRESHOLDS = {"knowledge": 0.70, "preference": 0.30, "todo": 0.40, "reference": 0.80}
-STATUSES = ("pending", "done")
 _MAX_KEYWORDS = 50
 _TEXTS = ("source", "added", "skill", "status", "due", "done")
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeItem:
-    """Something worth knowing again."""
+    """A text to recall, its type, and the facts about it."""
 
     id: str
     content: str
@@ -31,19 +30,19 @@ class KnowledgeItem:
     source: str = ""
     added: str = ""  # ISO 8601, a day
     status: str = ""  # of a todo: pending or done
-    due: str = ""  # of a todo: the day by which
-    done: str = ""  # the day on which
+    due: str = ""  # of a todo: the day by which it is to be done
+    done: str = ""  # of a todo: the day on which it was done
     code_refs: tuple[CodeRef, ...] = ()
 
     @property
     def is_due(self) -> bool:
-        """Whether a pending todo's day has come."""
+        """Whether this is a pending todo whose day has come."""
         return self.status == "pending" and bool(self.due) and self.due <= today()
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """Something known that says nearly the same, or perhaps the opposite."""
+class SimilarItem:
+    """A known item that says nearly the same as another, or perhaps the opposite."""
 
     id: str
     similarity: float
@@ -51,25 +50,25 @@ class Alike:
 
 
 def today() -> str:
-    """This day."""
+    """Today's date in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def checked(item: KnowledgeItem) -> KnowledgeItem:
-    """The item if it can be kept; UsageError otherwise."""
+    """The item if it can be saved; UsageError otherwise."""
     if item.type not in THRESHOLDS:
         raise UsageError(f"there is no type {item.type[:40]!r} of knowledge", f"one of {', '.join(THRESHOLDS)}")
     if not item.content.strip():
         raise UsageError("there is nothing to keep", "give a text")
     if len(item.keywords) > _MAX_KEYWORDS or any(len(keyword) > 100 for keyword in item.keywords):
-        raise UsageError("too many keywords, or too long ones", f"{_MAX_KEYWORDS} of 100 characters are enough")
+        raise UsageError("too many keywords, or too long ones", f"give at most {_MAX_KEYWORDS}, of 100 characters")
     if item.due:
         day_of(item.due)
     return item
 
 
 def day_of(text: str) -> str:
-    """A day as it was given; UsageError for one that is none."""
+    """The day of an ISO date; UsageError for any other text."""
     try:
         return datetime.fromisoformat(text).strftime("%Y-%m-%d")
     except ValueError as error:
@@ -77,13 +76,13 @@ def day_of(text: str) -> str:
 
 
 def facts_of(item: KnowledgeItem) -> dict[str, Any]:
-    """Everything but the content, as plain data; what says nothing is left out."""
+    """Everything but the content as plain data, without empty fields."""
     facts: dict[str, Any] = {"id": item.id, "type": item.type, "keywords": list(item.keywords)}
     return facts | {key: value for key in _TEXTS if (value := getattr(item, key))}
 
 
 def to_markdown(item: KnowledgeItem) -> str:
-    """The file of an item."""
+    """The text of an item's file."""
     head = facts_of(item)
     if item.code_refs:
         head["code_refs"] = [ref.to_dict() for ref in item.code_refs]
@@ -91,7 +90,7 @@ def to_markdown(item: KnowledgeItem) -> str:
 
 
 def from_markdown(text: str, where: str, id: str) -> KnowledgeItem:  # noqa: A002 - the name of the field
-    """The item in a file that anybody may have written; one without frontmatter is all content."""
+    """Read an item from a file that anybody may have written; without frontmatter, the whole file is content."""
     head_text, body = frontmatter.split(text)
     if not head_text:
         return KnowledgeItem(id, text.removesuffix("\n"))
@@ -99,7 +98,7 @@ def from_markdown(text: str, where: str, id: str) -> KnowledgeItem:  # noqa: A00
 
 
 def item_of(facts: Mapping[str, Any], content: str, where: str, id: str) -> KnowledgeItem:  # noqa: A002
-    """An item from its facts; an unknown type counts as plain knowledge."""
+    """An item from its facts; an unknown type becomes `knowledge`."""
     texts = {key: facts[key] for key in _TEXTS if isinstance(facts.get(key), str)}
     kind = facts.get("type")
     given = facts.get("keywords") or []

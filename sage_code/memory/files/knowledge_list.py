@@ -1,10 +1,10 @@
-"""`knowledge/index.yaml`: the list of what is known, one item a line, for people, for git and for a quick look.
+"""`knowledge/index.yaml`: the facts of all knowledge items of a home, one item per line.
 
-Each line is JSON inside YAML, so that ten thousand of them are read and replaced in milliseconds; a list that somebody
-wrote in another style is read as the YAML that it is. An item's own file is the truth where the two differ: the line
-carries the hash of the file that it was made from. In memory the list is kept for a while, and as long as the file's
-time stays the same. A list that cannot be read (cut off, in conflict, not text) is MemoryDamaged; who knows the items
-rebuilds it with `rebuild`, from their files and from the lines that are still sound.
+Each line is JSON inside YAML, so that ten thousand items are read and replaced in milliseconds; a list in another YAML
+style is read too. A line carries the hash of the item's file it was made from: if the file has changed, the file wins.
+The parsed list is cached until the file changes, and for at most `ttl_seconds`. A list that cannot be read raises
+MemoryDamaged; the knowledge store then calls `rebuild` with the facts from the items' files and from the lines that are
+still readable (`sound_entries`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ FILE = "index.yaml"
 # History of the format: 1: first version.
 _HEAD = "# Written by Sage, one item a line; `sage knowledge` changes it.\nformat: 1\nitems:\n"
 _MAX_BYTES = 50_000_000  # a hundred thousand items
-_MANY = 50  # changes at once, from which on the list is written anew
+_MANY = 50  # with more changes at once, the whole list is written again
 _ITEM = '- {"id":"'
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,120}")  # as `homes.safe_id` makes them
 
 
-class RegistryFile:
-    """The list of one home. Threads may share one."""
+class KnowledgeList:
+    """The list of one home; safe to share between threads."""
 
     def __init__(self, home: MemoryHome, ttl_seconds: float) -> None:
         self._home, self._ttl = home, ttl_seconds
@@ -52,7 +52,7 @@ class RegistryFile:
             return self._entries
 
     def written_at(self) -> int:
-        """When the list was last written, in nanoseconds; 0 when there is none."""
+        """When the list was last written, in nanoseconds; 0 if there is none."""
         try:
             return os.stat(self._home.path(FOLDER, FILE)).st_mtime_ns
         except OSError:
@@ -63,11 +63,11 @@ class RegistryFile:
         self._change({entry["id"]: entry for entry in entries}, set())
 
     def remove(self, *ids: str) -> None:
-        """Take items out; the caller holds the home's lock."""
+        """Remove items; the caller holds the home's lock."""
         self._change({}, set(ids))
 
     def sound_entries(self) -> dict[str, dict[str, Any]]:
-        """What can still be read of a damaged list, line by line."""
+        """The entries of a damaged list that can still be read, line by line."""
         found: dict[str, dict[str, Any]] = {}
         try:
             lines = self._text().split("\n")
@@ -83,16 +83,17 @@ class RegistryFile:
         return found
 
     def rebuild(self, entries: dict[str, dict[str, Any]]) -> None:
-        """Take these for the list, and write it where that can be done; the caller holds the home's lock."""
+        """Use these entries, and write them if the home can be written to; the caller holds the home's lock."""
         with suppress(OSError):
             self._home.write(_HEAD + "".join(_line(entry) for _, entry in sorted(entries.items())), FOLDER, FILE)
         with self._guard:
             self._entries, self._state, self._read_at = dict(entries), self._stat(), time.monotonic()
 
     def _change(self, new: dict[str, dict[str, Any]], gone: set[str]) -> None:
+        """Write the list with new and without removed items, replacing single lines where that is possible."""
         text = self._text() or _HEAD
         if not text.startswith(_HEAD) or text.count(f"\n{_ITEM}") != text.count("\n") - _HEAD.count("\n"):
-            entries = sorted(self._parse(text).items())  # somebody else's style
+            entries = sorted(self._parse(text).items())  # written in another style
             text = _HEAD + "".join(_line(entry) for _, entry in entries)
         if len(new) > _MANY:
             entries = sorted({**self._parse(text), **new}.items())
@@ -103,7 +104,7 @@ class RegistryFile:
         was = self._stat()
         self._home.write(text, FOLDER, FILE)
         with self._guard:
-            if self._state == was:  # nobody else has changed it since it was read
+            if self._state == was:  # unchanged since it was read
                 kept = {id_: entry for id_, entry in self._entries.items() if id_ not in gone}
                 self._entries, self._state = {**kept, **new}, self._stat()
 
@@ -114,6 +115,7 @@ class RegistryFile:
             return ""
 
     def _parse(self, text: str) -> dict[str, dict[str, Any]]:
+        """The entries by id, from our own lines or from any other YAML."""
         where = self._home.path(FOLDER, FILE)
         found: list[Any] = []
         lines = text.removeprefix(_HEAD).split("\n") if text.startswith(_HEAD) else None
@@ -145,7 +147,7 @@ class RegistryFile:
 
 
 def _replaced(text: str, id_: str, line: str) -> str:
-    """The list with another line for an item, in its order by id; an empty one takes it out."""
+    """The list with the line of one item replaced, in order of ids; an empty line removes the item."""
     start = f'{_ITEM}{id_}"'
     low, high = len(_HEAD), len(text)
     while low < high:

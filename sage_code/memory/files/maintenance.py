@@ -1,12 +1,11 @@
-"""Keeping memory small: what is too old or too much is moved into the archive, and said. Nothing is deleted.
+"""Keeps memory small: moves memories that are too old or too many into the archive. Deletes nothing.
 
-By itself Sage moves only what it saved by itself: not what a person asked for or took back from the archive, and not
-what git tracks, which belongs to a team.
+Without being asked, Sage moves only memories that it saved on its own: none that a person saved or restored, and none
+that git tracks, since those belong to a team.
 
-Clocks are wrong now and then, and projects rest. So age is counted in time of use: an interval between two memories
-that is longer than a quarter of the limit (and than a week) counts for nothing, whether the clock jumped or nobody was
-there. A memory from the future means that the clock was or is wrong: then nothing is moved. A person who asks for it
-gets the calendar's days, and may ask for everything.
+Clocks can be wrong and projects can rest, so age is measured in time of use: a gap between two memories that is longer
+than a week and than a quarter of the limit is not counted. If a memory is dated in the future, the clock is not
+trustworthy and nothing is moved. When a person asks, calendar days count, and `everything` lifts the exceptions.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceResult:
-    """What was moved into the archive, what is left, and what there is to say about it."""
+    """What was moved into the archive, how many memories are left, and a notice for the user."""
 
     by_age: tuple[str, ...] = ()  # ids
     by_count: tuple[str, ...] = ()
@@ -43,21 +42,21 @@ class MaintenanceResult:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may stay; 0 means no limit."""
+    """How old and how many memories may be; 0 means no limit."""
 
     max_age_days: int = 0
     max_count: int = 0
-    is_asked: bool = False  # by a person, now: days are the calendar's
-    everything: bool = False  # what a person saved and what git tracks, too
+    is_asked: bool = False  # a person asked for it: calendar days count
+    everything: bool = False  # also what a person saved and what git tracks
 
 
 def prune(
     home: MemoryHome, paths: Mapping[str, str], dates: Mapping[str, str], limits: Limits, spared: Collection[str] = ()
 ) -> MaintenanceResult:
-    """Archive memories beyond an age, then the oldest beyond a number; the caller has no lock.
+    """Archive the memories beyond the age limit, then the oldest beyond the count limit; the caller holds no lock.
 
-    `paths` are all memories of one kind by id, `dates` says when each was made (ISO 8601; one without a date is never
-    too old), `spared` are not to be moved by themselves.
+    `paths` are all memories of one kind by id. `dates` says when each was made (ISO 8601; one without a date is never
+    too old). `spared` are moved only with `limits.everything`.
     """
     times = {id_: _time(dates.get(id_, "")) for id_ in paths}
     now = datetime.now(UTC)
@@ -87,7 +86,7 @@ def prune(
 def _beyond(
     movable: Collection[str], times: Mapping[str, datetime], now: datetime, limits: Limits
 ) -> tuple[list[str], list[str]]:
-    """Of what may be moved: what is too old, and of the rest the oldest that are too many."""
+    """The movable memories that are too old, and the oldest of the others that are too many."""
     days = timedelta(days=limits.max_age_days)
     ages = _ages(times, now, timedelta.max if limits.is_asked else max(_SHORT_PAUSE, days / _PAUSES_IN_LIMIT))
     ordered = sorted(movable, key=lambda id_: (times[id_], id_))
@@ -98,7 +97,7 @@ def _beyond(
 
 
 def _ages(times: Mapping[str, datetime], now: datetime, longest: timedelta) -> dict[datetime, timedelta]:
-    """How much time of use lies between each moment and now, without the pauses that are longer than `longest`."""
+    """The time of use between each moment and now, without pauses longer than `longest`."""
     ages, later, age = {}, now, timedelta()
     for time in sorted(set(times.values()), reverse=True):
         pause = later - time
@@ -117,7 +116,7 @@ def _time(text: str) -> datetime:
 
 
 def id_time(id_: str) -> str:
-    """When a checkpoint was made, as its id says; empty when it does not."""
+    """When a checkpoint was made, read from its id; empty if the id has no time."""
     day, _, rest = id_[:19].partition("T")
     text = f"{day}T{rest.replace('-', ':')}"
     return text if _time(text) != _NO_DATE else ""

@@ -1,8 +1,8 @@
-"""Markdown as a person reads and edits it, and yet exactly what was written: headings, prose and lists.
+"""Writes headings, prose and lists as Markdown that people edit, and reads them back exactly.
 
-Prose that would be taken for structure is escaped as Markdown escapes it, with a backslash that no viewer shows: lines
-that begin like a heading, and blank lines at its edges. Items of a list go on in lines that are indented. The reader
-takes what our writer never writes, too: blank lines after headings, `*` for items, sections nobody knows.
+Prose that looks like structure (a line that begins like a heading, blank lines at its edges) is escaped with a
+backslash, as in Markdown. List items continue in indented lines. The reader also accepts what the writer never writes:
+blank lines after headings, `*` for items, unknown sections.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 _HEADING = re.compile(r"#{1,2} (.*)|#{1,2}")
-# Lines of prose that get one backslash more when written, and lose one when read.
+# Lines of prose that get one more backslash when written, and lose it when read.
 _STRUCTURE = re.compile(r"\\*#{1,2}( |$)|\\+\s*$")
 _ESCAPED = re.compile(r"\\+(#{1,2}( |$)|\s*$)")
 _ITEM = re.compile(r"[-*+](?: (.*))?", re.DOTALL)
@@ -19,7 +19,7 @@ _INDENT = "  "
 
 
 def write_sections(title: str, sections: Iterable[tuple[str, str]]) -> str:
-    """A document; the texts of the sections are written already, by `write_prose` or `write_list`."""
+    """A document from sections whose texts come from `write_prose` or `write_list`."""
     first, more, rest = title.partition("\n")
     parts = [f"# {first}\n{write_prose(rest)}" if more else f"# {first}"]
     parts += [f"## {heading}\n{text}" for heading, text in sections]
@@ -27,10 +27,10 @@ def write_sections(title: str, sections: Iterable[tuple[str, str]]) -> str:
 
 
 def read_sections(body: str) -> tuple[str, list[tuple[str, list[str]]]]:
-    """The title, and each section's heading with the lines below it."""
+    """The title, and the heading and lines of each section."""
     title: str | None = None
     sections: list[tuple[str, list[str]]] = []
-    head: list[str] = []  # what follows the title; what stands above it says nothing that we know
+    head: list[str] = []  # the lines after the title; lines above it are dropped
     current = head
     for line in body.split("\n"):
         found = _HEADING.fullmatch(line)
@@ -47,7 +47,7 @@ def read_sections(body: str) -> tuple[str, list[tuple[str, list[str]]]]:
 
 
 def write_prose(text: str) -> str:
-    """Free text as the body of a section."""
+    """Free text as the body of a section, escaped where it looks like structure."""
     lines = text.split("\n")
     inner = len(_trimmed(lines))
     start = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
@@ -58,7 +58,7 @@ def write_prose(text: str) -> str:
 
 
 def read_prose(lines: list[str]) -> str:
-    """The text that `write_prose` was given."""
+    """The inverse of `write_prose`."""
     return "\n".join(line[1:] if _ESCAPED.match(line) else line for line in _trimmed(lines))
 
 
@@ -77,9 +77,9 @@ def write_list(items: Iterable[str]) -> str:
 
 
 def read_list(lines: list[str]) -> tuple[str, ...]:
-    """The texts that `write_list` was given; a line that belongs to no item is one of its own."""
+    """The inverse of `write_list`; a line outside of any item becomes an item."""
     items: list[list[str]] = []
-    waiting = 0  # blank lines that may belong to the item, if it goes on
+    waiting = 0  # blank lines that belong to the item if it continues
     for line in lines:
         found = _ITEM.fullmatch(line)
         if found is not None:

@@ -1,8 +1,8 @@
-"""How a checkpoint is laid out: templates in Jinja's sandbox, four of ours and the user's own.
+"""Lays out a checkpoint by a template in Jinja's sandbox: four built-in templates, and the user's own.
 
-A user's template is a file in `~/.sage/templates/`; a project brings none, since a template is a program. It sees the
-checkpoint's fields and nothing else, may not reach into objects, and ends when it has written too much or taken too
-long. The filters `title`, `prose` and `items` write a field so that it can be read back from the file.
+A user's template is a file in `~/.sage/templates/`. A project has none, because a template is a program. A template
+sees only the checkpoint's fields, cannot reach into objects, and is stopped when it writes too much or takes too long.
+The filters `title`, `prose` and `items` write a field so that it can be read back from the file.
 """
 
 from __future__ import annotations
@@ -30,21 +30,20 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FOLDER = "templates"
-_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "layouts")
+_BUILT_IN_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "layouts")
 BUILT_IN = ("default", "research", "decision", "code-review")
 MAX_OUTPUT_CHARS = 200_000
-MAX_SECONDS = 1.0  # of the processor's time
-_PATIENCE_S = 60.0
+MAX_SECONDS = 1.0  # of processor time
+_WAIT_SECONDS = 60.0
 _MAX_TEMPLATE_CHARS = 50_000
 _MAX_RANGE = 1_000
-# Work that one step can cause: longer texts and larger numbers than these have no home in a template.
-_MAX_NUMBER = 10**9
+_MAX_NUMBER = 10**9  # bounds the work of one operation
 _KEYS = frozenset({"name", "description", "required_fields", "optional_fields", "format"})
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A layout and what it wants to know."""
+    """A layout and the fields that it uses."""
 
     name: str
     description: str
@@ -59,7 +58,7 @@ class _TooMuchError(Exception):
 
 
 def names() -> list[str]:
-    """Every template, ours first; one of the user's may replace one of ours."""
+    """Every template, the built-in ones first; a user's template may replace a built-in one."""
     try:
         own = sorted(name[:-5] for name in os.listdir(_home().path(FOLDER)) if name.endswith(".yaml"))
     except OSError:
@@ -68,30 +67,32 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Template:
-    """The template of this name; MemoryDamaged for a file that is none."""
+    """The template of this name; MemoryDamaged if its file is not a valid template."""
+    return _loaded(name)[0]
+
+
+def source(name: str) -> str:
+    """The text of a template's file, which must be valid."""
+    return _loaded(name)[1]
+
+
+def _loaded(name: str) -> tuple[Template, str]:
+    """The template of this name and the text of its file."""
     safe = safe_id(name)
-    where = _home().path(FOLDER, f"{safe}.yaml")
     try:
-        return _parse(_home().read(FOLDER, f"{safe}.yaml"), safe, where, built_in=False)
+        text = _home().read(FOLDER, f"{safe}.yaml")
+        return _parse(text, safe, _home().path(FOLDER, f"{safe}.yaml"), built_in=False), text
     except FileNotFoundError:
         pass
     if safe not in BUILT_IN:
         raise UsageError(f"there is no template {safe}", f"there are {', '.join(names())}")
-    with open(os.path.join(_OURS, f"{safe}.yaml"), encoding="utf-8") as file:
-        return _parse(file.read(), safe, file.name, built_in=True)
-
-
-def source(name: str) -> str:
-    """The file of a template as it stands there."""
-    template = load(name)
-    if not template.built_in:
-        return _home().read(FOLDER, f"{template.name}.yaml")
-    with open(os.path.join(_OURS, f"{template.name}.yaml"), encoding="utf-8") as file:
-        return file.read()
+    with open(os.path.join(_BUILT_IN_FOLDER, f"{safe}.yaml"), encoding="utf-8") as file:
+        text = file.read()
+    return _parse(text, safe, file.name, built_in=True), text
 
 
 def render(template: Template, checkpoint: Checkpoint) -> str:
-    """The body that the template makes of a checkpoint; UsageError when a field is missing that it needs."""
+    """The body that the template makes of a checkpoint; UsageError if a required field is missing."""
     values = _values(template, checkpoint)
     missing = [name for name in template.required_fields if not values.get(name)]
     if missing:
@@ -100,7 +101,7 @@ def render(template: Template, checkpoint: Checkpoint) -> str:
 
 
 def validate(name: str) -> Template:
-    """A template that loads, and that a made-up checkpoint can be laid out with."""
+    """Load a template and try it on a made-up checkpoint; an error says what is wrong with it."""
     template = load(name)
     others = {*template.required_fields, *template.optional_fields} - {each.name for each in fields(Checkpoint)}
     sample = Checkpoint(
@@ -120,6 +121,7 @@ def _home() -> MemoryHome:
 
 
 def _parse(text: str, name: str, where: str, *, built_in: bool) -> Template:
+    """The template in a YAML text; MemoryDamaged if it is not valid."""
     data = frontmatter.load(text, where)
     unknown = data.keys() - _KEYS
     layout = data.get("format")
@@ -138,6 +140,7 @@ def _parse(text: str, name: str, where: str, *, built_in: bool) -> Template:
 
 
 def _values(template: Template, checkpoint: Checkpoint) -> dict[str, Any]:
+    """What the template can see: texts, numbers and lists of texts, no objects."""
     values: dict[str, Any] = {name: checkpoint.fields.get(name, "") for name in template.optional_fields}
     values |= checkpoint.fields
     writers: Mapping[type, Callable[[Any], str]] = {
@@ -156,7 +159,7 @@ def _values(template: Template, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _bounded(template: Template, values: Mapping[str, Any]) -> str:
-    """Run the template in a thread of its own, which looks at its clock at every line it executes."""
+    """Run the template in its own thread, which checks its processor time at every line."""
     outcome: list[str | BaseException] = []
     try:
         compiled = _compiled(template)
@@ -164,7 +167,7 @@ def _bounded(template: Template, values: Mapping[str, Any]) -> str:
         raise _refusal(template, error) from error
 
     def watch(_frame: FrameType, event: str, _argument: object) -> Any:
-        # The processor's time: on a busy machine a sound template must not fail.
+        # Processor time, not wall-clock time: a good template must not fail on a busy machine.
         if event in ("call", "line") and time.thread_time() > MAX_SECONDS:
             raise _TooMuchError(f"takes longer than {MAX_SECONDS:.0f} s")
         return watch
@@ -173,14 +176,14 @@ def _bounded(template: Template, values: Mapping[str, Any]) -> str:
         sys.settrace(watch)
         try:
             outcome.append(_write(compiled, values))
-        except BaseException as error:  # handed to the caller's thread
+        except BaseException as error:  # raised again in the caller's thread
             outcome.append(error)
         finally:
             sys.settrace(None)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(_PATIENCE_S)
+    thread.join(_WAIT_SECONDS)
     if not outcome:
         raise MemoryDamaged(f"the template {template.name} does not end", "correct it: `sage templates validate`")
     result = outcome[0]
@@ -195,14 +198,14 @@ def _refusal(template: Template, error: Exception) -> SageError:
     if isinstance(error, SageError):
         return error
     line = getattr(error, "lineno", None)
-    home = f"is wrong in line {line}" if line else "cannot be used"
+    problem = f"is wrong in line {line}" if line else "cannot be used"
     what = str(error)[:200] or type(error).__name__
-    return MemoryDamaged(f"the template {template.name} {home}: {what}", "correct it: `sage templates validate`")
+    return MemoryDamaged(f"the template {template.name} {problem}: {what}", "correct it: `sage templates validate`")
 
 
 def _compiled(template: Template) -> JinjaTemplate:
     environment = _environment()
-    _look_through(environment, template.format)
+    _refuse_unsafe_nodes(environment, template.format)
     return environment.from_string(template.format)
 
 
@@ -217,8 +220,8 @@ def _write(compiled: JinjaTemplate, values: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _look_through(environment: ImmutableSandboxedEnvironment, text: str) -> None:
-    """Refuse what can double a text at every step, or bring in another one: a layout has no use for it."""
+def _refuse_unsafe_nodes(environment: ImmutableSandboxedEnvironment, text: str) -> None:
+    """UsageError for syntax that can double a text at every step or include another file."""
     from jinja2 import nodes
 
     refused = (
@@ -227,7 +230,7 @@ def _look_through(environment: ImmutableSandboxedEnvironment, text: str) -> None
     )  # fmt: skip
     tree = environment.parse(text)
     found = [*tree.find_all(refused)]
-    # Nothing of a value but what filters make of it: `text.format` alone can fill the memory.
+    # Attributes of values are refused: `text.format` alone can fill the memory.
     found += [node for node in tree.find_all(nodes.Getattr) if getattr(node.node, "name", "") != "loop"]
     found += [node for node in tree.find_all(nodes.Getitem) if not isinstance(getattr(node.arg, "value", None), int)]
     for node in found:
@@ -236,11 +239,12 @@ def _look_through(environment: ImmutableSandboxedEnvironment, text: str) -> None
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
-    from jinja2 import StrictUndefined  # lazy: 100 ms that most saves have no use for
+    """A Jinja environment with bounded operators, a short list of filters and no globals but `range`."""
+    from jinja2 import StrictUndefined  # lazy: 100 ms that most saves do not need
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
-        """Jinja's sandbox without what multiplies: repetition, formatting and powers are cheap only to write."""
+        """Jinja's sandbox without the operators that make large values from small ones (`*`, `%`, `**`)."""
 
         intercepted_binops = frozenset({"*", "**", "%", "/", "//", "+", "-"})
 

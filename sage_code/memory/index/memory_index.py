@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.files.homes import MemoryHome
-from sage_code.memory.index.prose import prose_embedder
+from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.settings.table import Settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class MemoryKind:
     """Where the files of this kind are and what a file says to a search."""
 
     kind: str
@@ -40,8 +40,8 @@ class Readable:
 class MemoryIndex:
     """Answers for one kind of memory in one home. Threads may share one."""
 
-    def __init__(self, home: MemoryHome, readable: Readable, settings: Settings) -> None:
-        self.home, self._readable, self._settings = home, readable, settings
+    def __init__(self, home: MemoryHome, kind: MemoryKind, settings: Settings) -> None:
+        self.home, self._kind, self._settings = home, kind, settings
         self.damaged: dict[str, str] = {}  # by id, why a file cannot be read
         self._stamps_of_damaged: dict[str, str] = {}
         self._files: IndexFiles | None = None
@@ -70,15 +70,15 @@ class MemoryIndex:
     def paths(self) -> dict[str, str]:
         """Every file by its id, in the order of ids: its path below the home."""
         found: dict[str, str] = {}
-        for folder in self._readable.folders(self.home):
+        for folder in self._kind.folders(self.home):
             try:
                 entries = os.scandir(self.home.path(folder))
             except OSError:
                 continue
             for entry in entries:
                 name, suffix = os.path.splitext(entry.name)
-                is_first = name not in found or suffix == self._readable.suffixes[0]
-                if suffix in self._readable.suffixes and is_first and entry.is_file(follow_symlinks=False):
+                is_first = name not in found or suffix == self._kind.suffixes[0]
+                if suffix in self._kind.suffixes and is_first and entry.is_file(follow_symlinks=False):
                     found[name] = f"{folder}/{entry.name}"
         return dict(sorted(found.items()))
 
@@ -128,13 +128,13 @@ class MemoryIndex:
             from sage_code.memory.index.index_files import IndexFiles  # lazy: NumPy
 
             embedder = prose_embedder(self._settings)
-            self._files = IndexFiles(self.home, self._readable.kind, embedder.name, embedder.dim)
+            self._files = IndexFiles(self.home, self._kind.kind, embedder.name, embedder.dim)
         return self._files
 
     def _state(self) -> Mapping[str, int]:
         """When the folders have last changed: files were added, replaced or removed then."""
         times = {}
-        for folder in self._readable.folders(self.home):
+        for folder in self._kind.folders(self.home):
             try:
                 times[folder] = os.stat(self.home.path(folder)).st_mtime_ns
             except OSError:
@@ -182,7 +182,7 @@ class MemoryIndex:
             if row is not None and known.records[row].stamp == stamp:
                 continue
             try:
-                record, meaning = self._readable.passage(id_, self.home.read(*path.split("/")))
+                record, meaning = self._kind.passage(id_, self.home.read(*path.split("/")))
                 changed.append((replace(record, stamp=stamp), meaning))
                 self.damaged.pop(id_, None)
             except FileNotFoundError:

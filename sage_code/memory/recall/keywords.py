@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from sage_code.memory.recall.score import EXACT, MIN_PART_CHARS, PART
+from sage_code.memory.recall.knowledge_score import EXACT, MIN_PART_CHARS, PART
 from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
 

@@ -18,7 +18,7 @@ _MAX_CHARS = 100
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)
 
 
-def project_signals(root: str) -> list[str]:
+def project_names(root: str) -> list[str]:
     """The names of a project, each once, the folder's first."""
     names = [os.path.basename(os.path.realpath(root)), _remote(root), _pyproject(root), _package(root)]
     plain = (re.sub(r"[^\w@/.-]+", " ", name).strip()[:_MAX_CHARS] for name in names if name)

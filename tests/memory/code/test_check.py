@@ -10,7 +10,7 @@ import pytest
 from sage_code import Project
 from sage_code.memory.code.capture import MAX_REFS, capture, captured
 from sage_code.memory.code.check import RefState, check
-from sage_code.memory.code.text import content_hash, short_diff
+from sage_code.memory.code.code_text import content_hash, short_diff
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext, build_session_code_context
 

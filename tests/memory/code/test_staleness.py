@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.memory.checkpoints import Checkpoints
+from sage_code.memory.checkpoint_store import CheckpointStore
 from sage_code.memory.code import attached
 from sage_code.memory.code.capture import capture
 from sage_code.memory.code.staleness import refs_check, stale, why
@@ -31,7 +31,7 @@ def _save(project: Project, id_: str, thesis: str, file: str, lines: tuple[int, 
     read = FileInteraction(os.path.join(project.root, file), "read", "t", lines)
     refs = capture(project.root, build_session_code_context([read]))
     checkpoint = Checkpoint(id_, "2026-08-01T10:00:00Z", "How?", thesis, code_refs=refs)
-    Checkpoints(project.root, project.settings).save(checkpoint)
+    CheckpointStore(project.root, project.settings).save(checkpoint)
 
 
 def _edit(project: Project, file: str, old: str, new: str) -> None:
@@ -80,7 +80,7 @@ def test_hits_carry_the_memories_about_their_code(project: Project) -> None:
     _save(project, "reach", "Hosts are reached in lists.", "server.py", (17, 19))
     hits = {hit.file: hit.memory for hit in project.search("connect").results}
     assert hits == {"server.py": ("reach: Hosts are reached in lists.",), "web/client.ts": ()}
-    Checkpoints(project.root, project.settings).remove("reach")
+    CheckpointStore(project.root, project.settings).remove("reach")
     assert all(hit.memory == () for hit in project.search("connect").results)
 
 
@@ -160,7 +160,7 @@ def test_damaged_and_hostile_files_hide_nothing(project: Project, tmp_path: Path
 def test_the_users_own_memories_count_for_their_project(project: Project) -> None:
     read = FileInteraction(os.path.join(project.root, "server.py"), "read", "t", (17, 19))
     refs = capture(project.root, build_session_code_context([read]))
-    checkpoints = Checkpoints(project.root, project.settings)
+    checkpoints = CheckpointStore(project.root, project.settings)
     mine = Checkpoint("mine", "2026-08-01T10:00:00Z", "How?", "So.", code_refs=refs, project=project.root)
     checkpoints.save(mine, scope="user")
     checkpoints.save(replace(mine, id="other", project="/elsewhere"), scope="user")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sage_code.memory.files.knowledge import Alike, KnowledgeItem
+from sage_code.memory.files.knowledge import KnowledgeItem, SimilarItem
 from sage_code.memory.index.memory_index import MemoryIndex
 from sage_code.memory.index.passages import Floats, terms_of
 
@@ -24,9 +24,11 @@ _DENIALS = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def alike(memory_indexes: Sequence[MemoryIndex], item: KnowledgeItem, vector: Floats, threshold: float) -> list[Alike]:
+def similar_items(
+    memory_indexes: Sequence[MemoryIndex], item: KnowledgeItem, vector: Floats, threshold: float
+) -> list[SimilarItem]:
     """The items nearest to a new one, if they are near enough; one with the same id is its older self."""
-    found: list[Alike] = []
+    found: list[SimilarItem] = []
     for memory_index in memory_indexes:
         passages = memory_index.passages()
         if not len(passages):
@@ -41,7 +43,7 @@ def alike(memory_indexes: Sequence[MemoryIndex], item: KnowledgeItem, vector: Fl
             if _disagree(item.content, preview):
                 kind = "contradiction"
             if kind:
-                found.append(Alike(record.id, round(min(float(near[row]), 1.0), 4), kind))
+                found.append(SimilarItem(record.id, round(min(float(near[row]), 1.0), 4), kind))
     return sorted(found, key=lambda one: -one.similarity)[:_MOST]
 
 

@@ -23,8 +23,8 @@ from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
-from sage_code.memory.files.notices import Notices
-from sage_code.memory.index.memory_index import MemoryIndex, Readable
+from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
+from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -43,7 +43,7 @@ _SAME = ("thesis", "core_question", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCheckpoint:
     """A checkpoint that a search proposes."""
 
     id: str
@@ -81,7 +81,7 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Checkpoints:
+class CheckpointStore:
     """The checkpoints that a project sees: its own, and the user's."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
@@ -101,11 +101,11 @@ class Checkpoints:
         body: str | None = None,
         scope: Scope | None = None,
         vector: Floats | None = None,
-        unless_like: float | None = None,
+        unless_similar: float | None = None,
     ) -> Checkpoint:
         """Write a new checkpoint; as it was written, with its id.
 
-        Repeated is raised when the same was saved within the last moments, and with `unless_like` when a recent thesis
+        Repeated is raised when the same was saved within the last moments, and with `unless_similar` when a recent thesis
         is at least so similar.
         """
         home = home_to_write(self._root, scope)
@@ -115,7 +115,7 @@ class Checkpoints:
         memory_index = self._memory_index(home)
         with locked(home.lock, timeout_s=_PATIENCE_S):
             # Looked for here, where of two that save the same at once one comes second.
-            if (repeated := self._repeated(memory_index, checkpoint, vector, unless_like)) is not None:
+            if (repeated := self._repeated(memory_index, checkpoint, vector, unless_similar)) is not None:
                 raise Repeated(repeated)
             id_, number = wanted, 1
             while any(os.path.lexists(home.path(FOLDER, id_ + suffix)) for suffix in _SUFFIXES):
@@ -127,7 +127,7 @@ class Checkpoints:
         return saved
 
     def _repeated(
-        self, memory_index: MemoryIndex, checkpoint: Checkpoint, vector: Floats | None, unless_like: float | None
+        self, memory_index: MemoryIndex, checkpoint: Checkpoint, vector: Floats | None, unless_similar: float | None
     ) -> SimilarCheckpoint | None:
         """What was saved just now by the same words, or says nearly the same as this one wants to say first."""
         passages = memory_index.known()
@@ -138,10 +138,10 @@ class Checkpoints:
                 str(shown.get("ts")), checkpoint.ts
             ):
                 return SimilarCheckpoint(id_, 1.0)
-        if unless_like is None or vector is None:
+        if unless_similar is None or vector is None:
             return None
         near = _nearest(passages, vector)
-        return near if near is not None and near.similarity >= unless_like else None
+        return near if near is not None and near.similarity >= unless_similar else None
 
     def load(self, id_: str) -> Checkpoint:
         """The checkpoint with this id, or whose id alone contains it."""
@@ -188,16 +188,17 @@ class Checkpoints:
             home.remove(path)
         return _id_of(path)
 
-    def search(self, question: str, limit: int = 5) -> list[Found]:
+    def search(self, question: str, limit: int = 5) -> list[FoundCheckpoint]:
         """The checkpoints that are about a question, best first."""
-        from sage_code.memory.recall.answering import search
+        from sage_code.memory.recall.memory_search import search
 
         hits = search(self.memory_indexes, question, limit, self._settings)
         for memory_index in self.memory_indexes:
             for why in memory_index.damaged.values():
                 self._notices.add(why)
         return [
-            Found(hit.record.id, hit.probability, dict(hit.record.shown), hit.home.scope, hit.explain) for hit in hits
+            FoundCheckpoint(hit.record.id, hit.probability, dict(hit.record.shown), hit.home.scope, hit.explain)
+            for hit in hits
         ]
 
     def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[SimilarCheckpoint | None, Floats]:
@@ -236,7 +237,7 @@ class Checkpoints:
 
     def _memory_index(self, home: MemoryHome) -> MemoryIndex:
         if home not in self._memory_indexes:
-            self._memory_indexes[home] = MemoryIndex(home, READABLE, self._settings)
+            self._memory_indexes[home] = MemoryIndex(home, KIND, self._settings)
         return self._memory_indexes[home]
 
 
@@ -313,4 +314,4 @@ def _id_of(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0]
 
 
-READABLE = Readable(FOLDER, lambda _: (FOLDER,), _SUFFIXES, _passage)
+KIND = MemoryKind(FOLDER, lambda _: (FOLDER,), _SUFFIXES, _passage)

@@ -23,7 +23,7 @@ _SCAN_SECONDS = 10.0
 _MAX_CANDIDATES = 40
 
 
-class Elsewhere:
+class CandidateFiles:
     """Finds the files in which a text may stand."""
 
     def __init__(self, sources: CodeFiles) -> None:

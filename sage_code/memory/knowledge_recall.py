@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.memory.index.prose import prose_embedder
-from sage_code.memory.knowledge_store import Knowledge, threshold_of
+from sage_code.memory.index.prose_embedder import prose_embedder
+from sage_code.memory.knowledge_store import KnowledgeStore, threshold_of
 from sage_code.memory.recall.keywords import Keywords
-from sage_code.memory.recall.score import arithmetic, combined
+from sage_code.memory.recall.knowledge_score import arithmetic, combined
 from sage_code.values import Scope
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _Facts:
 class Recaller:
     """Answers for one project's knowledge; keeps what it has made of the keywords."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
+    def __init__(self, knowledge: KnowledgeStore) -> None:
         self._knowledge = knowledge
         self._facts: dict[MemoryHome, _Facts] = {}
         self._guard = Lock()
@@ -92,7 +92,7 @@ class Recaller:
 
         `threshold` replaces every type's own.
         """
-        from sage_code.memory.index.calibration import calibration_of  # lazy: NumPy
+        from sage_code.memory.recall.calibration import calibration_of  # lazy: NumPy
         from sage_code.memory.recall.ranking import signals, words_of
 
         question = question[:_QUESTION_CHARS]

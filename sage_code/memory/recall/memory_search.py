@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sage_code.errors import UsageError
 from sage_code.memory.files.homes import MemoryHome
-from sage_code.memory.index.calibration import Calibration, calibration_of
 from sage_code.memory.index.memory_index import MemoryIndex
 from sage_code.memory.index.passages import Record
-from sage_code.memory.index.prose import prose_embedder
+from sage_code.memory.index.prose_embedder import prose_embedder
+from sage_code.memory.recall.calibration import Calibration, calibration_of
 from sage_code.memory.recall.ranking import best, signals, words_of
 from sage_code.settings.table import Settings
 
