@@ -105,8 +105,8 @@ class CheckpointStore:
     ) -> Checkpoint:
         """Write a new checkpoint; as it was written, with its id.
 
-        Repeated is raised when the same was saved within the last moments, and with `unless_similar` when a recent thesis
-        is at least so similar.
+        Raises Repeated when the same was saved moments ago or, with `unless_similar`, when a recent thesis is at least
+        so similar.
         """
         home = home_to_write(self._root, scope)
         checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
