@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from sage_code.parse.annotations import type_name
+from sage_code.parse.type_names import type_name
 
 # What a binding says stands at its beginning; the rest of a long call is not worth decoding.
 BIND_BYTES = 240

@@ -46,7 +46,7 @@ from sage_code.parse.borders import borders
 from sage_code.parse.comments import Leading, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree, queries
-from sage_code.parse.offside import Offside
+from sage_code.parse.indentation import IndentedBlocks
 from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import preprocessed
 from sage_code.parse.readers import READERS
@@ -104,7 +104,7 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
         return None
     definitions, uses = found
     lines = source.split(b"\n")
-    offside = Offside(lines) if language.offside and tree.root_node.has_error else None
+    offside = IndentedBlocks(lines) if language.offside and tree.root_node.has_error else None
     symbols = _Extraction(source, lines, language, offside).run(definitions)[: language.max_symbols or None]
     return ParsedFile(symbols, partial(borders, tree, lines), references(uses, source, lines, language, symbols))
 
@@ -146,7 +146,7 @@ class _Clause(NamedTuple):
 class _Extraction:
     """One pass over the matches of one file."""
 
-    def __init__(self, source: bytes, lines: list[bytes], language: Language, offside: Offside | None) -> None:
+    def __init__(self, source: bytes, lines: list[bytes], language: Language, offside: IndentedBlocks | None) -> None:
         self.source = source
         self.language = language
         self.lines = lines

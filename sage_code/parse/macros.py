@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sage_code.parse.blanks import blank
+from sage_code.parse.blanking import blank
 
 # Macros are written LIKE_THIS, with or without arguments; arguments may hold one more pair of parentheses.
 _ARGUMENTS = rb"[ \t]*\((?:[^(){};]|\([^(){};]*\))*\)"

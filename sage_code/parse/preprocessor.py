@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from sage_code.parse.blanks import BLANK, blank
+from sage_code.parse.blanking import BLANK, blank
 from sage_code.parse.macros import take_out_macros
 
 _NOISE = re.compile(rb'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sage_code.parse.embedded import component, html
+from sage_code.parse.dockerfile import dockerfile
 from sage_code.parse.headings import asciidoc, markdown, org, rst
 from sage_code.parse.keys import ini_keys, json_keys, yaml_keys
+from sage_code.parse.markup import component, html
 from sage_code.parse.notebook import notebook
 from sage_code.parse.parsed import ParsedFile
-from sage_code.parse.stages import dockerfile
 
 # Parses the part of a file that is written in another language: its source, and the language's name.
 ParseInside = Callable[[bytes, str], ParsedFile | None]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sage_code.parse.annotations import CONTAINERS, parameter_type, return_type
+from sage_code.parse.type_names import CONTAINERS, parameter_type, return_type
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.guess import family, is_test

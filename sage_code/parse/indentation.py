@@ -12,7 +12,7 @@ from collections.abc import Sequence
 _CONTINUES = (b"|", b")", b"]", b"}", b"#", b"//", b"(*")
 
 
-class Offside:
+class IndentedBlocks:
     """The ends of the blocks of one file."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:

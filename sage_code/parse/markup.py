@@ -12,7 +12,7 @@ from collections.abc import Callable
 from html import unescape
 from typing import NamedTuple
 
-from sage_code.parse.blanks import BLANK
+from sage_code.parse.blanking import BLANK
 from sage_code.parse.headings import markdown_heading, sections
 from sage_code.parse.keys import Indented
 from sage_code.parse.parsed import Borders, ParsedFile, between
