@@ -74,9 +74,9 @@ class _Stopwatch:
 def worst(root: str, names: int) -> list[tuple[str, int]]:
     """Names by definitions times uses, with their uses."""
     from sage_code.project import Project
-    from sage_code.xref.disk import DiskGraph
+    from sage_code.xref.compiled_graph import CompiledGraph
 
-    graph = DiskGraph(root)
+    graph = CompiledGraph(root)
     defined = Counter(symbol.name for file in graph.files() for symbol in graph.file_symbols(file))
     used = Counter(
         reference.name

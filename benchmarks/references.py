@@ -35,7 +35,7 @@ from sage_code.languages.table import detect
 from sage_code.parse.definitions import parse
 from sage_code.parse.references import SCOPE_KINDS
 from sage_code.xref.answers import callers
-from sage_code.xref.graph import Definition, MemoryGraph
+from sage_code.xref.graph import Definition, ParsedGraph
 from sage_code.xref.guess import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 
@@ -122,7 +122,7 @@ class Outcome:
         return f"{self.file}:{self.qualname}"
 
 
-def parsed(root: Path, subfolders: list[str], language: str) -> MemoryGraph:
+def parsed(root: Path, subfolders: list[str], language: str) -> ParsedGraph:
     """The project as Sage sees it, definitions and references."""
     files = {}
     for top in [root / subfolder for subfolder in subfolders] or [root]:
@@ -134,10 +134,10 @@ def parsed(root: Path, subfolders: list[str], language: str) -> MemoryGraph:
                     result = parse(path.read_bytes(), found)
                     if result is not None:
                         files[name] = (found.name, result.symbols, tuple(result.references))
-    return MemoryGraph(files)
+    return ParsedGraph(files)
 
 
-def outcomes(graph: MemoryGraph, referee: Referee, seed: int) -> Iterator[Outcome]:
+def outcomes(graph: ParsedGraph, referee: Referee, seed: int) -> Iterator[Outcome]:
     """Each function of the sample that the referee answers for."""
     resolver = Resolver(graph)
     for file, line, column, qualname in sample(referee, seed):
@@ -160,7 +160,7 @@ def outcomes(graph: MemoryGraph, referee: Referee, seed: int) -> Iterator[Outcom
         yield Outcome(file, line, qualname, real, ours, misses)
 
 
-def _scope(graph: MemoryGraph, file: str, line: int) -> str:
+def _scope(graph: ParsedGraph, file: str, line: int) -> str:
     """The innermost definition around a line, for the referee's call sites as for Sage's."""
     around = [symbol for symbol in graph.file_symbols(file) if symbol.line <= line <= symbol.end_line]
     around = [symbol for symbol in around if symbol.kind in SCOPE_KINDS]

@@ -238,11 +238,11 @@ class Project:
     def resolver(self, seconds: float = math.inf) -> Resolver:
         """What answers about references share: one state of the index, what they learnt, and how long they may take
         together."""
-        from sage_code.xref.disk import DiskGraph
+        from sage_code.xref.compiled_graph import CompiledGraph
         from sage_code.xref.resolve import Resolver
 
         with reading(self.root):
-            return Resolver(DiskGraph(self.root), seconds)
+            return Resolver(CompiledGraph(self.root), seconds)
 
     def references(
         self, definition: Definition, *, min_confidence: float | None = None, resolver: Resolver | None = None

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sage_code.chunk.lines import MAX_CHARS, Borders, LineSpans, split_lines
+from sage_code.chunk.lines import MAX_CHARS, LineSpans, split_lines
 from sage_code.languages.kinds import CHUNK_KIND
+from sage_code.parse.borders import Borders
 from sage_code.values import Chunk, Symbol
 
 # A class up to this size is one chunk with its methods, a section with its subsections; above, each stands for itself.

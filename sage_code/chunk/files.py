@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
-from sage_code.chunk.lines import Borders
 from sage_code.discover import DiscoverRules, read_source
 from sage_code.languages.table import HEAD_BYTES, detect
+from sage_code.parse.borders import Borders
 from sage_code.parse.definitions import BUDGET_S, parse
 from sage_code.parse.reference_codec import encode
 from sage_code.values import Chunk, SkippedFile, SourceFile

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import accumulate, chain
 
-# For a range of lines, the lines in it at which a piece may begin.
-Borders = Callable[[int, int], Iterable[int]]
+from sage_code.parse.borders import Borders
 
 # A piece grows to about 250 tokens; what is longer is cut at statement borders.
 TARGET_CHARS = 1000

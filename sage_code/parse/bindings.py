@@ -1,13 +1,13 @@
-"""What a variable is bound to: declarations, assignments, loops and returns, read as text, for any language."""
+"""Reads what a variable is bound to from the text of declarations, assignments, loops and returns, in any language."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-from sage_code.parse.annotations import type_name
+from sage_code.parse.type_names import type_name
 
-# What a binding says stands at its beginning; the rest of a long call is not worth decoding.
+# The variable and the type are at the beginning of a binding; the rest of a long call need not be decoded.
 BIND_BYTES = 240
 _MODIFIERS = r"(?:(?:public|private|protected|readonly|static|override|declare|const|let|var)\s+)*"
 _BIND = re.compile(
@@ -15,7 +15,7 @@ _BIND = re.compile(
     r"(?::\s*([^=(){}]{1,80}))?\s*(?:=\s*(?:await\s+|new\s+|&)*([\w.$]+(?:\([^()]*\)\.[\w$]+)*)\s*(?:<[^()]{0,60}>)?(\()?)?"
 )
 _WITH = re.compile(r"([\w.]+)\s*\(.*\)\s+as\s+([\w.]+)$", re.DOTALL)
-# What gives its argument back: `with closing(Stream(...)) as stream`, `x = cast("Foo", y)`.
+# Calls that return their argument: `with closing(Stream(...)) as stream`, `x = cast("Foo", y)`.
 _PASSED_ON = re.compile(r"(?:\w+\.)?(?:closing|aclosing)\(\s*([\w.]+)\(.*\sas\s+([\w.]+)$", re.DOTALL)
 _CAST = re.compile(r"([\w.]+)\s*=\s*(?:\w+\.)?cast\(\s*([^,]{1,60}),")
 _EACH = re.compile(r"for\s*(?:await\s*)?\(?\s*(?:(?:const|let|var)\s+)?([\w$]+)\s+(?:in|of)\s+([\w.$]+)\s*[:)]")
@@ -24,19 +24,19 @@ _RETURN = re.compile(r"return\s+(?:await\s+|new\s+)*([\w.$]+(?:\([^()]*\)\.[\w$]
 _ARGUMENTS = re.compile(r"\([^()]*\)")
 _CONSTANTS = frozenset({"None", "True", "False", "null", "undefined", "true", "false", "self", "this", "lambda", "not"})
 _ITSELF = frozenset({"self", "this", "cls"})
-# The name that what a function returns is bound to, in the scope of the function: no variable can be called so.
-_RETURNED = "return"
+# The value that a function returns is bound to this name, in the scope of the function; no variable has this name.
+RETURNED = "return"
 _PROPERTY = re.compile(r"(?:public|private|protected|readonly)\b")
 
 
-@lru_cache(4096)  # code says the same thing again and again, tests above all
-def bound(written: bytes) -> tuple[str, str] | None:
+@lru_cache(4096)  # the same bindings repeat, above all in tests
+def read_binding(source: bytes) -> tuple[str, str] | None:
     """The variable and the type of a declaration or an assignment: `x: Foo`, `self.y = pkg.Bar(...)`, `new Foo()`.
 
-    A type is a name, `[Foo]` for a container, `=y` for another name of y and `*ys` for an element of ys. What a
-    function returns is bound to `return`."""
-    text = written.decode("utf-8", "replace")
-    if text.startswith(_RETURNED) and text[len(_RETURNED) :][:1].isspace():
+    A type is a name, `[Foo]` for a container of Foo, `=y` for another name of y, or `*ys` for an element of ys. The
+    value that a function returns is bound to `return`."""
+    text = source.decode("utf-8", "replace")
+    if text.startswith(RETURNED) and text[len(RETURNED) :][:1].isspace():
         return _returned(text)
     if text.startswith("for") and (match := _EACH.match(text)):
         return match[1], f"*{match[2]}"
@@ -66,4 +66,4 @@ def _returned(text: str) -> tuple[str, str] | None:
     value, is_call = match.groups()
     if value[0].isdigit() or (value in _CONSTANTS and value not in _ITSELF):
         return None
-    return _RETURNED, _ARGUMENTS.sub("()", value) if is_call else f"={value}"
+    return RETURNED, _ARGUMENTS.sub("()", value) if is_call else f"={value}"

@@ -1,23 +1,61 @@
-"""Where a stretch of lines may be cut: at the beginnings of statements, never inside one.
+"""Borders: the lines at which a file may be cut, where a statement, a key or a paragraph begins.
 
-`borders` answers with one level of the tree: the shallowest at which anything begins inside the stretch. A
-chunker cuts there and packs the pieces; for a piece that is still too long it asks again with that piece's
-lines, and gets the next level down. It ends when the answer is empty: the piece is one line, or one token.
+`Borders` answers for a range of lines with one level: the shallowest at which something begins inside the range. The
+chunker cuts there and packs the pieces. If a piece is still too long, it asks again for the lines of that piece and
+gets the next level down, until the answer is empty: the piece is one line, or one token.
 """
 
 from __future__ import annotations
 
-from tree_sitter import Node, Tree
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-# What holds statements is no statement: a cut between a head and its body helps nobody.
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+# For a range of lines: the lines in (start_line, end_line] where a piece may begin, ascending.
+Borders = Callable[[int, int], Iterable[int]]
+
+# These nodes hold statements and are none: a cut between a head and its body is of no use.
 _BODIES = ("block", "body", "_list", "compound_statement", "body_statement")
 
+# The indentation of a line and its first character, except a closing bracket.
+_LINE_START = re.compile(rb"^[ \t]*+[^\s}\])]?", re.MULTILINE)
+_BLANK = ord(" ")
+_NEVER = 1 << 30
 
-def borders(tree: Tree, lines: list[bytes], start_line: int, end_line: int) -> list[int]:
-    """The lines in (start_line, end_line] where a child of the shallowest useful level begins, ascending.
 
-    A border is the first token of its line. A comment stays with what follows it. A body is no border, the
-    statements in it are; nor is a single child that takes all the rest of the stretch, if it can be cut itself.
+def between(lines: list[int], start_line: int, end_line: int) -> list[int]:
+    """The part of the ascending `lines` in (start_line, end_line]."""
+    return lines[bisect_right(lines, start_line) : bisect_right(lines, end_line)]
+
+
+class IndentBorders:
+    """Borders by indentation: the least indented lines of a range, except lines that only close a bracket."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._indents: list[int] = []
+
+    def __call__(self, start_line: int, end_line: int) -> list[int]:
+        """The lines in (start_line, end_line] to cut at, one level at a time."""
+        if not self._indents:
+            starts = _LINE_START.findall(self._source)
+            self._indents = [len(start) - 1 if start and start[-1] > _BLANK else _NEVER for start in starts]
+        inside = self._indents[start_line:end_line]
+        least = min(inside, default=_NEVER)
+        if least == _NEVER:
+            return []
+        return [start_line + 1 + index for index, indent in enumerate(inside) if indent == least]
+
+
+def tree_borders(tree: Tree, lines: list[bytes], start_line: int, end_line: int) -> list[int]:
+    """Borders by syntax: the lines in (start_line, end_line] where a child of the shallowest useful level begins.
+
+    A border is the first token of its line. A comment stays with the code below it. The statements of a body are
+    borders, the body is not. Nor is a single child that covers the rest of the range, if it can be cut itself.
     """
     first, last = max(0, start_line - 1), min(end_line, len(lines)) - 1
     if first >= last:
@@ -34,7 +72,7 @@ def borders(tree: Tree, lines: list[bytes], start_line: int, end_line: int) -> l
 
 
 def _children(node: Node, lines: list[bytes], first: int, last: int) -> tuple[list[int], Node | None]:
-    """The rows at which `node`'s children begin inside the stretch, and the child that covers most of it."""
+    """The rows at which `node`'s children begin inside the range, and the child that covers most of it."""
     found: list[int] = []
     widest: Node | None = None
     most = 0

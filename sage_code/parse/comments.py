@@ -1,7 +1,7 @@
-"""What stands directly above a definition, decorators and doc comments, and the text a doc comment says.
+"""The decorators and doc comments directly above a definition, and the text of a doc comment.
 
-Comments are read from the lines, not from the tree: the lines above a definition are all that is needed, and
-asking the tree for every comment of a file would cost more than all of its definitions.
+Comments are read from the lines, not from the tree: only the lines above a definition are needed, and asking the tree
+for every comment of a file would cost more than finding all of its definitions.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from tree_sitter import Node
 from sage_code.languages.table import Language
 
 DOCSTRING_CHARS = 1000
-# A comment block longer than this above a definition is a licence or a chapter, not its documentation.
+# A longer comment block above a definition is a licence or a chapter, not its documentation.
 _MAX_BLOCK_LINES = 400
-# How far to look for code after an attribute; the rest of a minified line must not be copied for each.
+# How far to look for code after an attribute: the rest of a minified line must not be copied for each attribute.
 _REST_BYTES = 80
 
 _BODY_DOCSTRING = re.compile(rb'[rRuU]?("""|\'\'\'|"|\')(.*?)(?<!\\)\1', re.DOTALL)
 _STRING_MARKS = re.compile(r"^(?:~[sS]|@doc|raw)?[\"']+|[\"']+$")
 _BLANK = re.compile(rb"\s+")
-# C#'s documentation is XML; `<see cref="Name"/>` stands for the name.
+# C#'s documentation is XML; `<see cref="Name"/>` means the name.
 _XML_NAME = re.compile(r'<\w+ (?:cref|name|langword)="([^"<>]*)" ?/>')
 _XML_TAG = re.compile(r"</?[a-z]+\b[^<>]*>")
-# Shebangs and Rust's `//!` speak of the whole file, Haskell's `{-#` to the compiler.
+# Shebangs and Rust's `//!` are about the whole file, Haskell's `{-#` is for the compiler.
 _NOT_ABOVE = (b"#!", b"//!", b"{-#")
 _LINE_MARKERS = re.compile(r"^\s*(/\*+!?|\(\*+|\{-(\s?\|)?|--\[=*\[|<#|\*|//+!?|#+'?|--+(\s\|)?|%+|;+|!+[<>]?)?\s?")
 
 
-class Leading:
+class LinesAbove:
     """The lines above the definitions of one file."""
 
     def __init__(self, lines: list[bytes], language: Language) -> None:
@@ -44,7 +44,7 @@ class Leading:
         self._attribute_doc: dict[int, str] = {}  # row an attribute ends on: the documentation in it
         self._attribute_at: dict[int, int] = {}  # byte an attribute starts at: byte it ends at
         self._last_row = -1
-        # A marker after a blank: `"http://"` and `x#y` are no comments.
+        # A marker counts after a blank only: `"http://"` and `x#y` hold no comment.
         self._line_comment = re.compile(rf"(?:^|\s)(?:{'|'.join(map(re.escape, language.line_comments)) or '$^'}).*")
 
     def note_attribute(self, node: Node, doc: str = "") -> None:
@@ -59,7 +59,7 @@ class Leading:
             self._attribute_above[row] = min(start, self._attribute_above.get(row, start))
 
     def after_attributes(self, source: bytes, start: int) -> int:
-        """Where the code begins after the attributes that begin at `start`."""
+        """The offset of the code after the attributes that begin at `start`."""
         while (end := self._attribute_at.get(start)) is not None:
             blank = _BLANK.match(source, end)
             start = blank.end() if blank else end
@@ -69,11 +69,11 @@ class Leading:
         """A signature without the line comments between its parts."""
         return self._line_comment.sub("", text)
 
-    def above(self, row: int, name_row: int) -> tuple[int, str]:
-        """The first row that belongs to a definition starting on `row`, and what its comment says.
+    def start_and_doc(self, row: int, name_row: int) -> tuple[int, str]:
+        """The first row of a definition that starts on `row`, with the lines above it, and the text of its comment.
 
-        Asked in source order; only the first definition of a line owns what stands above it. An annotation may
-        be the definition's first row: what stands beside its name is on its line all the same.
+        Must be called in source order: only the first definition of a line owns the lines above. A definition may
+        start with an annotation on a row above its name; other definitions on the row of the name own nothing above.
         """
         if row <= self._last_row:
             return row, ""
@@ -96,9 +96,9 @@ class Leading:
         return row, doc or (_comment_text(comment, self._closing.decode()) if comment else "")
 
     def _block_start(self, row: int) -> int:
-        """The row on which the block comment that ends on `row` begins, if it stands by itself; or -1."""
-        place = bisect_right(self._opening_rows, row) - 1
-        if place < 0 or row - (top := self._opening_rows[place]) >= _MAX_BLOCK_LINES:
+        """The first row of the block comment that ends on `row`; -1 if there is code before it on its line."""
+        index = bisect_right(self._opening_rows, row) - 1
+        if index < 0 or row - (top := self._opening_rows[index]) >= _MAX_BLOCK_LINES:
             return -1
         # A comment after code on its line belongs to that code.
         line = self._lines[top].lstrip()
@@ -106,12 +106,12 @@ class Leading:
 
     @cached_property
     def _opening_rows(self) -> list[int]:
-        # Once for the file: a thousand comments that only end would each look for their beginning.
+        # Found once for the file: each comment would search for its beginning otherwise.
         return [row for row, line in enumerate(self._lines) if self._opening in line]
 
 
 def body_docstring(source: bytes, body_start: int) -> str:
-    """The string that a Python body begins with, if it does."""
+    """The docstring at the beginning of a Python body, or nothing."""
     found = _BODY_DOCSTRING.match(source, body_start)
     if found is None:
         return ""
@@ -119,7 +119,7 @@ def body_docstring(source: bytes, body_start: int) -> str:
 
 
 def string_text(literal: str) -> str:
-    """What a documentation string or comment says, without its quotes or marks."""
+    """The text of a documentation string or comment, without its quotes or marks."""
     if literal.startswith("//"):
         return _comment_text([line.encode() for line in reversed(literal.rstrip().split("\n"))], "")
     return _clean(_STRING_MARKS.sub("", literal[: 4 * DOCSTRING_CHARS]))
@@ -130,7 +130,7 @@ def _clean(text: str) -> str:
 
 
 def _comment_text(lines_upwards: list[bytes], closing: str) -> str:
-    """The words of a comment whose raw lines come from the bottom up."""
+    """The text of a comment whose raw lines come from the bottom up."""
     words: list[str] = []
     size = 0
     for raw in reversed(lines_upwards):

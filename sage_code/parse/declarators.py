@@ -1,4 +1,4 @@
-"""The names that C and C++ hide: under pointers, arrays, parentheses and qualifications."""
+"""Finds the name in a declarator of C or C++, under pointers, arrays, parentheses and qualifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMES = frozenset(
         "field_identifier",
         "type_identifier",
         "qualified_identifier",
-        "primitive_type",  # `typedef short int16_t`: the grammar knows the usual ones by heart
+        "primitive_type",  # `typedef short int16_t`: the grammar has a list of the usual ones
         "operator_name",
         "operator_cast",
         "destructor_name",
@@ -29,7 +29,7 @@ _OPERATOR = re.compile(r"\boperator\b")
 
 
 def declared_name(declarator: Node, role: str) -> Node | None:
-    """The name inside a declarator; None for what is not defined here: a prototype, an unnamed thing."""
+    """The name inside a declarator; None if it defines nothing: it is a prototype or has no name."""
     node: Node | None = declarator
     is_function = has_parameters = False
     while node is not None and node.type not in _NAMES:
@@ -51,13 +51,13 @@ def declared_name(declarator: Node, role: str) -> Node | None:
 
 
 def _is_prototype(name: Node) -> bool:
-    """`EXPORT const Type* make(int);` is read as a name `Type` that is qualified by a pointer."""
+    """Whether it is `EXPORT const Type* make(int);`, which the grammar reads as a name qualified by a pointer."""
     last = name.child_by_field_name("name") if name.type == "qualified_identifier" else None
     return last is not None and last.type == "pointer_type_declarator"
 
 
 def split_qualified(name: str) -> tuple[str, str]:
-    """`Foo<T>::bar` as owner and name; what follows an operator's name is left out."""
+    """`Foo<T>::bar` as owner and name, without the parameters of an operator."""
     operator = _OPERATOR.search(name)
     head, tail = (name[: operator.start()], name[operator.start() :]) if operator else (name, "")
     while "<" in head and (shorter := _TEMPLATE_ARGUMENTS.sub("", head)) != head:

@@ -1,34 +1,34 @@
-"""The definitions of one file: `parse(source, language)` gives its symbols and the borders to cut it at.
+"""Parses one file: `parse(source, language)` gives its symbols, its references and its borders.
 
-A language's query (`grammars/<language>/definitions.scm`) marks what is defined; everything that holds for
-all languages happens here, in one pass over the matches in source order:
+The query of a language (`grammars/<language>/definitions.scm`) marks the definitions. The rules that hold for all
+languages are here, applied in one pass over the matches in source order:
 
-    @definition.<kind> + @name   a symbol; of two patterns on one name, the one written first wins
-    @ignore + @name              no symbol, although a later pattern says so (`extern int x;`)
-    @scope                       the owner's name where the owner does not enclose it (Go receivers, C++ A::b)
-    @container + @name           gives its name to what it encloses, but is no symbol (Rust `impl`)
-    @owner                       beside a definition whose kind opens no scope: what it encloses belongs to it all the
+    @definition.<kind> + @name   a symbol; if two patterns match one name, the pattern written first wins
+    @ignore + @name              no symbol, although a later pattern matches it (`extern int x;`)
+    @scope                       the name of the owner, if the owner does not enclose it (Go receivers, C++ A::b)
+    @container + @name           no symbol, but its name qualifies the definitions inside it (Rust `impl`)
+    @owner                       with a definition whose kind opens no scope: it owns the definitions inside it all the
                                  same (a Go or C field of an unnamed struct type)
-    @leaf                        beside a definition whose kind opens a scope: this one encloses nothing of its own
-    @inner                       a name that only its own body knows: said once where its owner is called the same
-    @local                       an anonymous function: what is assigned inside is local
+    @leaf                        with a definition whose kind opens a scope: it owns no definitions
+    @inner                       a name visible in its own body only; not repeated if its owner has the same name
+    @local                       an anonymous function: variables assigned inside are local
     @attribute                   decorators, annotations, `template <...>`: in the span, not in the signature; nothing
                                  inside is a definition
-    @declarator                  C's and C++'s declarators, instead of @name: see `parse.declarators`
-    @prefix                      leads the name: the `operator` of `operator +`
-    @toplevel                    an anonymous function that wraps a whole file: what is assigned inside is global
-    @body                        where the signature ends, if not at the node's own `body` field; the definition
-                                 reaches to its end where it follows the node (Dart, Kotlin's getters)
-    @clause                      one of several equations or clauses (or the type signature) of a function: those
-                                 in a row with one name and equally many children here are one symbol, the first
-    @absolute                    the name and its owner are complete: what encloses it does not lead it
-    @rest                        `package A;` owns what follows, to the end of what encloses it
-    @doc                         a documentation string, of the definition or of what an @attribute stands above
+    @declarator                  instead of @name, a declarator of C or C++: see `parse.declarators`
+    @prefix                      goes before the name: the `operator` of `operator +`
+    @toplevel                    an anonymous function that wraps a whole file: variables assigned inside are global
+    @body                        where the signature ends, if not at the node's own `body` field; if it follows the
+                                 node, the definition reaches to its end (Dart, Kotlin's getters)
+    @clause                      one of several equations or clauses (or the type signature) of a function: neighbours
+                                 with one name and equally many children here are one symbol, the first
+    @absolute                    the name and its owner are complete: no enclosing scope qualifies them
+    @rest                        `package A;` owns all that follows, to the end of the enclosing scope
+    @doc                         a documentation string, of the definition or of the definition below an @attribute
 
-Markup and data need no grammar: their row names one of `parse.readers`, which answers in place of all this.
+Markup and data need no grammar: their row names one of `parse.readers`, which replaces all this.
 
-No step recurses over the tree or asks a node for its parent or sibling, which tree-sitter answers by walking
-down from the root: the cost stays linear for a file with 100,000 statements or 10,000 brackets.
+No step recurses over the tree or asks a node for its parent or sibling, since tree-sitter would walk down from the root
+for the answer. So the cost stays linear for a file with 100,000 statements or 10,000 brackets.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from sage_code.languages.table import Language, by_name
-from sage_code.parse.borders import borders
-from sage_code.parse.comments import Leading, body_docstring, string_text
+from sage_code.parse.borders import tree_borders
+from sage_code.parse.comments import LinesAbove, body_docstring, string_text
 from sage_code.parse.declarators import declared_name, split_qualified
 from sage_code.parse.grammar import Match, matches, parse_tree, queries
-from sage_code.parse.offside import Offside
+from sage_code.parse.indentation import IndentedBlocks
 from sage_code.parse.parsed import ParsedFile
 from sage_code.parse.preprocessor import preprocessed
 from sage_code.parse.readers import READERS
 from sage_code.parse.references import references
 from sage_code.values import Symbol
 
-# A file of 2 MB takes a third of a second; what needs ten times that is data or an attack on the grammar.
+# A file of 2 MB takes a third of a second; a file that needs ten times that is data or an attack on the grammar.
 BUDGET_S = 5.0
 SIGNATURE_CHARS = 300
-# What stands in a name's place and is longer is an expression, or what was left of a string that nobody closed.
+# A longer "name" is an expression, or the rest of a string that is not closed.
 _NAME_BYTES = 500
-# Classes nested ten thousand deep would each be called by all that enclose them: gigabytes.
+# With classes nested ten thousand deep, the qualified names would take gigabytes.
 _QUALNAME_CHARS = 1000
 
 _CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "container"})
@@ -66,32 +66,32 @@ _FUNCTION_LIKE = frozenset({"function", "method", "constructor", "local"})
 _SCOPES = _CLASS_LIKE | _FUNCTION_LIKE | {"section", "rule", "message", "service", "module"}
 _VARIABLES = frozenset({"variable", "field"})
 _LOCAL_KINDS = _VARIABLES | {"constant"}
-_ENDING = frozenset({"definition.variable", "definition.field", "definition.type"})
+_NEEDS_SEMICOLON = frozenset({"definition.variable", "definition.field", "definition.type"})
 _SEMICOLON = ord(";")
-# `const int x` is a constant, `const char *x` is not; nor is a field that each object sets once for itself.
+# `const int x` is a constant; `const char *x` is not, and neither is a `const` field that each object sets.
 _CONST = re.compile(r"\b(?:const|constexpr)\b[^*={};]*(?:=|$)")
 _OF_THE_CLASS = re.compile(r"\b(?:static|constexpr)\b")
 _KIND_IN_CLASS = {"function": "method", "variable": "field"}
 
-# Lower-case words before a definition on its line lead its signature: `export default`, `const`, `typedef`.
+# Lower-case words before a definition on its line are part of its signature: `export default`, `const`, `typedef`.
 _MODIFIERS = re.compile(rb"\s*[a-z][a-z ]*$")
-_MODIFIERS_BYTES = 120  # further to the right it is a minified line, which must not be copied for every name in it
+_MODIFIERS_BYTES = 120  # a definition further right is on a minified line, which must not be copied for every name
 _SIGNATURE_TAIL = re.compile(r"\s*(\{|:|=>|=|;|\bdo)$")
-# The parts of an owner's name that say nothing: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
 _OWNER = re.compile(r"[\w$.]+(?:-[\w$.]+)*")
+# These parts of an owner's name are dropped: `exports.run`, `Foo.prototype.bar`, `List<T>::size`.
 _SCOPE_NOISE = re.compile(r"<[^>]*>|\.prototype\b|^(module\.)?exports\b|^(this|self)\b|\s+|^::")
-# `impl<'a> Trait for &'a mut path::Type<T>`: of the type, the name; `extension Outer.Inner`: all of it.
+# `Type` of `impl<'a> Trait for &'a mut path::Type<T>`, `Outer.Inner` of `extension Outer.Inner`.
 _TYPE_NAME = re.compile(r"(?<!')(?!(?:dyn|mut|const|impl)\b)\b\w+(?:\.\w+)*\b(?!::)")
 _ROLE = re.compile(r"definition\.|container$|local$|attribute$|toplevel$|ignore$")
 
 
 def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> ParsedFile | None:
-    """The symbols of `source` (valid UTF-8), or None when there is no query or the time limit passed."""
+    """`source` (valid UTF-8) parsed, or None if the language has no query or the time limit passed."""
     if not language.has_definitions:
         return None
     if language.reader:
         return READERS[language.reader](source, partial(_parse_inside, deadline=time.monotonic() + budget_s))
-    queries(language)  # compiled before the clock starts, or the first file of a language could miss its time
+    queries(language)  # compiled before the clock starts, or the first file of a language could miss its limit
     deadline = time.monotonic() + budget_s
     tree = parse_tree(source, language, budget_s)
     in_time = time.monotonic() < deadline - budget_s / 2
@@ -104,13 +104,13 @@ def parse(source: bytes, language: Language, budget_s: float = BUDGET_S) -> Pars
         return None
     definitions, uses = found
     lines = source.split(b"\n")
-    offside = Offside(lines) if language.offside and tree.root_node.has_error else None
-    symbols = _Extraction(source, lines, language, offside).run(definitions)[: language.max_symbols or None]
-    return ParsedFile(symbols, partial(borders, tree, lines), references(uses, source, lines, language, symbols))
+    blocks = IndentedBlocks(lines) if language.offside and tree.root_node.has_error else None
+    symbols = _Extraction(source, lines, language, blocks).run(definitions)[: language.max_symbols or None]
+    return ParsedFile(symbols, partial(tree_borders, tree, lines), references(uses, source, lines, language, symbols))
 
 
 def _parse_inside(source: bytes, name: str, deadline: float) -> ParsedFile | None:
-    """The part of a file that is written in another language, for the reader that found it, while there is time."""
+    """Parse the part of a file that is in another language, for the reader that found it; None after the deadline."""
     language, left_s = by_name(name), deadline - time.monotonic()
     if language is None or language.reader or language.may_crash or left_s <= 0:
         return None
@@ -118,7 +118,7 @@ def _parse_inside(source: bytes, name: str, deadline: float) -> ParsedFile | Non
 
 
 class _Record(NamedTuple):
-    """A match in the order of the source: an enclosing node before what it encloses."""
+    """A match, sortable into source order: an enclosing node comes before the nodes inside it."""
 
     start: int
     minus_end: int
@@ -132,28 +132,29 @@ class _Record(NamedTuple):
 class _Scope(NamedTuple):
     start: int
     end: int
-    prefix: str  # what a name inside is qualified with, the dot included
+    prefix: str  # qualifies the names inside, and ends with a dot
     kind: str
-    is_rest: bool = False  # it reaches to the end of the scope around it
+    is_rest: bool = False  # it reaches to the end of the enclosing scope
 
 
 class _Clause(NamedTuple):
     qualname: str
     arity: int
-    symbol: int  # the index of the symbol that it belongs to
+    symbol: int  # the index of its symbol
 
 
 class _Extraction:
     """One pass over the matches of one file."""
 
-    def __init__(self, source: bytes, lines: list[bytes], language: Language, offside: Offside | None) -> None:
+    def __init__(self, source: bytes, lines: list[bytes], language: Language, blocks: IndentedBlocks | None) -> None:
         self.source = source
         self.language = language
         self.lines = lines
-        self.offside = offside
-        self.leading = Leading(lines, language)
+        self.blocks = blocks
+        self.lines_above = LinesAbove(lines, language)
 
     def run(self, found: list[Match]) -> tuple[Symbol, ...]:
+        """The symbols of the file, by start_line, then the longer first."""
         symbols: list[Symbol] = []
         scopes: list[_Scope] = [_Scope(-1, len(self.source) + 1, "", "")]
         clauses: dict[str, _Clause] = {}  # by the prefix of a scope: the last clause in it
@@ -162,13 +163,12 @@ class _Extraction:
             is_rest = "rest" in record.captures
             while scopes[-1].end <= start or (is_rest and scopes[-1].is_rest):
                 scopes.pop()
-            # Two names of one declaration have the same range: neighbours, not nested.
+            # Two names of one declaration have the same range: they are neighbours, not nested.
             is_neighbour = scopes[-1].start == start and scopes[-1].end == end
             outer = scopes[-2] if is_neighbour else scopes[-1]
             if record.name is None:
-                if not (
-                    is_neighbour and scopes[-1].kind in _FUNCTION_LIKE
-                ):  # a function with a name needs no second scope
+                # A function with a name needs no second scope.
+                if not (is_neighbour and scopes[-1].kind in _FUNCTION_LIKE):
                     scopes.append(_Scope(start, end, outer.prefix, kind))
                 continue
             if outer.kind == "constructor" and kind == "property":
@@ -183,7 +183,7 @@ class _Extraction:
                 and kind == "function"
                 and name.isupper()
             ):
-                continue  # a macro without a semicolon, which C's grammar takes for a function
+                continue  # a macro without a semicolon, which C's grammar reads as a function
             qualname = f"{'' if is_absolute else outer.prefix}{owner}{name}"
             if "inner" in record.captures and f".{outer.prefix}".endswith(f".{name}."):
                 qualname = outer.prefix.removesuffix(".")
@@ -193,9 +193,9 @@ class _Extraction:
                 scope_kind = "owner" if is_owner and kind not in _SCOPES else kind
                 if is_rest:
                     end = outer.end
-                elif self.offside is not None:
+                elif self.blocks is not None:
                     end = min(
-                        outer.end, max(end, self.offside.end(record.name.start_point[0], record.node.start_point[1]))
+                        outer.end, max(end, self.blocks.end(record.name.start_point[0], record.node.start_point[1]))
                     )
                 scopes.append(_Scope(start, end, prefix, scope_kind, is_rest))
             if kind == "container" or not name:
@@ -213,7 +213,7 @@ class _Extraction:
         return tuple(symbols)
 
     def _final_kind(self, kind: str, name: str, owner: str, outer: _Scope) -> str:
-        """The kind after what its surroundings say: a function in a class is a method."""
+        """The kind with regard to the enclosing scope: a function in a class is a method."""
         if outer.kind in _CLASS_LIKE or owner:
             kind = _KIND_IN_CLASS.get(kind, kind)
             named_like_class = f".{outer.prefix}{owner}".endswith(f".{name}.")
@@ -224,19 +224,19 @@ class _Extraction:
         return kind
 
     def _ordered(self, found: list[Match]) -> list[_Record]:
-        """The matches as records in source order, one definition per name; attributes are noted aside."""
+        """The matches as records in source order, one definition per name; attributes go to `lines_above`."""
         records: list[_Record] = []
-        winner: dict[int, tuple[int, int]] = {}  # where a name starts: its pattern and its record
+        winner: dict[int, tuple[int, int]] = {}  # by the offset of a name: its pattern and its record
         wrappers: set[int] = set()
         attributes: list[tuple[int, int]] = []
-        roles: dict[int, str] = {}  # each pattern has one capture that says what it is
+        roles: dict[int, str] = {}  # by pattern: the one capture that says what the pattern finds
         for sequence, (pattern, captures) in enumerate(found):
             role = roles.get(pattern)
             if role is None:
                 role = roles[pattern] = next(capture for capture in captures if _ROLE.match(capture))
             node = captures[role][0]
             if role == "attribute":
-                self.leading.note_attribute(node, self._doc(captures))
+                self.lines_above.note_attribute(node, self._doc(captures))
                 attributes.append((node.start_byte, node.end_byte))
                 continue
             if role == "toplevel":
@@ -247,8 +247,8 @@ class _Extraction:
                 name = captures["name"][0]
             elif "declarator" in captures:
                 name = declared_name(captures["declarator"][0], role)
-                # Without its semicolon it is not what it looks like: `EXPORT size_t` before `NOTHROW f(int)`.
-                if name is None or (role in _ENDING and self.source[node.end_byte - 1] != _SEMICOLON):
+                # Without a semicolon it is no declaration: `EXPORT size_t` before `NOTHROW f(int)`.
+                if name is None or (role in _NEEDS_SEMICOLON and self.source[node.end_byte - 1] != _SEMICOLON):
                     continue
             kind = role.removeprefix("definition.")
             end = max(node.end_byte, captures["body"][0].end_byte) if "body" in captures else node.end_byte
@@ -273,10 +273,11 @@ class _Extraction:
         return _outside(records, sorted(attributes))
 
     def _symbol(self, kind: str, name: str, qualname: str, record: _Record) -> Symbol:
+        """The symbol of a record, with its documentation, signature and lines."""
         node = record.node
         assert record.name is not None
         row, column = node.start_point
-        first_row, doc = self.leading.above(row, record.name.start_point[0])
+        first_row, doc = self.lines_above.start_and_doc(row, record.name.start_point[0])
         doc = self._doc(record.captures) or doc
         body = record.captures["body"][0] if "body" in record.captures else node.child_by_field_name("body")
         if self.language.docstring_in_body and body is not None:
@@ -296,25 +297,26 @@ class _Extraction:
         )
 
     def _signature(self, kind: str, start: int, end: int, body: Node | None, row: int, column: int) -> str:
+        """The head of a definition on one line: from its modifiers to its body, without attributes and comments."""
         if body is not None and body.start_byte > start:
             end = body.start_byte
-        after = self.leading.after_attributes(self.source, start)
+        after = self.lines_above.after_attributes(self.source, start)
         prefix = b""
         if after != start:
             start = after
         elif 0 < column <= _MODIFIERS_BYTES and _MODIFIERS.match(before := self.lines[row][:column]):
             prefix = before
-        # Four bytes a character at most: a huge literal is not decoded to be thrown away.
+        # A character has four bytes at most; the rest of a huge literal is not decoded.
         text = (prefix + self.source[start : min(end, start + 4 * SIGNATURE_CHARS)]).decode("utf-8", "ignore")
         if body is None and kind in _CLASS_LIKE:
             text = text.partition("{")[0]
         if any(marker in text for marker in self.language.line_comments):
-            text = self.leading.without_comments(text)
+            text = self.lines_above.without_comments(text)
         text = _SIGNATURE_TAIL.sub("", " ".join(text.split()))
         return text if len(text) <= SIGNATURE_CHARS else text[: SIGNATURE_CHARS - 1] + "…"
 
     def _name(self, record: _Record) -> tuple[str, str]:
-        """The name and, with a dot, the owner that is written beside it."""
+        """The owner that is written with the name, ending with a dot, and the name."""
         assert record.name is not None
         if record.name.end_byte - record.name.start_byte > _NAME_BYTES:
             return "", ""
@@ -343,7 +345,7 @@ class _Extraction:
         return owner, name
 
     def _doc(self, captures: dict[str, list[Node]]) -> str:
-        """What a documentation string in the code says."""
+        """The text of the documentation string that a match captures, or nothing."""
         return string_text(self._text(captures["doc"][0])) if "doc" in captures else ""
 
     def _text(self, node: Node) -> str:
@@ -351,9 +353,9 @@ class _Extraction:
 
 
 def _outside(records: list[_Record], attributes: list[tuple[int, int]]) -> list[_Record]:
-    """The records that do not stand inside an attribute, both in the order of the source."""
+    """The records that are not inside an attribute; both lists are in source order."""
     kept: list[_Record] = []
-    index, inside = 0, -1  # the next attribute, and where those that began before the record end
+    index, inside = 0, -1  # the next attribute, and the end of all attributes that began before the record
     for record in records:
         while index < len(attributes) and attributes[index][0] <= record.start:
             inside = max(inside, attributes[index][1])
@@ -365,5 +367,5 @@ def _outside(records: list[_Record], attributes: list[tuple[int, int]]) -> list[
 
 def _last_row(node: Node) -> int:
     row, column = node.end_point
-    # At column 0 the node took its line break along.
+    # A node that ends at column 0 includes the line break before.
     return row - 1 if column == 0 and row > node.start_point[0] else row

@@ -1,7 +1,7 @@
-"""Prose by its headings: Markdown, reStructuredText, AsciiDoc and Org, read line by line.
+"""The headings of prose: Markdown, reStructuredText, AsciiDoc and Org, read line by line.
 
-A heading is a symbol of kind `section`, qualified by the headings above it (`Install.From source`), that reaches to
-the next heading of the same or a higher level. Inside a section a cut is made between paragraphs, never in a fence.
+A heading is a symbol of kind `section`, qualified by the headings above it (`Install.From source`). It reaches to the
+next heading of the same or a higher level. The borders inside a section are between paragraphs, never in a fence.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import NamedTuple
 from sage_code.parse.parsed import ParsedFile
 from sage_code.values import Symbol
 
-# A longer "heading" is a paragraph that happens to be underlined.
+# A longer "heading" is a paragraph with a line below it.
 _NAME_CHARS = 120
-# As much of a title as its name is taken from: links and images are longer than what they say.
+# How much of a title is read for its name: links and images are longer than their text.
 _TITLE_BYTES = 8 * _NAME_CHARS
 # A file with more headings is generated: a changelog of every commit, an index of every name.
 _MAX_SECTIONS = 2000
 
 
 class Heading(NamedTuple):
-    """A heading as it stands in the file; rows count from 0."""
+    """A heading of a file; rows count from 0."""
 
     level: int
     name: str
     row: int
-    top: int  # the first row that belongs to it: an overline
+    top: int  # its first row: that of an overline, or `row`
     signature: str
 
 
@@ -81,7 +81,7 @@ def markdown(source: bytes, _parse_inside: object = None) -> ParsedFile:
     """The sections of a Markdown file."""
     lines = source.split(b"\n")
     headings, fences = markdown_headings(source, lines)
-    return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, fences))
+    return ParsedFile(sections(headings, _last(lines)), _ProseBorders(lines, fences))
 
 
 def markdown_headings(source: bytes, lines: list[bytes]) -> tuple[list[Heading], list[tuple[int, int]]]:
@@ -136,7 +136,7 @@ def markdown_heading(level: int, title: bytes, row: int, line: bytes) -> Heading
 
 
 def _title(written: bytes) -> str:
-    """A title with single blanks: no pattern has to look at a run of them again and again."""
+    """A title with single blanks, so that no pattern reads a run of blanks again and again."""
     return " ".join(written[:_TITLE_BYTES].decode("utf-8", "replace").split())
 
 
@@ -152,8 +152,8 @@ def _front_matter_end(source: bytes) -> int:
     return 0
 
 
-class _Paragraphs:
-    """Where prose may be cut: where a paragraph begins, else where an item or a row of a table does."""
+class _ProseBorders:
+    """Borders of prose: the beginnings of paragraphs, or else of list items and rows of a table."""
 
     def __init__(self, lines: list[bytes], fences: list[tuple[int, int]]) -> None:
         self._lines = lines
@@ -168,7 +168,7 @@ class _Paragraphs:
         return [row + 1 for row in begins]
 
     def _is_open(self, row: int) -> bool:
-        """Whether a piece may begin at `row`: not inside a fence."""
+        """Whether a piece may begin at `row`, because it is not inside a fence."""
         index = bisect_right(self._fence_starts, row) - 1
         return index < 0 or row == self._fences[index][0] or row > self._fences[index][1]
 
@@ -181,7 +181,7 @@ _RST_MARKUP = re.compile(r"\*\*|\*|``|`__?|`|\|")
 
 
 def rst(source: bytes, _parse_inside: object = None) -> ParsedFile:
-    """The sections of a reStructuredText file; a kind of underline stands for the level it was first used at."""
+    """The sections of a reStructuredText file; the level of an underline is that of its first use."""
     lines = source.split(b"\n")
     headings: list[Heading] = []
     levels: dict[bytes, int] = {}
@@ -201,12 +201,12 @@ def rst(source: bytes, _parse_inside: object = None) -> ParsedFile:
         level = levels.setdefault(rule[1] * (1 + has_overline), len(levels) + 1)
         name = _RST_MARKUP.sub("", _ROLE.sub(r"\1", _title(title)))
         headings.append(_heading(level, name, row - 1, row - 1 - has_overline, title))
-    return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, []))
+    return ParsedFile(sections(headings, _last(lines)), _ProseBorders(lines, []))
 
 
 # --- AsciiDoc and Org ---------------------------------------------------------------------------------------
 
-# A heading by its leading marks, and what opens and closes a block that is taken as it is.
+# A heading by its leading marks, and the lines that open and close a literal block.
 _ASCIIDOC = re.compile(
     rb"^(?:(?P<marks>={1,6}|\#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<block>-{4,}|\.{4,}|={4,}|\+{4,}|/{4,}))$", re.MULTILINE
 )
@@ -214,7 +214,7 @@ _ORG = re.compile(
     rb"^(?:(?P<marks>\*{1,8})[ \t]+(?P<title>[^\n]+)|(?i:\#\+(?:begin|end)_(?P<block>src|example|quote)\b)[^\n]*)$",
     re.MULTILINE,
 )
-# Org's states, priorities, counters and tags are no part of a title.
+# States, priorities, counters and tags of Org are not part of a title.
 _ORG_NOISE = re.compile(r"^(?:(?:TODO|DONE|NEXT|WAITING)\s+)?(?:\[#[A-Z]\]\s*)?|\s*\[\d*[/%]\d*\]|\s+:[\w@:]+:\s*$")
 
 
@@ -229,6 +229,7 @@ def org(source: bytes, _parse_inside: object = None) -> ParsedFile:
 
 
 def _marked(source: bytes, pattern: re.Pattern[bytes]) -> ParsedFile:
+    """The sections of a file whose headings have leading marks; `pattern` finds these and literal blocks."""
     lines = source.split(b"\n")
     headings: list[Heading] = []
     fences: list[tuple[int, int]] = []
@@ -246,7 +247,7 @@ def _marked(source: bytes, pattern: re.Pattern[bytes]) -> ParsedFile:
         elif not block and len(headings) < _MAX_SECTIONS:
             name = _ORG_NOISE.sub("", _RST_MARKUP.sub("", _title(mark["title"])))
             headings.append(_heading(len(mark["marks"]), name, row, row, lines[row]))
-    return ParsedFile(sections(headings, _last(lines)), _Paragraphs(lines, fences))
+    return ParsedFile(sections(headings, _last(lines)), _ProseBorders(lines, fences))
 
 
 def _last(lines: list[bytes]) -> int:

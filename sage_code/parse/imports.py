@@ -1,7 +1,7 @@
-"""Import statements of any language as references: what is named, from which module, and under which local name.
+"""Reads import statements: the names they import, from which module, and under which local names.
 
-One reader a family, on the statement's text: import syntax is regular, and a statement that a reader does not
-understand costs nothing but its resolution.
+Each family of languages has one reader of the statement's text, because import syntax is regular. A statement that a
+reader does not understand gives no names, so that references to them are not resolved.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 _MAX_CHARS = 20_000
 _KEPT_BYTES = 400
-# Every pattern reads a character a few times at most, whatever the statement holds: 20,000 opened comments, one word.
+# Every pattern reads each character a few times at most, for any statement: 20,000 opened comments, or one word.
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RUST_MARK = re.compile(r"[{},]|$")
@@ -20,16 +20,16 @@ _RUST_MARK = re.compile(r"[{},]|$")
 _PLAIN = re.compile(
     r"""import\s*\{\s*([\w$]+(?:\s*,\s*[\w$]+)*+)\s*,?\s*\}\s*from\s*["']((?:[^'"/#\s]|/(?![/*]))+)["']\s*;?"""
 )
-# A path is shorter; so deep a tree of braces is no import.
+# Real paths are shorter; longer ones come from a hostile nest of braces.
 _MAX_PATH = 500
 
 
 def imported(language: str, statement: bytes) -> tuple[tuple[str, str, str], ...]:
-    """What one import statement names, as (name, module, local name); the name is `*` for the module itself."""
+    """The names that one statement imports, as (name, module, local name); the name is `*` for the module itself."""
     reader = _READERS.get(language)
     if reader is None:
         return ()
-    # Files of a project import the same things; a long statement is rarely written twice, and would be kept whole.
+    # Files of a project import the same names. Long statements rarely repeat, so they are not cached.
     return _kept(reader, statement) if len(statement) <= _KEPT_BYTES else _read(reader, statement)
 
 
@@ -45,11 +45,12 @@ Named = Iterator[tuple[str, str, str]]
 
 
 def _python(statement: str) -> Named:
+    """`import a.b as c`, `from .a import (b, c as d)`."""
     text = " ".join(re.sub(r"#[^\n]*", " ", statement).replace("\\\n", " ").split())
     if text.startswith("import "):
         for part in text[7:].split(","):
             module, _, alias = part.strip().partition(" as ")
-            # `import a.b` binds `a`; calls go through the whole dotted name, so that is the alias.
+            # `import a.b` binds `a`, but calls use the whole dotted name, so that is the alias.
             yield module.strip(), "*", alias.strip() or module.strip()
         return
     match = re.match(r"from\s*([.\w\s]+?)\s*import\s*\(?\s*(.*?)\s*\)?$", text)
@@ -63,7 +64,8 @@ def _python(statement: str) -> Named:
 
 
 def _ecmascript(statement: str) -> Named:
-    if plain := _PLAIN.fullmatch(statement):  # as most are
+    """`import a, { b as c } from "d"`, `export * from "d"`, `const { b: c } = require("d")`."""
+    if plain := _PLAIN.fullmatch(statement):  # most are
         for name in plain[1].split(","):
             yield plain[2], name.strip(), name.strip()
         return
@@ -120,11 +122,12 @@ def _dotted(statement: str) -> Named:
 
 
 def _rust(statement: str) -> Named:
+    """`use a::{b, c::{d, e as f}};`."""
     text = re.sub(r"\s+", " ", _COMMENT.sub(" ", statement)).strip()
     match = re.match(r"(?:pub(?:\([^)]*\))? )?use (.*?);?$", text)
     if match is None:
         return
-    prefixes = [""]  # of the open braces: `use a::{b, c::{d, e as f}}`
+    prefixes = [""]  # of the open braces
     start = 0
     for mark in _RUST_MARK.finditer(match[1]):
         part = match[1][start : mark.start()].strip()
@@ -143,6 +146,7 @@ def _rust(statement: str) -> Named:
 
 
 def _php(statement: str) -> Named:
+    r"""`use A\B as C;`, `use function A\b;`, `use A\{B, C as D};`."""
     text = " ".join(_COMMENT.sub(" ", statement).split())
     if not text.startswith("use "):
         return
@@ -158,7 +162,7 @@ def _php(statement: str) -> Named:
 
 
 def _quoted(statement: str) -> Named:
-    """C, C++, Ruby, Solidity, Lua, protobuf: a file by its name."""
+    """C, C++, Ruby, Solidity, Lua, protobuf: the name of a file in quotes."""
     match = re.search(r"""["'<]([^"'<>]+)[">']""", statement)
     if match is None:
         return

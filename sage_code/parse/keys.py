@@ -1,8 +1,8 @@
-"""Data files by their keys: JSON and YAML, the top two levels, scanned without a grammar.
+"""The keys of data files: the top two levels of JSON and YAML, the sections and keys of INI, read without a grammar.
 
-A repository may hold thousands of data files (translations, recordings, manifests), which nobody should wait for:
-what lies deeper than two levels is skipped by one regular expression at a time, and after the first few hundred keys
-a file has told what it is about. Nothing here judges whether a file is valid; what is odd is read past.
+A repository may hold thousands of data files (translations, recordings, lock files), so they must cost little: deeper
+levels are skipped with regular expressions, and a few hundred keys say what a file is about. Nothing here checks
+whether a file is valid; unexpected text is skipped.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from sage_code.parse.borders import IndentBorders
 from sage_code.parse.parsed import ParsedFile
 from sage_code.values import Symbol
 
@@ -19,34 +20,9 @@ _KEY_BYTES = 100
 _SIGNATURE_BYTES = 120
 
 
-class Indented:
-    """Where an indented text may be cut: at its least indented lines, but for those that only close a bracket."""
-
-    def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._indents: list[int] = []
-
-    def __call__(self, start_line: int, end_line: int) -> list[int]:
-        """The lines in (start_line, end_line] to cut at, one level at a time."""
-        if not self._indents:
-            leads = _LEAD.findall(self._source)
-            self._indents = [len(lead) - 1 if lead and lead[-1] > _BLANK else _NEVER for lead in leads]
-        inside = self._indents[start_line:end_line]
-        least = min(inside, default=_NEVER)
-        if least == _NEVER:
-            return []
-        return [start_line + 1 + index for index, indent in enumerate(inside) if indent == least]
-
-
-# The indent of each line and, unless there is none or it closes a bracket, its first character.
-_LEAD = re.compile(rb"^[ \t]*+[^\s}\])]?", re.MULTILINE)
-_BLANK = ord(" ")
-_NEVER = 1 << 30
-
-
 # --- JSON ---------------------------------------------------------------------------------------------------
 
-# Possessive throughout: each byte is looked at once, whatever the file holds.
+# All repetitions are possessive: each byte is read once, for any input.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _COMMENT = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
 JSON_TOKEN = re.compile(rb"(" + _STRING + rb")(\s*+:)?|([{}\[\]])|" + _COMMENT, re.DOTALL)
@@ -57,7 +33,7 @@ _CLOSING = {b"{": b"}", b"[": b"]"}
 def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
     """The keys of a JSON file's first value, comments allowed; objects inside arrays are items, not keys."""
     found: list[tuple[str, str, int, int]] = []  # name, qualname, where it starts, where it ends
-    owner, opened = "", -1  # the key of the first level that an object is open for
+    owner, opened = "", -1  # the key of the first level whose object is open
     last, last_at = "", -1
     position = depth = 0
     while len(found) < _MAX_KEYS and (token := JSON_TOKEN.search(source, position)) is not None:
@@ -78,7 +54,7 @@ def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
                 last_at = -1
         elif bracket in b"{[":
             if not depth:
-                break  # a list of things: each is an item, none a key
+                break  # a list: it has items and no keys
             position = skip_value(source, position, last_at)
         else:
             if last_at >= 0:
@@ -92,14 +68,14 @@ def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
                 break
     if opened >= 0:
         found.append((owner[:-1], owner[:-1], opened, position))
-    return ParsedFile(_key_symbols(source, found), Indented(source))
+    return ParsedFile(_key_symbols(source, found), IndentBorders(source))
 
 
 def skip_value(source: bytes, position: int, key_at: int = 0) -> int:
-    """Where the bracket opened before `position`, the value of the key at `key_at`, is closed."""
+    """The offset after the value that opens before `position`: its bracket is the value of the key at `key_at`."""
     indent = source[source.rfind(b"\n", 0, key_at) : key_at] if key_at else b""
     if source.startswith(indent + b" ", position) and indent.isspace():
-        # Well laid out: it is closed where its key is indented, and no string holds a line break.
+        # In a formatted file the closing bracket is indented like the key, and no string holds a line break.
         closing = indent + _CLOSING[source[position - 1 : position]]
         if (end := source.find(closing, position)) >= 0:
             return end + len(closing)
@@ -115,6 +91,7 @@ def _json_text(literal: bytes) -> str:
 
 
 def _key_symbols(source: bytes, found: list[tuple[str, str, int, int]]) -> tuple[Symbol, ...]:
+    """JSON keys with their offsets as symbols with lines, in the order of the file."""
     found.sort(key=lambda key: key[2])
     symbols = []
     position = row = 0
@@ -123,7 +100,7 @@ def _key_symbols(source: bytes, found: list[tuple[str, str, int, int]]) -> tuple
         position = start
         if not name or len(name) > _KEY_BYTES:
             continue
-        # What ends a value is a comma or a bracket, perhaps after a line break.
+        # A value ends before a comma or a bracket, perhaps after a line break.
         end_row = row + source[start:end].rstrip(b" \t\r\n,").count(b"\n")
         signature = source[start : start + _SIGNATURE_BYTES].split(b"\n", 1)[0].decode("utf-8", "ignore")
         symbols.append(Symbol("key", name, qualname, row + 1, row + 1, end_row + 1, signature.strip(" \t\r,{[")))
@@ -136,7 +113,7 @@ _INI_LINE = re.compile(rb"^[ \t]*+(?:\[(?P<section>[^\]\n]++)\]|(?P<key>[\w.$*/\
 
 
 def ini_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
-    """Sections and their keys: `[section]`, `key = value`, `key: value`; a dotted key is owned by what leads it."""
+    """Sections and their keys: `[section]`, `key = value`, `key: value`; `a.b` is a key `b` owned by `a`."""
     lines = source.split(b"\n")
     symbols: list[Symbol] = []
     last = len(lines) - (not lines[-1])
@@ -161,12 +138,12 @@ def ini_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
             symbols.append(
                 Symbol("key", name.rpartition(".")[2] or name, owner + name, row + 1, row + 1, row + 1, signature)
             )
-    return ParsedFile(tuple(symbols), Indented(source))
+    return ParsedFile(tuple(symbols), IndentBorders(source))
 
 
 # --- YAML ---------------------------------------------------------------------------------------------------
 
-# A line that matters to the two upper levels: `- item`, `key: value`, or the mark between two documents.
+# A line that counts for the two upper levels: `- item`, `key: value`, or the mark between two documents.
 _YAML_LINE = re.compile(
     rb"^(?:(?P<document>---)(?=\s)|(?P<indent>\ {0,12}+)(?:(?P<item>-)(?=\s)"
     rb"|(?P<key>\"[^\"\n]*+\"|'[^'\n]*+'|[^\s\-?:,\[\]{}#&*!|>'\"%@`<][^\n:#]*+(?::(?=\S)[^\n:#]*+)*+):(?=\s|\Z)"
@@ -174,7 +151,7 @@ _YAML_LINE = re.compile(
     re.MULTILINE,
 )
 _UNKNOWN, _LIST = -1, -2  # a document that is a list has items, not keys
-# After these (an anchor, a tag, a comment) the value may still be a mapping below.
+# After these (an anchor, a tag, a comment) a mapping may follow on the lines below.
 _OPEN_VALUES = (b"", b"&", b"!", b"#", b"\r")
 
 
@@ -182,7 +159,7 @@ def yaml_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
     """The keys of the two upper levels of each document of a YAML file in block style."""
     lines = source.split(b"\n")
     keys: list[tuple[int, str, int]] = []  # level, name, row
-    base = inner = _UNKNOWN  # how far the keys of the first level and of the open key are indented
+    base = inner = _UNKNOWN  # the indentation of the keys of the first level, and of those of the open key
     position = row = 0
     is_open = False
     for line in _YAML_LINE.finditer(source):
@@ -209,10 +186,11 @@ def yaml_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
         row += source.count(b"\n", position, line.start())
         position = line.start()
         keys.append((level, key.strip().strip(b"\"'").decode("utf-8", "replace"), row))
-    return ParsedFile(_yaml_symbols(lines, keys), Indented(source))
+    return ParsedFile(_yaml_symbols(lines, keys), IndentBorders(source))
 
 
 def _yaml_symbols(lines: list[bytes], keys: list[tuple[int, str, int]]) -> tuple[Symbol, ...]:
+    """YAML keys with their rows as symbols; a key ends before the next one and the comments above that."""
     ends = [0] * len(keys)
     next_key = next_outer = len(lines)
     for index in range(len(keys) - 1, -1, -1):
@@ -226,7 +204,7 @@ def _yaml_symbols(lines: list[bytes], keys: list[tuple[int, str, int]]) -> tuple
         qualname = f"{owner}.{name}" if level == 2 else name
         owner = name if level == 1 else owner
         while end > row + 1 and (not (text := lines[end - 1].strip()) or text.startswith((b"#", b"---"))):
-            end -= 1  # what stands above the next key is not this one's
+            end -= 1  # comments and blank lines above the next key are not part of this one
         if name and len(name) <= _KEY_BYTES:
             signature = lines[row][:_SIGNATURE_BYTES].decode("utf-8", "ignore").strip().rstrip(":")
             symbols.append(Symbol("key", name, qualname, row + 1, row + 1, end, signature))

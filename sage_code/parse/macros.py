@@ -1,14 +1,15 @@
-"""Macros of C and its kin, taken out where a grammar that sees no preprocessor stumbles over them.
+"""Blanks the macros of C, C++ and Objective-C that a grammar without a preprocessor cannot read.
 
-A macro can stand anywhere: before a type, between a type and a name, after the parameters, alone on its line. What it
-expands to is not known here; that three names in a row are no declaration, and which of them is the macro, is.
+A macro can be anywhere: before a type, between a type and a name, after the parameters, alone on its line. What it
+expands to is unknown. The patterns recognise that, for example, three names in a row are no declaration, and which of
+the three is the macro.
 """
 
 from __future__ import annotations
 
 import re
 
-from sage_code.parse.blanks import blank
+from sage_code.parse.blanking import blank
 
 # Macros are written LIKE_THIS, with or without arguments; arguments may hold one more pair of parentheses.
 _ARGUMENTS = rb"[ \t]*\((?:[^(){};]|\([^(){};]*\))*\)"
@@ -61,7 +62,7 @@ _DECORATIONS = (
     # API_AVAILABLE(ios(9)) before @interface
     re.compile(rb"^[ \t]*(" + _MACRO + rb")\s+(?=@(?:interface|protocol)\b)", re.MULTILINE),
 )
-# Those of which several may stand in a row; each round takes one more.
+# Several of these may follow one another; each round removes one.
 _ROUNDS = 4
 _IN_A_ROW = (
     # void WINAPI f(, int INTERNAL x = 1;
@@ -98,7 +99,7 @@ _IN_A_ROW = (
         rb"((?:" + _MACRO + rb"[ \t\r]*+(?:\n\s*+|\Z))+)(?![={(,:]|\w+\s*\()",
     ),
 )
-# enum { OPTION(NAME_A, 1), of which the first argument is taken for the name if it looks like one.
+# enum { OPTION(NAME_A, 1): the first argument is the name if it looks like one.
 _ENUM_BODY = re.compile(rb"\benum\b[^;{}()]{0,200}\{([^{}]*)\}")
 _ENUMERATOR = re.compile(
     rb"((?:^|,)\s*" + _WORD + rb"[ \t]*\([ \t]*)([A-Z0-9]+_\w+)?([^(),]*(?:,[^()]*)?\))(?=\s*(?:,|$))"
@@ -111,8 +112,8 @@ _OBJC_ENUM = re.compile(
 _OBJC_EXTERN = re.compile(rb"\b(?:FOUNDATION_EXPORT|[A-Z]+_EXTERN)\b(?=[ \t]+\w)")
 
 
-def take_out_macros(out: bytearray, code: bytearray) -> None:
-    """Blank macros in a source and in its `code`, which has neither comments nor strings nor directives."""
+def blank_macros(out: bytearray, code: bytearray) -> None:
+    """Blank the macros in a source and in `code`, the same without comments, strings and directives."""
     for found in _OBJC_EXTERN.finditer(bytes(code)):
         for text in (out, code):
             text[slice(*found.span())] = b"extern".ljust(found.end() - found.start())
@@ -128,13 +129,13 @@ def take_out_macros(out: bytearray, code: bytearray) -> None:
                 blank(text, body.start(1) + found.start(1) + 1, body.start(1) + found.end(1))
                 blank(text, body.start(1) + found.start(3), body.start(1) + found.end(3))
     for pattern in _DECORATIONS:
-        _take_out(pattern, out, code)
+        _blank_matches(pattern, out, code)
     for _ in range(_ROUNDS):
-        if not sum(_take_out(pattern, out, code) for pattern in _IN_A_ROW):
+        if not sum(_blank_matches(pattern, out, code) for pattern in _IN_A_ROW):
             break
 
 
-def _take_out(pattern: re.Pattern[bytes], out: bytearray, code: bytearray) -> int:
+def _blank_matches(pattern: re.Pattern[bytes], out: bytearray, code: bytearray) -> int:
     count = 0
     for found in pattern.finditer(bytes(code)):
         blank(out, *found.span(1))

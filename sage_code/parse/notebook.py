@@ -1,32 +1,30 @@
-"""Jupyter notebooks: cells are strings in JSON, and the lines of a notebook are the lines of its file.
+"""Jupyter notebooks, whose cells are strings in JSON. All line numbers are those of the notebook file.
 
-The cells are found by a scan that reads past whatever it does not expect. The lines of all code cells are decoded and
-joined to one source, so that a cell sees what an earlier one defined; what is found there is carried back to the line
-of the file on which its source line stands. Headings of Markdown cells are sections, as in any prose.
+A scan finds the cells and skips what it does not expect. The lines of all code cells are decoded and parsed as one
+source, so that a cell sees the definitions of earlier ones; the results get the lines of the file that hold the source
+lines. Headings of Markdown cells are sections, as in a Markdown file.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from sage_code.parse.borders import IndentBorders, between
 from sage_code.parse.headings import Heading, markdown_headings, sections
-from sage_code.parse.keys import JSON_TOKEN, Indented, skip_value
-from sage_code.parse.parsed import ParsedFile, between
+from sage_code.parse.keys import JSON_TOKEN, skip_value
+from sage_code.parse.parsed import ParsedFile, ParseInside
 from sage_code.parse.reference_codec import References
 from sage_code.values import Reference
 
-ParseInside = Callable[[bytes, str], ParsedFile | None]
-
-# What the cells are written in stands at the end, rarely at the beginning.
+# The language of the cells is written at the end of the file, rarely at the beginning.
 _METADATA_BYTES = 8000
 _KERNEL = re.compile(
     rb'"language"\s*+:\s*+"([^"\n]{1,40})"|"language_info"\s*+:\s*+\{[^\0]{0,400}?"name"\s*+:\s*+"([^"\n]{1,40})"'
 )
 _KERNELS = {"ipython": "python", "python3": "python", "c++": "cpp", "c#": "csharp"}
-# `%matplotlib inline`, `!pip install`, `?help`, `help?` belong to IPython; `%%bash` turns the whole cell over.
+# `%matplotlib inline`, `!pip install`, `?help`, `help?` are for IPython; a cell with `%%bash` is in Bash.
 _MAGIC = re.compile(rb"^[ \t]*[%!?][^\n]*|^[\w.]++\?\??[ \t]*$", re.MULTILINE)
 _FOREIGN_CELL = re.compile(rb"\s*%%(?!time|capture|prun)")
 _UNREAD = frozenset({"outputs", "attachments", "metadata"})
@@ -37,11 +35,11 @@ class _Cell:
     start_row: int
     kind: str = ""
     parts: list[str] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)  # for each line of the source the row of the file
-    is_complete: bool = True  # the last line has ended
+    rows: list[int] = field(default_factory=list)  # for each line of the source its row in the file
+    is_complete: bool = True  # the last line has its line break
 
     def add(self, text: str, row: int) -> None:
-        """Take one string of the source: a line with its break, or several."""
+        """Add one string of the source: a line with its break, or several."""
         self.parts.append(text)
         begun = text.removesuffix("\n").count("\n") + self.is_complete
         self.rows += [row] * begun
@@ -49,7 +47,7 @@ class _Cell:
 
 
 def notebook(source: bytes, parse_inside: ParseInside) -> ParsedFile:
-    """The headings of a notebook's Markdown cells and what its code cells define, at the lines of the file."""
+    """The headings of a notebook's Markdown cells and the definitions of its code cells, at the lines of the file."""
     cells = _cells(source)
     prose, rows = _joined([cell for cell in cells if cell.kind == "markdown"])
     headings, _ = markdown_headings(prose, prose.split(b"\n"))
@@ -65,10 +63,12 @@ def notebook(source: bytes, parse_inside: ParseInside) -> ParsedFile:
             symbols.append(replace(symbol, line=line, start_line=start, end_line=end))
         references = [reference._replace(line=_line(rows, reference.line)) for reference in inside.references]
     symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
-    return ParsedFile(tuple(symbols), _Cells(source, [cell.start_row + 1 for cell in cells]), References.of(references))
+    borders = _CellBorders(source, [cell.start_row + 1 for cell in cells])
+    return ParsedFile(tuple(symbols), borders, References.of(references))
 
 
 def _cells(source: bytes) -> list[_Cell]:
+    """The cells of a notebook, from the tokens of its JSON; outputs and metadata are skipped."""
     cells: list[_Cell] = []
     keys: list[str] = []  # the current key of each open bracket; nothing for a list
     position = row = 0
@@ -109,7 +109,7 @@ def _text(literal: bytes) -> str:
 
 
 def _joined(cells: list[_Cell], *, is_python: bool = False) -> tuple[bytes, list[int]]:
-    """The lines of all cells as one source, and the row of the file for each."""
+    """The lines of all cells as one source, and the row in the file of each line."""
     parts, rows = [], []
     for cell in cells:
         if not cell.rows:
@@ -117,7 +117,7 @@ def _joined(cells: list[_Cell], *, is_python: bool = False) -> tuple[bytes, list
         source = "".join(cell.parts)
         text = (source[:-1] if cell.is_complete else source).encode("utf-8", "replace")
         if is_python:
-            # Blank lines in place of another language's: every line keeps its row.
+            # Another language's lines become blank, so that every line keeps its row.
             text = b"\n" * text.count(b"\n") if _FOREIGN_CELL.match(text) else _MAGIC.sub(b"", text)
         parts.append(text + b"\n")
         rows += [*cell.rows, cell.rows[-1]]
@@ -139,12 +139,12 @@ def _moved(heading: Heading, rows: list[int]) -> Heading:
     return heading._replace(row=row, top=row)
 
 
-class _Cells:
-    """Between cells; inside one, as JSON is indented."""
+class _CellBorders:
+    """Borders between cells; inside a cell, by the indentation of the JSON."""
 
     def __init__(self, source: bytes, starts: list[int]) -> None:
         self._starts = starts
-        self._indented = Indented(source)
+        self._indented = IndentBorders(source)
 
     def __call__(self, start_line: int, end_line: int) -> list[int]:
         """The lines in (start_line, end_line] to cut at, one level at a time."""

@@ -1,10 +1,9 @@
-"""What a grammar cannot read, taken out: conditionals and macros of C and its kin, and more for a few others.
+"""Blanks what a grammar cannot read: conditionals and macros of C and similar languages, and more for a few others.
 
-tree-sitter reads a file without preprocessing it. That works while each branch of an `#if` holds whole
-statements; a brace opened in one branch and closed after the `#endif` costs every definition that follows.
-`simplified` blanks what stands in the way, byte for byte, so that every position stays true. It is only used
-on files that did not parse cleanly, and leaves conditionals around whole statements alone: both of their
-branches define something.
+tree-sitter does not preprocess a file. That works if each branch of an `#if` holds whole statements, but a brace that
+is opened in one branch and closed after the `#endif` costs all the definitions below it. `preprocessed` keeps all
+offsets. It is only used on files that did not parse cleanly, and it keeps conditionals around whole statements,
+because both branches define something.
 """
 
 from __future__ import annotations
@@ -13,78 +12,78 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from sage_code.parse.blanks import BLANK, blank
-from sage_code.parse.macros import take_out_macros
+from sage_code.parse.blanking import TO_BLANKS, blank
+from sage_code.parse.macros import blank_macros
 
 _NOISE = re.compile(rb'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _CONTINUED = re.compile(rb"\\(?=\r?\n)")
 _COMMENT = re.compile(rb"/\*.*?(?:(\*/)|\Z)", re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef", b"else", b"endif"})
-# A branch may stand by itself when the code before it and its own code end with one of these. A comma ends
-# an enumerator, but also one initialiser of a constructor, which the grammar cannot read under an `#if`.
-_BORDERS = b";{}:"
+# A branch is whole if the code before it and its own code end with one of these. A comma ends an enumerator, but
+# also an initialiser of a constructor, which the grammar cannot read under an `#if`.
+_STATEMENT_ENDS = b";{}:"
 _LOOK_BACK = 4096
-# Conditionals inside conditionals that are looked at: each is read whole, and nobody writes more.
+# Conditionals nested deeper than this are kept: each one is read as a whole, and real code does not nest so deep.
 _MAX_NESTED = 40
 
-# F#: its grammar trips over empty comments and over directives. Strings come first, for what looks like a comment.
+# F#: its grammar cannot read empty comments and directives. Strings come first, since they may hold `//`.
 _FSHARP = re.compile(rb'"""(?s:.*?)(?:"""|\Z)|@?"(?:\\(?s:.)|[^"\\])*(?:"|\Z)|(//[^\n]*|\(\*(?!\))(?s:.*?)(?:\*\)|\Z))')
 _FSHARP_DIRECTIVE = re.compile(rb"^[ \t]*#(if|else|endif)\b[^\n]*", re.MULTILINE)
-# Groovy: comments, what stands inside strings, arguments of annotations, annotated parameters, `<?>`, stars of imports.
+# Groovy: comments, the text of strings, arguments of annotations, annotations of parameters, `<?>`, stars of imports.
 _GROOVY = re.compile(
     rb"(//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|('{3}|\"{3})(?s:((?:\\.|[^\\])*?))(?:\2|\Z)|(['\"])((?:\\.|(?!\4)[^\\\n])*+)(\4?)"
 )
-_GROOVY_IN_THE_WAY = (
+_GROOVY_BLANKED = (
     re.compile(rb"@[A-Za-z_][\w.]*\s*(\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))"),
     re.compile(rb"[(,]\s*(@[A-Za-z_][\w.]*)(?=\s)"),
     re.compile(rb"\w(<\?>)"),
     re.compile(rb"^[ \t]*import\s+(?:static\s+)?[\w.]+(\.\*)", re.MULTILINE),
 )
-# Swift: conditionals, whose branches are whole statements, so that both may stay; and newer words of ownership.
+# Swift: the directives of conditionals, whose branches are whole statements; and newer keywords of ownership.
 _SWIFT = (
     re.compile(rb"^[ \t]*(#(?:if|elseif|else|endif)\b[^\n]*)", re.MULTILINE),
     re.compile(rb"\b(nonisolated\(unsafe\))"),
     re.compile(rb"[:(,=][ \t]*(sending|consuming|borrowing|consume|copy)[ \t]+(?=[@\w\[(])"),
 )
-# SQL: [name] in brackets, which the grammar only knows in backticks; `a[1]` and `int[]` are something else.
+# SQL: names in brackets, which the grammar only reads in backticks; not `a[1]` and `int[]`.
 _SQL = re.compile(rb"(?<![\w\])\"])\[([A-Za-z_][\w $]*)\]")
-# zsh's conditions, parameter flags, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
+# zsh: parameter flags, conditions, arithmetic and glob qualifiers, which the grammar of Bash cannot read.
 _ZSH = (
     re.compile(rb"(?<=\$)\{[^{}\n]*\}"),
     re.compile(rb"(?<=\[\[ )[^\n]{0,300}?(?= \]\])"),
     re.compile(rb"(?<=\(\( )[^\n]{0,300}?(?= \)\))"),
     re.compile(rb"(?<=[\w*/])\([-./@^NDFonmOL0-9]+\)"),
 )
-_WORD = bytes(byte if byte in b"\r\n" else 0x78 for byte in range(256))
+_TO_WORD = bytes(byte if byte in b"\r\n" else 0x78 for byte in range(256))
 
 
-def preprocessed(source: bytes, how: str) -> bytes:
-    """The same number of bytes and lines in a form that more of parses; `how` is what the language's row says."""
-    if how == "fsharp":
+def preprocessed(source: bytes, mode: str) -> bytes:
+    """As many bytes and lines as `source`, but easier to parse; `mode` is the `preprocessor` of the language's row."""
+    if mode == "fsharp":
         return _fsharp(source)
-    if how == "groovy":
-        return _blanked(_GROOVY.sub(_without_text, source), _GROOVY_IN_THE_WAY)
-    if how == "sql":
+    if mode == "groovy":
+        return _blanked(_GROOVY.sub(_without_text, source), _GROOVY_BLANKED)
+    if mode == "sql":
         return _SQL.sub(rb"`\1`", source)
-    if how == "swift":
+    if mode == "swift":
         return _blanked(source, _SWIFT)
-    return _zsh(source) if how == "zsh" else simplified(source, how == "macros")
+    return _zsh(source) if mode == "zsh" else simplified(source, mode == "macros")
 
 
 def simplified(source: bytes, macros: bool) -> bytes:
-    """The same bytes with broken conditionals resolved to one branch and, if asked, macros blanked."""
+    """C with one branch kept of each conditional that is not whole and, if `macros`, with macros blanked."""
     out = bytearray(source)
-    code = bytearray(_NOISE.sub(_overlooked, source))
+    code = bytearray(_NOISE.sub(_as_blanks, source))
     _resolve_conditionals(out, code)
     if macros:
-        take_out_macros(out, code)
+        blank_macros(out, code)
     return bytes(out)
 
 
-def _overlooked(found: re.Match[bytes]) -> bytes:
-    """A comment or a string as blanks; what continues a line stays, since a directive may go on behind it."""
-    text = found[0].translate(BLANK)
+def _as_blanks(found: re.Match[bytes]) -> bytes:
+    """A comment or a string as blanks; a backslash at the end of a line stays, since it may continue a directive."""
+    text = found[0].translate(TO_BLANKS)
     if b"\\" not in found[0] or b"\n" not in text:
         return text
     kept = bytearray(text)
@@ -93,18 +92,18 @@ def _overlooked(found: re.Match[bytes]) -> bytes:
     return bytes(kept)
 
 
-def _within(comment: re.Match[bytes]) -> bytes:
-    """A comment of a directive as blanks; one that goes on below, without continuing the directive, stays a comment."""
-    return _overlooked(comment) if comment[1] else comment[0]
+def _blank_closed(comment: re.Match[bytes]) -> bytes:
+    """A comment of a directive as blanks; a comment that ends below the directive stays."""
+    return _as_blanks(comment) if comment[1] else comment[0]
 
 
 def _resolve_conditionals(out: bytearray, code: bytearray) -> None:
-    """Both texts are changed: `code` has neither comments nor strings, and loses its directives here."""
+    """Blank broken conditionals in both texts, and all directives in `code`, which has no comments and strings."""
     directives = [(*found.span(), found[1], found[2].strip()) for found in _DIRECTIVE.finditer(code)]
     for start, end, word, _ in directives:
         blank(code, start, end)
-        if word == b"define":  # the C grammar trips over a comment in a macro
-            out[start:end] = _COMMENT.sub(_within, out[start:end])
+        if word == b"define":  # the C grammar cannot read a comment in a macro
+            out[start:end] = _COMMENT.sub(_blank_closed, out[start:end])
     open_groups: list[list[tuple[int, int]]] = []
     conditions: list[bytes] = []
     for start, end, word, condition in directives:
@@ -123,10 +122,11 @@ def _resolve_conditionals(out: bytearray, code: bytearray) -> None:
 
 
 def _close_group(out: bytearray, code: bytearray, marks: list[tuple[int, int]], condition: bytes) -> None:
+    """Blank the directives of one conditional and all branches but one, unless its branches are whole."""
     branches = [(before[1], after[0]) for before, after in pairwise(marks)]
     start = marks[0][0]
     before = bytes(code[max(0, start - _LOOK_BACK) : start]).rstrip()
-    if before[-1:] in _BORDERS + b"," and all(_is_whole(code, *branch) for branch in branches):
+    if before[-1:] in _STATEMENT_ENDS + b"," and all(_is_whole(code, *branch) for branch in branches):
         return
     kept = 0 if condition != b"0" else len(branches) - 1 or -1
     for index, branch in enumerate(branches):
@@ -140,14 +140,14 @@ def _close_group(out: bytearray, code: bytearray, marks: list[tuple[int, int]], 
 def _is_whole(code: bytearray, start: int, end: int) -> bool:
     last = bytes(code[max(start, end - _LOOK_BACK) : end]).rstrip()[-1:]
     balanced = code.count(b"{", start, end) == code.count(b"}", start, end)
-    if 0 <= code.find(b"}", start, end) < code.find(b"{", start, end):  # `} else {`: it closes what another one opens
+    if 0 <= code.find(b"}", start, end) < code.find(b"{", start, end):  # `} else {` closes another branch's brace
         return False
-    return balanced and code.count(b"(", start, end) == code.count(b")", start, end) and last in _BORDERS
+    return balanced and code.count(b"(", start, end) == code.count(b")", start, end) and last in _STATEMENT_ENDS
 
 
 def _fsharp(source: bytes) -> bytes:
-    """Without comments, and with the first branch of every conditional."""
-    out = bytearray(_FSHARP.sub(lambda found: found[0].translate(BLANK) if found[1] else found[0], source))
+    """F# without comments, and with the first branch of every conditional."""
+    out = bytearray(_FSHARP.sub(lambda found: found[0].translate(TO_BLANKS) if found[1] else found[0], source))
     starts: list[int] = []  # of the open conditionals: where a branch to drop starts, or -1
     for found in list(_FSHARP_DIRECTIVE.finditer(out)):
         if found[1] == b"if":
@@ -161,7 +161,7 @@ def _fsharp(source: bytes) -> bytes:
 
 
 def _blanked(source: bytes, patterns: Iterable[re.Pattern[bytes]]) -> bytes:
-    """Without what the first group of each pattern holds."""
+    """`source` with the first group of each pattern blanked."""
     out = bytearray(source)
     for pattern in patterns:
         for found in pattern.finditer(bytes(out)):
@@ -170,15 +170,15 @@ def _blanked(source: bytes, patterns: Iterable[re.Pattern[bytes]]) -> bytes:
 
 
 def _without_text(found: re.Match[bytes]) -> bytes:
-    """A comment as blanks; a string with its quotes, since it may be a name, but without what they hold."""
+    """A comment as blanks; a string as a word in its quotes, since it may be a name."""
     if found[1] is not None:
-        return found[0].translate(BLANK)
+        return found[0].translate(TO_BLANKS)
     if found[2] is not None:
-        return found[2] + found[3].translate(BLANK) + found[2][: len(found[0]) - len(found[2]) - len(found[3])]
-    return found[4] + found[5].translate(_WORD) + found[6]
+        return found[2] + found[3].translate(TO_BLANKS) + found[2][: len(found[0]) - len(found[2]) - len(found[3])]
+    return found[4] + found[5].translate(_TO_WORD) + found[6]
 
 
 def _zsh(source: bytes) -> bytes:
     for pattern in (_ZSH[0], _ZSH[0], *_ZSH):  # parameters nest
-        source = pattern.sub(lambda found: found[0].translate(_WORD), source)
+        source = pattern.sub(lambda found: found[0].translate(_TO_WORD), source)
     return source

@@ -1,18 +1,16 @@
-"""Readers of markup and data, by the name that a language's row gives; each answers in place of a grammar."""
+"""Readers of markup and data, by the name in a language's row; a reader replaces the grammar and its query."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from sage_code.parse.embedded import component, html
+from sage_code.parse.dockerfile import dockerfile
 from sage_code.parse.headings import asciidoc, markdown, org, rst
 from sage_code.parse.keys import ini_keys, json_keys, yaml_keys
+from sage_code.parse.markup import component, html
 from sage_code.parse.notebook import notebook
-from sage_code.parse.parsed import ParsedFile
-from sage_code.parse.stages import dockerfile
+from sage_code.parse.parsed import ParsedFile, ParseInside
 
-# Parses the part of a file that is written in another language: its source, and the language's name.
-ParseInside = Callable[[bytes, str], ParsedFile | None]
 Reader = Callable[[bytes, ParseInside], ParsedFile | None]
 
 READERS: dict[str, Reader] = {

@@ -1,7 +1,7 @@
-"""The references of a file, as they are made, travel and are stored: by columns, from the parser into segments.
+"""The references of a file as columns, the form in which the parser makes them and segments store them.
 
-Each text is there once: names, receivers and above all scopes repeat, so the JSON string that travels is a third of
-what a row for each reference would take, and whoever makes or compiles many has few values to look at.
+Each text is stored once. Names, receivers and above all scopes repeat, so the JSON string from the worker to the store
+has a third of the size that one row for each reference would have, and compiling reads fewer values.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ KINDS = ("call", "inherit", "type", "use", "import", "bind")
 KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 TEXTS = ("name", "receiver", "alias", "scope")
 
-# The texts that occur; and by reference: its kind, its line, and for each of TEXTS which of the texts it is.
+# The distinct texts; then for each reference its kind, its line, and for each of TEXTS the number of its text.
 Columns = tuple[list[str], list[int], list[int], list[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What a file refers to, by line; its parts are `Reference`s, made when they are looked at."""
+    """The references of a file, by line; iterating makes a `Reference` for each."""
 
     columns: Columns
 
     @classmethod
     def of(cls, references: Iterable[Reference]) -> References:
-        """These, in their order."""
+        """The columns of these references, in their order."""
         number: dict[str, int] = {}
         kinds, lines = [], []
         uses: list[list[int]] = [[] for _ in TEXTS]
@@ -53,12 +53,12 @@ NO_REFERENCES = References.of(())
 
 
 def encode(references: References) -> str:
-    """A file's references as one string, the form in which they travel to the store and back."""
+    """A file's references as one string, as a worker sends it and the store keeps it."""
     return orjson.dumps(references.columns).decode() if len(references) else ""
 
 
 def decode(encoded: str) -> Columns:
-    """The columns that `encode` has written."""
+    """The columns of an encoded string."""
     if not encoded:
         return [], [], [], [[] for _ in TEXTS]
     texts, kinds, lines, columns = orjson.loads(encoded)

@@ -1,8 +1,8 @@
-"""What a file refers to: calls, base types, type uses, values handed on, imports, and what variables are bound to.
+"""Extracts the references of a file: calls, base types, uses of types and values, imports, and bindings of variables.
 
-`grammars/<language>/references.scm` captures names alone; what stands before a name is read from the source. Nothing is
-resolved here: that needs the other files, and is done when somebody asks (`sage_code.xref`), so that a changed file
-touches only its own rows.
+`grammars/<language>/references.scm` captures the names; `receivers` reads the text before a name from the source.
+References are not resolved here: that needs the other files and happens at query time (`sage_code.xref`), so that a
+changed file changes only its own rows.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 
 from sage_code.languages.table import Language
-from sage_code.parse.bindings import BIND_BYTES, bound
+from sage_code.parse.bindings import BIND_BYTES, read_binding
 from sage_code.parse.grammar import Spans
 from sage_code.parse.imports import imported
 from sage_code.parse.receivers import JOINTS, Receivers
 from sage_code.parse.reference_codec import KIND_NUMBER, NO_REFERENCES, References
 from sage_code.values import Symbol
 
-# Names and types a file may hold before it is data in the shape of code; the rest is dropped.
+# A file with more references is data in the form of code; the rest is dropped.
 _MAX_REFERENCES = 50_000
-# What is called may be an expression; more of it than this is no name that anybody asks for.
+# What is called may be an expression; names are shorter than this.
 _MAX_NAME_BYTES = 200
-# The first wins where a name is captured as several; of the last, a value handed on, only what is defined or imported
-# in the file counts: the rest are variables, and nobody asks for those.
-_NAMED = ("inherit", "call", "type", "use")
+# If a name is captured as several kinds, the first wins. `use`, a value passed on, only counts if the file defines or
+# imports the name: the others are variables.
+_NAME_KINDS = ("inherit", "call", "type", "use")
 _IMPORT, _BIND = KIND_NUMBER["import"], KIND_NUMBER["bind"]
 SCOPE_KINDS = frozenset({"function", "method", "constructor", "class", "struct", "interface", "trait", "enum", "macro"})
 
@@ -44,36 +44,36 @@ def references(
             file.add(start, _IMPORT, name, module, alias)
     del file.rows[_MAX_REFERENCES:]
     for start, end in dict.fromkeys(spans.get("bind", ())):
-        if binding := bound(source[start : end if end - start < BIND_BYTES else start + BIND_BYTES]):
+        if binding := read_binding(source[start : end if end - start < BIND_BYTES else start + BIND_BYTES]):
             file.add(start, _BIND, *binding, "")
-    # Where the head of a definition looks like a call (Elixir, Julia), the query says so.
+    # The head of a definition that looks like a call (Elixir, Julia) is captured as `head`.
     seen = {start for start, _ in spans.get("head", ())}
-    for kind in _NAMED:
+    for kind in _NAME_KINDS:
         if kind in spans:
             file.add_names(KIND_NUMBER[kind], spans[kind], seen, known if kind == "use" else None)
     if not file.rows:
         return NO_REFERENCES
     file.rows.sort()
-    at, kinds, *columns = map(list, zip(*file.rows, strict=True))
-    columns.append(_scopes(at, symbols, file.texts))
-    return References((list(file.texts), kinds, at, columns))
+    numbers, kinds, *columns = map(list, zip(*file.rows, strict=True))
+    columns.append(_scopes(numbers, symbols, file.texts))
+    return References((list(file.texts), kinds, numbers, columns))
 
 
 class _File:
-    """What is found in a file, in rows: the line, the kind, and the numbers of the texts.
+    """The references of a file as rows of numbers: the line, the kind, and the numbers of the texts.
 
-    A project has more references than anything else, so each is a few numbers from the beginning."""
+    A project has more references than anything else, so no object is made for each."""
 
     __slots__ = ("_before", "_names", "_source", "_starts", "rows", "texts")
 
     def __init__(self, source: bytes, starts: list[int]) -> None:
         self._source = source
-        # Where each line begins: to ask a node for its point would take three times as long as to look here.
+        # The offset of each line: asking a node for its point would take three times as long.
         self._starts = starts
         self._before = Receivers(source).before
         self.rows: list[tuple[int, int, int, int, int]] = []
-        self.texts = {"": 0}  # each once, with its number
-        self._names: dict[bytes, int] = {}  # the same of names as they are written
+        self.texts = {"": 0}  # each text with its number
+        self._names: dict[bytes, int] = {}  # the same for names, as bytes of the source
 
     def add(self, start: int, kind: int, name: str, receiver: str, alias: str) -> None:
         number, texts = self.texts.setdefault, self.texts
@@ -85,7 +85,7 @@ class _File:
     def add_names(
         self, kind: int, spans: Iterable[tuple[int, int]], seen: set[int], known: Collection[bytes] | None
     ) -> None:
-        """Take the names at `spans` that are not `seen` yet, and only those that are `known`."""
+        """Add the names at `spans` that are not `seen` yet and, unless it is None, in `known`."""
         source, starts, before, texts, rows = self._source, self._starts, self._before, self.texts, self.rows
         numbers = self._names
         for start, end in spans:
@@ -97,21 +97,21 @@ class _File:
             seen.add(start)
             if (number := numbers.get(name)) is None:
                 if not name:
-                    continue  # the grammar missed one here
+                    continue  # the grammar inserted a missing name here
                 number = numbers[name] = texts.setdefault(name.decode("utf-8", "replace"), len(texts))
-            # Most names have nothing before them; a call for each of those would be felt.
+            # Most names have no receiver; a function call for each of them would take noticeable time.
             has_receiver = start and source[start - 1] in JOINTS
             receiver = texts.setdefault(before(start), len(texts)) if has_receiver else 0
             rows.append((bisect_right(starts, start), kind, number, receiver, 0))
 
 
 def _scopes(lines: list[int], symbols: Sequence[Symbol], texts: dict[str, int]) -> list[int]:
-    """For each of the ascending lines the number of the innermost definition around it; new ones join `texts`."""
+    """For each of the ascending lines the number of the innermost definition around it; adds new ones to `texts`."""
     scopes = sorted(
         (symbol for symbol in symbols if symbol.kind in SCOPE_KINDS and symbol.end_line > symbol.start_line),
         key=lambda symbol: (symbol.line, -symbol.end_line),
     )
-    # One-line definitions cannot be told from their neighbours by line; they count for their own line only.
+    # A definition of one line counts for that line only.
     single = {
         symbol.line: symbol.qualname
         for symbol in symbols

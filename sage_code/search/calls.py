@@ -8,7 +8,7 @@ from dataclasses import replace
 from sage_code.search.results import Hit
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.xref import answers
-from sage_code.xref.disk import DiskGraph
+from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.graph import Definition
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
@@ -19,7 +19,7 @@ _PATIENCE_S = 3.0
 
 def with_calls(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[Hit]:
     """The hits with the number of their callers and callees, where they are something that can be called."""
-    graph = DiskGraph(snapshot.root, snapshot.opened)
+    graph = CompiledGraph(snapshot.root, snapshot.opened)
     resolver = Resolver(graph, _PATIENCE_S)
     counted = []
     for hit in hits:
@@ -33,7 +33,7 @@ def with_calls(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[Hit]:
     return counted
 
 
-def _definition(graph: DiskGraph, hit: Hit) -> Definition | None:
+def _definition(graph: CompiledGraph, hit: Hit) -> Definition | None:
     for symbol in graph.file_symbols(hit.file):
         here = hit.start_line <= symbol.line <= hit.end_line
         if here and symbol.qualname == hit.qualname and symbol.kind in FUNCTION_LIKE | CLASS_LIKE:

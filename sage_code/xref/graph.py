@@ -1,7 +1,7 @@
 """What the resolver asks about a project: definitions and references, by name or by file.
 
 Everything that resolves names goes through this interface, so that the compiled index, which finds rows by name and
-by file, can stand behind it. `MemoryGraph` is the same over parsed files, for tests and measurements.
+by file, can stand behind it. `ParsedGraph` is the same over parsed files, for tests and measurements.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CodeGraph(Protocol):
         """Every file. The resolver reads this once, for the paths that imports may mean."""
 
 
-class MemoryGraph:
+class ParsedGraph:
     """A graph of parsed files: {file: (language, symbols, references)}."""
 
     def __init__(self, files: Mapping[str, tuple[str, Sequence[Symbol], Sequence[Reference]]]) -> None:

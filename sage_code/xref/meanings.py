@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sage_code.parse.annotations import CONTAINERS, parameter_type, return_type
+from sage_code.parse.type_names import BUILT_IN_TYPES, parameter_type, return_type
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.guess import family, is_test
@@ -178,7 +178,7 @@ class Meanings:
             if whole:  # `import a.b` and then `a.b.c`
                 first, rest = ".".join([first, *rest[:whole]]), rest[whole:]
             looked_up = self.lookup(view, scope, first, steps)
-            if looked_up is None and (first in CONTAINERS or first in _GLOBALS):
+            if looked_up is None and (first in BUILT_IN_TYPES or first in _GLOBALS):
                 looked_up = [OUTSIDE]
             elif looked_up is None and is_type and not rest:
                 looked_up = [OUTSIDE] if view.language in STRICT else self._by_type_name(view, first)

@@ -20,7 +20,7 @@ from sage_code.parse.reference_codec import References, encode
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.store.rows import FileRows
 from sage_code.values import Reference
-from sage_code.xref.disk import DiskGraph
+from sage_code.xref.compiled_graph import CompiledGraph
 
 DIM = 8
 FILES = 4
@@ -59,7 +59,7 @@ def _of_search(root: str) -> set[str]:
 
 
 def _of_graph(root: str) -> set[str]:
-    graph = DiskGraph(root)
+    graph = CompiledGraph(root)
     names = [symbol.name for file in graph.files() for symbol in graph.file_symbols(file)]
     assert all(graph.definitions(name) and graph.references(name) for name in names)
     return {_version(name) for name in names}
@@ -118,7 +118,7 @@ def test_a_snapshot_stays_readable_when_its_generation_is_gone(
 ) -> None:
     root = str(tmp_path)
     _publish(root, [rows_of("f0.py", "def made_a():\n    return 1\n")])
-    snapshot, graph = SearchSnapshot(root), DiskGraph(root)
+    snapshot, graph = SearchSnapshot(root), CompiledGraph(root)
     for _ in range(3):
         _publish(root, [rows_of("f0.py", "def made_b():\n    return 1\n")])
     assert not Path(snapshot.generation.folder).exists()

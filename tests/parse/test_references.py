@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sage_code.languages.table import by_name
-from sage_code.parse.bindings import bound
+from sage_code.parse.bindings import read_binding
 from sage_code.parse.definitions import parse
 from sage_code.parse.receivers import Receivers
 from sage_code.values import Reference
@@ -64,7 +64,7 @@ def test_receiver(source: str, expected: str) -> None:
     ],
 )
 def test_bound(text: str, expected: tuple[str, str] | None) -> None:
-    assert bound(text.encode()) == expected
+    assert read_binding(text.encode()) == expected
 
 
 def _references(source: str, language: str = "python") -> list[Reference]:

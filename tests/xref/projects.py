@@ -5,11 +5,11 @@ from __future__ import annotations
 from sage_code.languages.table import detect
 from sage_code.parse.definitions import parse
 from sage_code.values import Reference
-from sage_code.xref.graph import Definition, MemoryGraph
+from sage_code.xref.graph import Definition, ParsedGraph
 from sage_code.xref.resolve import Resolver
 
 
-def graph(files: dict[str, str]) -> MemoryGraph:
+def graph(files: dict[str, str]) -> ParsedGraph:
     """The project as the index would see it."""
     parsed = {}
     for path, text in files.items():
@@ -18,17 +18,17 @@ def graph(files: dict[str, str]) -> MemoryGraph:
         result = parse(text.encode(), language)
         assert result is not None
         parsed[path] = (language.name, result.symbols, tuple(result.references))
-    return MemoryGraph(parsed)
+    return ParsedGraph(parsed)
 
 
-def definition(project: MemoryGraph, qualname: str) -> Definition:
+def definition(project: ParsedGraph, qualname: str) -> Definition:
     """The only definition with this qualified name."""
     name = qualname.rpartition(".")[2]
     (found,) = (one for one in project.definitions(name) if one.symbol.qualname == qualname)
     return found
 
 
-def call(project: MemoryGraph, file: str, name: str) -> Reference:
+def call(project: ParsedGraph, file: str, name: str) -> Reference:
     """The last call of `name` in a file."""
     return [r for r in project.file_references(file) if r.kind == "call" and r.name == name][-1]
 

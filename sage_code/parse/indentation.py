@@ -1,18 +1,18 @@
-"""Where a definition ends by its indentation, in a language that goes by it.
+"""Where a definition ends by its indentation, in a language with the offside rule.
 
-A grammar that cannot read a line of F# ends everything around that line, and what follows loses its owner. The lines
-themselves still say it: what is indented further than the line a definition begins on belongs to it.
+If F#'s grammar cannot read a line, it ends every block around that line, and the code below loses its owner. The
+indentation still tells: lines that are indented further than the first line of a definition belong to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# A line that begins so continues what stands above, whatever its indentation.
+# A line that begins like this continues the block above, however it is indented.
 _CONTINUES = (b"|", b")", b"]", b"}", b"#", b"//", b"(*")
 
 
-class Offside:
+class IndentedBlocks:
     """The ends of the blocks of one file."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
@@ -30,5 +30,5 @@ class Offside:
                 open_rows.append(row)
 
     def end(self, row: int, column: int) -> int:
-        """The byte at which the block that begins at a place has ended; 0 if the place does not begin its line."""
+        """The byte offset after the block that begins at (row, column); 0 if that is not the start of its line."""
         return self._starts[self._next[row]] if self._indents[row] == column else 0

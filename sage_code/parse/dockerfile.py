@@ -1,6 +1,6 @@
-"""Dockerfiles by their build stages: from one `FROM` to the next, named by `AS` or by the image.
+"""The build stages of a Dockerfile: a stage reaches from one `FROM` to the next; its name is from `AS` or the image.
 
-Read line by line, because a stage is no node of any grammar: it is whatever follows its first line.
+The file is read line by line, because no grammar has a node for a stage.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from sage_code.parse.parsed import ParsedFile, between
+from sage_code.parse.borders import between
+from sage_code.parse.parsed import ParsedFile
 from sage_code.values import Symbol
 
 _INSTRUCTION = re.compile(rb"[ \t]*([A-Za-z]+)[ \t]+(.*)")
@@ -72,7 +73,7 @@ def _variables(first: str, lines: list[bytes], row: int, end: int) -> Iterator[t
 
 
 def _last_row(lines: list[bytes], row: int, heredoc_ends: dict[bytes, list[int]]) -> int:
-    """Where the instruction that begins on `row` ends, its continuations and here-documents included."""
+    """The last row of the instruction that begins on `row`, with its continuations and here-documents."""
     marks: list[bytes] = []
     while True:
         text = lines[row].rstrip()
@@ -90,7 +91,7 @@ def _last_row(lines: list[bytes], row: int, heredoc_ends: dict[bytes, list[int]]
 
 
 def _heredoc_ends(source: bytes, lines: list[bytes]) -> dict[bytes, list[int]]:
-    """For each word that a here-document may end with, the rows that consist of it."""
+    """For each word that may end a here-document, the rows that consist of that word."""
     ends: dict[bytes, list[int]] = {mark: [] for mark in _HEREDOC.findall(source)}
     if ends:
         for row, line in enumerate(lines):

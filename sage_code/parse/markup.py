@@ -1,27 +1,24 @@
-"""Markup that holds scripts: HTML pages, and the components of Vue, Svelte and Astro.
+"""Markup with scripts in it: HTML pages, and the components of Vue, Svelte and Astro.
 
-A script is parsed where it stands: everything around it is blanked, byte for byte, so that every line stays true.
-Of the markup itself a page gives its headings, as sections, and the ids that links and scripts go by.
+To parse a script, everything around it is blanked, so that its lines keep their numbers. The markup of a page gives its
+headings, as sections, and the ids that links and scripts use.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from html import unescape
 from typing import NamedTuple
 
-from sage_code.parse.blanks import BLANK
+from sage_code.parse.blanking import TO_BLANKS
+from sage_code.parse.borders import Borders, IndentBorders, between
 from sage_code.parse.headings import markdown_heading, sections
-from sage_code.parse.keys import Indented
-from sage_code.parse.parsed import Borders, ParsedFile, between
+from sage_code.parse.parsed import ParsedFile, ParseInside
 from sage_code.parse.reference_codec import References
 from sage_code.values import Reference, Symbol
 
-ParseInside = Callable[[bytes, str], ParsedFile | None]
-
-# Every repetition is bounded or possessive: what a tag costs does not depend on what follows it.
+# Every repetition is bounded or possessive: the cost of a tag does not depend on the text after it.
 _TAG = re.compile(
     rb"<!--"
     rb"|<(?P<raw>script|style)\b(?P<attributes>(?:[^\"'<>]{1,300}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,40}+)>"
@@ -70,7 +67,7 @@ def component(source: bytes, parse_inside: ParseInside) -> ParsedFile:
 
 
 def _scan(source: bytes) -> _Markup:
-    """One pass over the tags; comments, and the insides of what is not markup, are jumped over."""
+    """One pass over the tags that skips comments, scripts and styles."""
     markup = _Markup([], [], [])
     position = 0
     unclosed: set[bytes] = set()
@@ -78,7 +75,7 @@ def _scan(source: bytes) -> _Markup:
         position = tag.end()
         raw = tag["raw"]
         if raw is None and tag["level"] is None and tag["id"] is None:
-            position = _after(source, b"-->", position, unclosed)
+            position = _end_of(source, b"-->", position, unclosed)
         elif raw is not None:
             if tag["attributes"].endswith(b"/"):
                 continue
@@ -95,8 +92,8 @@ def _scan(source: bytes) -> _Markup:
     return markup
 
 
-def _after(source: bytes, mark: bytes, position: int, unclosed: set[bytes]) -> int:
-    """Behind the next `mark`; one that was missing once is not looked for again."""
+def _end_of(source: bytes, mark: bytes, position: int, unclosed: set[bytes]) -> int:
+    """The offset after the next `mark`, or `position`; a mark that was missing once is not searched for again."""
     end = -1 if mark in unclosed else source.find(mark, position)
     if end < 0:
         unclosed.add(mark)
@@ -106,7 +103,7 @@ def _after(source: bytes, mark: bytes, position: int, unclosed: set[bytes]) -> i
 
 def _closing(source: bytes, raw: bytes, position: int, unclosed: set[bytes]) -> int:
     for mark in (b"</" + raw.lower(), b"</" + raw):
-        end = _after(source, mark, position, unclosed)
+        end = _end_of(source, mark, position, unclosed)
         if end != position:
             return end - len(mark)
     return len(source) if raw.lower() == b"script" else position
@@ -124,11 +121,11 @@ def _script_language(attributes: bytes) -> str:
 def _joined(
     source: bytes, scripts: list[tuple[int, int, str]], symbols: list[Symbol], parse_inside: ParseInside
 ) -> ParsedFile:
-    """The file with what its scripts define; scripts of one language see each other."""
+    """The symbols of the file and of its scripts; all scripts of one language are parsed together."""
     references: list[Reference] = []
     inner_borders: list[Borders] = []
     for language in dict.fromkeys(language for _, _, language in scripts):
-        blanked = bytearray(source.translate(BLANK))
+        blanked = bytearray(source.translate(TO_BLANKS))
         for start, end, other in scripts:
             if other == language:
                 blanked[start:end] = source[start:end]
@@ -143,13 +140,13 @@ def _joined(
 
 
 class _MarkupBorders:
-    """Between the blocks of a component, then between statements of its scripts, then by indentation."""
+    """Borders between the blocks of a component, then between statements of its scripts, then by indentation."""
 
     def __init__(self, source: bytes, inner: list[Borders]) -> None:
         row_of = _Rows(source)
         self._blocks = [row_of(block.start()) + 1 for block in _BLOCK.finditer(source)]
         self._inner = inner
-        self._indented = Indented(source)
+        self._indented = IndentBorders(source)
 
     def __call__(self, start_line: int, end_line: int) -> list[int]:
         """The lines in (start_line, end_line] to cut at, one level at a time."""
@@ -160,7 +157,7 @@ class _MarkupBorders:
 
 
 class _Rows:
-    """The row of a position."""
+    """The row of an offset."""
 
     def __init__(self, source: bytes) -> None:
         self._starts = [0, *(found.end() for found in re.finditer(rb"\n", source))]

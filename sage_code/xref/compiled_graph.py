@@ -14,7 +14,7 @@ from sage_code.xref.graph import Definition
 _KEPT_NAMES = 8_192
 
 
-class DiskGraph:
+class CompiledGraph:
     """A `CodeGraph` over one published generation."""
 
     def __init__(self, root: str, snapshot: Snapshot | None = None) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sage_code.languages.table import by_name
 from sage_code.parse.definitions import parse
-from sage_code.parse.offside import Offside
+from sage_code.parse.indentation import IndentedBlocks
 
 
 def test_a_block_ends_at_the_next_line_that_is_indented_no_further() -> None:
     lines = [b"module A =", b"  let x =", b"    1", b"", b"// note", b"  let y = 2", b"module B ="]
-    offside = Offside(lines)
+    offside = IndentedBlocks(lines)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
