@@ -24,7 +24,7 @@ from typing import Any
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.protocol import Embedder
 from sage_code.memory.index.passages import Passages, all_of, record_of
-from sage_code.memory.recall.ranking import DEFAULT, Weights, best, signals
+from sage_code.memory.recall.ranking import DEFAULT, Weights, best, signals, words_of
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
@@ -60,7 +60,7 @@ def recall(conversations: Iterable[Conversation], weights: Weights) -> dict[str,
     found: dict[str, list[float]] = defaultdict(list)
     for talk in conversations:
         for (question, evidence, category), vector in zip(talk.questions, talk.vectors, strict=True):
-            rows = best(signals(talk.passages, question, vector, weights), 10)
+            rows = best(signals(talk.passages, words_of(question), vector, weights), 10)
             ids = [talk.passages.records[row].id for row in rows]
             for k in (5, 10):
                 share = len(evidence & set(ids[:k])) / len(evidence)

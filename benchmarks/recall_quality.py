@@ -60,7 +60,7 @@ def rows_of(project: Path, embedder: Embedder, chooser: random.Random) -> list[R
     passages = all_of([record_of(str(n), text) for n, text in enumerate(texts)], embedder.embed_code(texts))
     rows: list[Row] = []
     for number, (heading, _) in enumerate(items):
-        found = signals(passages, heading, embedder.embed_query([heading])[0])
+        found = signals(passages, words_of(heading), embedder.embed_query([heading])[0])
         others = chooser.sample([n for n in range(len(items)) if n != number], min(_OTHERS, len(items) - 1))
         for row in (number, *others):
             keyword = max(words_of(items[row][0]), key=len)

@@ -1,1 +1,1 @@
-"""What was understood, kept: checkpoints and knowledge as Markdown that people read, found again when it matters."""
+"""Memory: checkpoints and knowledge as Markdown files that people read and share, with search, recall and staleness."""

@@ -1,7 +1,6 @@
-"""Checkpoints on the disk: saved without losing one, found by id, listed newest first, searched, removed.
+"""Saves, finds, lists, searches, archives and deletes checkpoints of a project's home and of the user's.
 
-The project's own folder comes first, the user's after it. A name is never used twice: of two saves at the same moment,
-in whichever processes, each gets a file of its own.
+The project's home comes first. Two saves never share a file, also not from two processes at the same moment.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived, find_archived, restore
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
-from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
+from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
 from sage_code.memory.notices import Notices
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
 FOLDER = "checkpoints"
 _SUFFIXES = (".md", ".yaml")
 _SLUG_WORDS = 6
-_PATIENCE_S = 30.0
-# How many of the newest a new thesis is compared with: what was said long ago may be said again.
+_LOCK_TIMEOUT_S = 30.0
+# A new thesis is compared with so many of the newest: an old conclusion may be repeated.
 RECENT = 20
-# The same words within this time are one save that was asked for twice.
+# Two saves of the same words within this time are one save that was sent twice.
 _SAME_MOMENT = timedelta(seconds=2)
-_SAME = ("thesis", "core_question", "trigger")
+_SAME_FIELDS = ("thesis", "core_question", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCheckpoint:
-    """A checkpoint that a search proposes."""
+    """A checkpoint that a search found."""
 
     id: str
-    score: float  # how likely it is about the question, 0 to 1
+    score: float  # the probability that it is about the question
     shown: dict[str, Any]  # thesis, confidence, trigger, ts ...
     scope: Scope
     explain: dict[str, float]
@@ -61,8 +60,8 @@ class SimilarCheckpoint:
     similarity: float
 
 
-class Repeated(Exception):  # noqa: N818 - an outcome, not a fault
-    """Nothing was saved: `similar` says it already."""
+class Repeated(Exception):  # noqa: N818 - an outcome, not an error
+    """Nothing was saved, because the checkpoint `similar` already says the same."""
 
     def __init__(self, similar: SimilarCheckpoint) -> None:
         super().__init__(similar.id)
@@ -70,19 +69,19 @@ class Repeated(Exception):  # noqa: N818 - an outcome, not a fault
 
 
 def new_id(checkpoint: Checkpoint) -> str:
-    """When it was made and what it is about."""
+    """An id from the time of a checkpoint and the first words of its question."""
     when = re.sub(r"[:.]", "-", checkpoint.ts.removesuffix("Z"))[:19] or "undated"
     words = re.findall(r"[a-z0-9]+", (checkpoint.core_question or checkpoint.thesis).lower())
     return safe_id(f"{when}_{'-'.join(words[:_SLUG_WORDS])[:60] or 'checkpoint'}")
 
 
 def now() -> str:
-    """This moment as checkpoints write it."""
+    """The current time in the format of checkpoints."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class CheckpointStore:
-    """The checkpoints that a project sees: its own, and the user's."""
+    """The checkpoints of a project and of its user."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self._root, self._settings = root, settings
@@ -91,7 +90,7 @@ class CheckpointStore:
 
     @property
     def memory_indexes(self) -> list[MemoryIndex]:
-        """Every home that is looked at, nearest first."""
+        """The indexes of all homes, the project's first."""
         return [self._memory_index(home) for home in homes(self._root)]
 
     def save(
@@ -103,18 +102,18 @@ class CheckpointStore:
         vector: Floats | None = None,
         unless_similar: float | None = None,
     ) -> Checkpoint:
-        """Write a new checkpoint; as it was written, with its id.
+        """Write a new checkpoint; returns it with its id.
 
-        Raises Repeated when the same was saved moments ago or, with `unless_similar`, when a recent thesis is at least
-        so similar.
+        Raises Repeated if the same words were saved within the last seconds, or, with `unless_similar`, if the
+        similarity of a recent thesis reaches that value.
         """
         home = home_to_write(self._root, scope)
         checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
         wanted = safe_id(checkpoint.id) if checkpoint.id else new_id(checkpoint)
         home.prepare(FOLDER)
         memory_index = self._memory_index(home)
-        with locked(home.lock, timeout_s=_PATIENCE_S):
-            # Looked for here, where of two that save the same at once one comes second.
+        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+            # Under the lock, so that the second of two equal saves sees the first.
             if (repeated := self._repeated(memory_index, checkpoint, vector, unless_similar)) is not None:
                 raise Repeated(repeated)
             id_, number = wanted, 1
@@ -129,12 +128,12 @@ class CheckpointStore:
     def _repeated(
         self, memory_index: MemoryIndex, checkpoint: Checkpoint, vector: Floats | None, unless_similar: float | None
     ) -> SimilarCheckpoint | None:
-        """What was saved just now by the same words, or says nearly the same as this one wants to say first."""
-        passages = memory_index.known()
-        # One that was given a name of its own is meant to be another.
+        """A checkpoint with the same words from the last seconds, or a recent one with a similar thesis; else None."""
+        passages = memory_index.indexed_passages()
+        # A save with an id of its own is meant to be a separate checkpoint.
         for id_ in () if checkpoint.id else heapq.nlargest(RECENT, passages.row_of):
             shown = passages.records[passages.row_of[id_]].shown
-            if all(shown.get(name) == getattr(checkpoint, name) for name in _SAME) and _is_just_before(
+            if all(shown.get(name) == getattr(checkpoint, name) for name in _SAME_FIELDS) and _is_same_moment(
                 str(shown.get("ts")), checkpoint.ts
             ):
                 return SimilarCheckpoint(id_, 1.0)
@@ -144,12 +143,12 @@ class CheckpointStore:
         return near if near is not None and near.similarity >= unless_similar else None
 
     def load(self, id_: str) -> Checkpoint:
-        """The checkpoint with this id, or whose id alone contains it."""
+        """The checkpoint with this id, or the only one whose id contains it."""
         home, path = self.find(id_)
-        return _parse(_id_of(path), home.read(*path.split("/")), home.path(path))
+        return _read(home, path)
 
     def find(self, id_: str) -> tuple[MemoryHome, str]:
-        """Where a checkpoint's file is: the home, and the path below it."""
+        """The home of a checkpoint, and its path relative to the home."""
         wanted = safe_id(id_)
         candidates: list[tuple[MemoryHome, str]] = []
         for home in homes(self._root):
@@ -157,22 +156,22 @@ class CheckpointStore:
                 path = f"{FOLDER}/{wanted}{suffix}"
                 if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
                     return home, path
-            candidates += [(home, f"{FOLDER}/{name}") for name in _names(home) if wanted in _id_of(name)]
+            candidates += [(home, f"{FOLDER}/{name}") for name in _names(home) if wanted in id_of(name)]
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
-            some = ", ".join(_id_of(path) for _, path in candidates[:5])
+            some = ", ".join(id_of(path) for _, path in candidates[:5])
             raise UsageError(f"{len(candidates)} checkpoints are called like {wanted}", f"name one of them: {some}")
         raise UsageError(f"there is no checkpoint {wanted}", "`sage checkpoint list` shows them")
 
     def newest(
         self, *, wanted: Callable[[Checkpoint], bool] | None = None, on_damaged: Callable[[str], None] | None = None
     ) -> Iterator[tuple[Checkpoint, Scope]]:
-        """Checkpoints one by one, newest first; each file is read when it is its turn."""
+        """The checkpoints, newest first; each file is read only when the iterator reaches it."""
         files = [(name, home) for home in homes(self._root) for name in _names(home)]
         for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
-                found = _parse(_id_of(name), home.read(FOLDER, name), home.path(FOLDER, name))
+                found = _read(home, f"{FOLDER}/{name}")
             except FileNotFoundError:
                 continue
             except MemoryDamaged as error:
@@ -182,17 +181,17 @@ class CheckpointStore:
                 yield found, home.scope
 
     def remove(self, id_: str) -> str:
-        """Delete a checkpoint's file; its id. The index notices by itself."""
+        """Delete a checkpoint's file; returns its id. The index follows by itself."""
         home, path = self.find(id_)
-        with locked(home.lock, timeout_s=_PATIENCE_S):
+        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
             home.remove(path)
-        return _id_of(path)
+        return id_of(path)
 
     def search(self, question: str, limit: int = 5) -> list[FoundCheckpoint]:
         """The checkpoints that are about a question, best first."""
-        from sage_code.memory.recall.memory_search import search
+        from sage_code.memory.recall.memory_search import search_memories  # lazy: NumPy
 
-        hits = search(self.memory_indexes, question, limit, self._settings)
+        hits = search_memories(self.memory_indexes, question, limit, self._settings)
         for memory_index in self.memory_indexes:
             for why in memory_index.damaged.values():
                 self._notices.add(why)
@@ -202,13 +201,13 @@ class CheckpointStore:
         ]
 
     def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[SimilarCheckpoint | None, Floats]:
-        """The most similar thesis among the newest checkpoints of the home it would go to, and the vector of this."""
+        """The most similar thesis among the newest of the home that is written to, and the vector of `thesis`."""
         memory_index = self._memory_index(home_to_write(self._root, scope))
         vector = memory_index.embed([thesis])[0]
         return _nearest(memory_index.passages(), vector) if thesis.strip() else None, vector
 
     def prune(self, limits: Limits, scope: Scope | None = None) -> MaintenanceResult:
-        """Move checkpoints of one home beyond the limits into its archive."""
+        """Move the checkpoints of one home that are beyond the limits into its archive."""
         home = home_to_write(self._root, scope)
         memory_index = self._memory_index(home)
         paths = memory_index.paths()
@@ -219,19 +218,18 @@ class CheckpointStore:
         spared = [id_ for id_ in paths if triggers.get(id_, "manual") == "manual"]
         done = prune(home, paths, {id_: id_time(id_) or _written(home, paths[id_]) for id_ in paths}, limits, spared)
         if done.archived:
-            memory_index.passages()  # forgets what is gone
+            memory_index.passages()  # removes them from the index
         return done
 
     def archived(self) -> Iterator[tuple[Checkpoint, Scope]]:
-        """The checkpoints in the archives, newest first; one that cannot be read is passed over."""
+        """The archived checkpoints, newest first; a file that cannot be read is skipped."""
         for home in homes(self._root):
             for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
-                    names = (ARCHIVE, *path.split("/"))
-                    yield _parse(_id_of(path), home.read(*names), home.path(*names)), home.scope
+                    yield _read(home, f"{ARCHIVE}/{path}"), home.scope
 
     def restore(self, id_: str) -> tuple[str, Scope]:
-        """Take a checkpoint back from the archive, for good; its id and where it is."""
+        """Move a checkpoint back from the archive, for good; returns its id and scope."""
         home, path = find_archived(homes(self._root), FOLDER, id_)
         return restore(home, path), home.scope
 
@@ -242,7 +240,7 @@ class CheckpointStore:
 
 
 def _nearest(passages: Passages, vector: Floats) -> SimilarCheckpoint | None:
-    """The most similar thesis among the newest."""
+    """The most similar thesis among the newest checkpoints."""
     import numpy as np  # lazy: loading and listing need no vectors
 
     recent = heapq.nlargest(RECENT, passages.row_of)
@@ -254,10 +252,10 @@ def _nearest(passages: Passages, vector: Floats) -> SimilarCheckpoint | None:
     return SimilarCheckpoint(recent[top], float(min(similarities[top], 1.0)))
 
 
-def _is_just_before(earlier: str, later: str) -> bool:
+def _is_same_moment(earlier: str, later: str) -> bool:
     try:
         passed = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
-    except (ValueError, TypeError):  # no time, or one without a zone
+    except (ValueError, TypeError):  # not a time, or a time without a zone
         return earlier == later
     return abs(passed) <= _SAME_MOMENT
 
@@ -270,14 +268,14 @@ def _written(home: MemoryHome, path: str) -> str:
 
 
 def record_of_checkpoint(checkpoint: Checkpoint) -> Record:
-    """What a search knows of a checkpoint."""
+    """The index record of a checkpoint."""
     from sage_code.memory.index.passages import record_of  # lazy: NumPy
 
-    said = [checkpoint.core_question, checkpoint.thesis, *checkpoint.key_evidence, checkpoint.reasoning_trace]
-    said += [*checkpoint.open_questions, *(f"{source.id} {source.take}" for source in checkpoint.sources)]
-    said += [f"{tension.nature} {tension.resolution}" for tension in checkpoint.tensions]
-    said += [one.content for one in checkpoint.unique_contributions] + [text for _, text in checkpoint.notes]
-    said += [*checkpoint.fields.values(), *checkpoint.files_changed, checkpoint.action_goal]
+    texts = [checkpoint.core_question, checkpoint.thesis, *checkpoint.key_evidence, checkpoint.reasoning_trace]
+    texts += [*checkpoint.open_questions, *(f"{source.id} {source.take}" for source in checkpoint.sources)]
+    texts += [f"{tension.nature} {tension.resolution}" for tension in checkpoint.tensions]
+    texts += [one.content for one in checkpoint.unique_contributions] + [text for _, text in checkpoint.notes]
+    texts += [*checkpoint.fields.values(), *checkpoint.files_changed, checkpoint.action_goal]
     names = tuple(name for name in (checkpoint.skill, os.path.basename(checkpoint.project)) if name)
     shown = {
         "core_question": checkpoint.core_question,
@@ -286,15 +284,16 @@ def record_of_checkpoint(checkpoint: Checkpoint) -> Record:
         "trigger": checkpoint.trigger,
         "ts": checkpoint.ts,
     }
-    return record_of(checkpoint.id, "\n".join(said), follows=checkpoint.parent, names=names, shown=shown)
+    return record_of(checkpoint.id, "\n".join(texts), follows=checkpoint.parent, names=names, shown=shown)
 
 
-def _parse(id_: str, text: str, where: str) -> Checkpoint:
-    return from_yaml(text, where, id_) if where.endswith(".yaml") else from_markdown(text, where, id_)
+def _read(home: MemoryHome, path: str) -> Checkpoint:
+    parse = from_yaml if path.endswith(".yaml") else from_markdown
+    return parse(home.read(*path.split("/")), home.path(path), id_of(path))
 
 
 def _passage(id_: str, text: str) -> tuple[Record, str]:
-    # A file that begins like Markdown's frontmatter is no legacy file, whatever its name.
+    # A file that begins like Markdown is not in the old format, even if it is called `.yaml`.
     checkpoint = (
         from_markdown(text, id_, id_) if text.lstrip("\ufeff").startswith(("---", "#")) else from_yaml(text, id_, id_)
     )
@@ -302,16 +301,12 @@ def _passage(id_: str, text: str) -> tuple[Record, str]:
 
 
 def _names(home: MemoryHome) -> list[str]:
-    """The files of a home; of a checkpoint in both formats the Markdown."""
+    """The names of a home's files; if a checkpoint is there in both formats, only its Markdown file."""
     try:
         found = {name for name in os.listdir(home.path(FOLDER)) if name.endswith(_SUFFIXES)}
     except OSError:
         return []
-    return [name for name in found if name.endswith(".md") or _id_of(name) + ".md" not in found]
-
-
-def _id_of(path: str) -> str:
-    return os.path.splitext(os.path.basename(path))[0]
+    return [name for name in found if name.endswith(".md") or id_of(name) + ".md" not in found]
 
 
 KIND = MemoryKind(FOLDER, lambda _: (FOLDER,), _SUFFIXES, _passage)

@@ -1,4 +1,8 @@
-"""From a question to the knowledge that belongs to it, with the arithmetic of every score."""
+"""Recalls the knowledge that belongs to a question, with the calculation of every score.
+
+Meaning comes from the memory index, keywords and facts from the knowledge lists; `recall/knowledge_score.py` combines
+them. An item is recalled if its score reaches the threshold of its type.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.homes import MemoryHome
@@ -21,17 +25,17 @@ if TYPE_CHECKING:
     from sage_code.memory.index.passages import Passages
     from sage_code.memory.recall.ranking import Signals
 
-# More than this helps nobody, whatever its score.
-MOST_RECALLED = 10
-_QUESTION_CHARS = 10_000
-# What is shown where nothing is recalled; what scores less has nothing to do with the question.
-_MOST_NEAREST = 3
-_LEAST_NEAREST = 0.15
+# More items than this do not help, however high they score.
+MAX_RECALLED = 10
+_MAX_QUESTION_CHARS = 10_000
+# What `nearest` shows; items that score less have nothing to do with the question.
+_MAX_NEAREST = 3
+_MIN_NEAREST = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """An item and how its score came about."""
+    """The score of an item, and how it was calculated."""
 
     id: str
     score: float
@@ -45,13 +49,26 @@ class Recalled:
 
     @property
     def is_recalled(self) -> bool:
-        """Whether the score reaches what the item's type asks for."""
+        """Whether the score reaches the threshold."""
         return self.score >= self.threshold
+
+
+class _Candidate(NamedTuple):
+    """An item that takes part in a recall."""
+
+    id: str
+    score: float
+    meaning: float
+    keywords: float | None
+    row: int
+    kind: str
+    signals: Signals  # of all rows of its home
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a home's list says of its items, and the state that it was made from."""
+    """The facts and keywords of a home's items, and the state that they were read from."""
 
     entries: object
     rows: int
@@ -60,7 +77,7 @@ class _Facts:
 
 
 class Recaller:
-    """Answers for one project's knowledge; keeps what it has made of the keywords."""
+    """Recalls the knowledge of one project; caches the keywords of its homes. Safe to share between threads."""
 
     def __init__(self, knowledge: KnowledgeStore) -> None:
         self._knowledge = knowledge
@@ -68,54 +85,56 @@ class Recaller:
         self._guard = Lock()
 
     def recall(
-        self, question: str, *, skill: str = "", threshold: float | None = None, limit: int = MOST_RECALLED
+        self, question: str, *, skill: str | None = "", threshold: float | None = None, limit: int = MAX_RECALLED
     ) -> list[tuple[KnowledgeItem, Recalled]]:
-        """The items whose scores reach their thresholds, best first, with their texts."""
+        """The items whose scores reach their thresholds, best first; arguments as for `scores`."""
         found = [one for one in self.scores(question, skill=skill, threshold=threshold) if one.is_recalled]
         recalled = []
         for one in found[:limit]:
             try:
                 recalled.append((self._knowledge.load(one.id), one))
-            except MemoryDamaged as error:  # damaged since it was read
+            except MemoryDamaged as error:  # damaged since it was indexed
                 self._knowledge.notices.add(error.message)
         return recalled
 
     def nearest(self, question: str, *, skill: str = "") -> list[Recalled]:
-        """What comes next where nothing is recalled: the best items below their thresholds."""
-        scores = self.scores(question, skill=skill, limit=_MOST_NEAREST)
-        return [one for one in scores if not one.is_recalled and one.score >= _LEAST_NEAREST]
+        """The best items below their thresholds, to show if nothing is recalled."""
+        scores = self.scores(question, skill=skill, limit=_MAX_NEAREST)
+        return [one for one in scores if not one.is_recalled and one.score >= _MIN_NEAREST]
 
     def scores(
         self, question: str, *, skill: str | None = "", threshold: float | None = None, limit: int = 50
     ) -> list[Recalled]:
-        """The best items and their scores, recalled or not; items of other skills take no part (None: all do).
+        """The best items and their scores, recalled or not.
 
-        `threshold` replaces every type's own.
+        Items of other skills than `skill` are left out; with None, items of all skills take part. `threshold` replaces
+        the thresholds of the types.
         """
         from sage_code.memory.recall.calibration import calibration_of  # lazy: NumPy
         from sage_code.memory.recall.ranking import signals, words_of
 
-        question = question[:_QUESTION_CHARS]
-        if not words_of(question):
+        question = question[:_MAX_QUESTION_CHARS]
+        words = words_of(question)
+        if not words:
             return []
         settings = self._knowledge.settings
         embedder = prose_embedder(settings)
         vector = embedder.embed_query([question])[0]
         calibration = calibration_of(embedder)
-        found: dict[str, tuple[float, float, float | None, int, str, Signals, Scope]] = {}
         weights = settings.embedding_weight, settings.keyword_weight
+        found: dict[str, _Candidate] = {}
         for memory_index in self._knowledge.memory_indexes:
             passages = memory_index.passages()
             for why in memory_index.damaged.values():
                 self._knowledge.notices.add(why)
             if not len(passages):
                 continue
-            signal = signals(passages, question, vector)
-            chances = calibration.probabilities(signal.words, signal.dense)
+            signal = signals(passages, words, vector)
+            meanings = calibration.probabilities(signal.words, signal.dense)
             known = self._facts_of(memory_index.home, passages)
             by_keyword = known.keywords.scores(question)
             rows = {passages.row_of[id_] for id_ in by_keyword if id_ in passages.row_of}
-            rows |= set(chances.argpartition(-min(4 * limit, len(chances)))[-4 * limit :].tolist())
+            rows |= set(meanings.argpartition(-min(4 * limit, len(meanings)))[-4 * limit :].tolist())
             for row in rows:
                 record = passages.records[row]
                 if passages.row_of.get(record.id) != row or record.id in found:
@@ -123,35 +142,28 @@ class Recaller:
                 facts = known.of_items.get(record.id, record.shown)
                 if facts.get("status") == "done" or not _is_active(facts.get("skill", ""), skill):
                     continue
-                meaning, keywords = float(chances[row]), by_keyword.get(record.id)
+                meaning, keywords = float(meanings[row]), by_keyword.get(record.id)
                 score = combined(meaning, keywords, *weights)
-                found[record.id] = (
-                    score,
-                    meaning,
-                    keywords,
-                    row,
-                    str(facts.get("type")),
-                    signal,
-                    memory_index.home.scope,
-                )
-        best = heapq.nsmallest(limit, found.items(), key=lambda item: (-item[1][0], item[0]))
+                kind, scope = str(facts.get("type")), memory_index.home.scope
+                found[record.id] = _Candidate(record.id, score, meaning, keywords, row, kind, signal, scope)
+        best = heapq.nsmallest(limit, found.values(), key=lambda one: (-one.score, one.id))
         return [
             Recalled(
-                id_,
-                round(score, 4),
-                threshold_of(kind, settings) if threshold is None else threshold,
-                round(float(signal.words[row]), 4),
-                round(float(signal.dense[row]), 4),
-                round(meaning, 4),
-                None if keywords is None else round(keywords, 4),
-                arithmetic(meaning, keywords, *weights),
-                scope,
+                one.id,
+                round(one.score, 4),
+                threshold_of(one.kind, settings) if threshold is None else threshold,
+                round(float(one.signals.words[one.row]), 4),
+                round(float(one.signals.dense[one.row]), 4),
+                round(one.meaning, 4),
+                None if one.keywords is None else round(one.keywords, 4),
+                arithmetic(one.meaning, one.keywords, *weights),
+                one.scope,
             )
-            for id_, (score, meaning, keywords, row, kind, signal, scope) in best
+            for one in best
         ]
 
     def _facts_of(self, home: MemoryHome, passages: Passages) -> _Facts:
-        """Keywords, types and skills as the list has them, or as an item's own file where that is younger."""
+        """Keywords, types and skills from the home's list, or from the item's file if that has changed since."""
         entries = self._knowledge.entries(home)
         with self._guard:
             known = self._facts.get(home)

@@ -1,26 +1,26 @@
-"""What was noticed on the way and is to be said once: a damaged file that was passed over, a list that was rebuilt."""
+"""Collects notices for the user, each once: a damaged file that was skipped, a list that was rebuilt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
 
-_MOST = 100  # kept for somebody who takes them; a folder of damaged files is said by its first
+_MAX_NOTICES = 100  # enough to report a folder full of damaged files
 
 
 class Notices:
-    """Collects what there is to say; each thing is said once. Threads may share one."""
+    """Notices that wait to be shown; safe to share between threads."""
 
     def __init__(self) -> None:
-        self.listener: Callable[[str], None] | None = None  # says a notice at once, instead of keeping it
+        self.listener: Callable[[str], None] | None = None  # gets each notice at once; then none is kept
         self._said: set[str] = set()
         self._waiting: list[str] = []
         self._guard = Lock()
 
     def add(self, text: str) -> None:
-        """Something to say, unless it was said before."""
+        """Add a notice, unless it was added before."""
         with self._guard:
-            if text in self._said or len(self._said) >= _MOST:
+            if text in self._said or len(self._said) >= _MAX_NOTICES:
                 return
             self._said.add(text)
             if self.listener is None:
@@ -29,7 +29,7 @@ class Notices:
         self.listener(text)
 
     def take(self) -> list[str]:
-        """What has not been said yet."""
+        """The notices that were not taken yet."""
         with self._guard:
             taken, self._waiting = self._waiting, []
         return taken

@@ -1,7 +1,7 @@
-"""What is worth knowing when a session begins: knowledge that the project's names call up, todos that are due.
+"""The lines about memory in the first answer of a session: knowledge recalled by the project's names, and due todos.
 
-A lower threshold than for a question holds here: the names of a project say little, and what is offered once, an agent
-passes over easily.
+The threshold is lower than for a question (`proactive_threshold`), because the names of a project say little, and an
+agent can easily ignore a few lines that are offered once.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sage_code.errors import MemoryDamaged
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.recall.project_names import project_names
 from sage_code.settings.loading import load_settings
 from sage_code.text.tokens import count_tokens
 
-_MOST_ITEMS = 8
-_MOST_TODOS = 5
+_MAX_ITEMS = 8
+_MAX_TODOS = 5
 _LINE_CHARS = 400
 
 
 def session_opening(project_root: str, max_tokens: int) -> str:
-    """Lines for the first answer of a session, within a budget of tokens; empty when nothing is known."""
+    """Lines for the first answer of a session, within a budget of tokens; empty if there is nothing to say."""
     memory = Memory(project_root, load_settings(project_root))
     names = project_names(project_root)
     lines: list[str] = []
@@ -33,26 +32,19 @@ def session_opening(project_root: str, max_tokens: int) -> str:
     todos = [known.item for known in memory.knowledge.items(kind="todo") if known.item.is_due]
     if todos:
         lines.append("Todos that are due:")
-        lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MOST_TODOS]]
+        lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MAX_TODOS]]
     lines += [f"- {notice}" for notice in memory.notices.take()]
     return "\n".join(_within(lines, max_tokens))
 
 
 def recalled_for(memory: Memory, names: Sequence[str]) -> list[KnowledgeItem]:
-    """The knowledge, of any skill, that the names of a project call up; best first."""
+    """The knowledge of any skill that is recalled by the names of a project, best first."""
     if not any(True for _ in memory.knowledge.items()):
         return []
     question = " ".join(re.sub(r"[@/._-]+", " ", name) for name in names)
     threshold = memory.settings.proactive_threshold
-    scores = memory.recaller.scores(question, skill=None, threshold=threshold, limit=_MOST_ITEMS)
-    found = []
-    for one in scores:
-        if one.is_recalled:
-            try:
-                found.append(memory.knowledge.load(one.id))
-            except MemoryDamaged as error:
-                memory.notices.add(error.message)
-    return found
+    recalled = memory.recaller.recall(question, skill=None, threshold=threshold, limit=_MAX_ITEMS)
+    return [item for item, _ in recalled]
 
 
 def _keywords(item: KnowledgeItem) -> str:

@@ -1,4 +1,4 @@
-"""Whether a moment is worth a checkpoint: how sure one has to be, and how deep a conversation has to have gone."""
+"""Decides whether a checkpoint is worth saving: by the confidence of its thesis and the length of the conversation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sage_code.settings.table import Settings
 
 Verdict: TypeAlias = Literal["save", "unsure", "shallow", "duplicate"]
 
-# How confident a thesis has to be, by what set the checkpoint off. Where state would be lost, anything is kept.
+# The confidence that a thesis needs, by trigger. It is 0 where state would be lost otherwise.
 MIN_CONFIDENCE = {
     "synthesis": 0.5,
     "web_search_complete": 0.3,
@@ -22,23 +22,21 @@ MIN_CONFIDENCE = {
     "research_start": 0.0,
     "manual": 0.0,
 }
-# Which one counts when several are seen at once, first first.
-PRIORITY = ("topic_shift", "branch_point", "constraint_discovered", "synthesis")
-# These are kept however short the conversation was: the user asked, or the state is about to be lost.
+# Saved however short the conversation was: the user asked, or the state is about to be lost.
 EXEMPT_FROM_DEPTH = frozenset({"manual", "precompact", "context_threshold", "research_start"})
 _OTHER_NAMES = {"constraint": "constraint_discovered", "pre-compact": "precompact", "pre_compact": "precompact"}
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What to do, and why, in words for the agent that asked."""
+    """Whether a checkpoint is saved, and why, in words for the agent that asked."""
 
     verdict: Verdict
     why: str
 
 
 def trigger_named(name: str) -> str:
-    """A trigger by its name; UsageError for one that is none."""
+    """The trigger with this name or alias; UsageError if there is none."""
     known = _OTHER_NAMES.get(name.lower(), name.lower())
     if known not in MIN_CONFIDENCE:
         raise UsageError(f"there is no trigger {name[:60]!r}", f"one of {', '.join(MIN_CONFIDENCE)}")
@@ -46,7 +44,7 @@ def trigger_named(name: str) -> str:
 
 
 def refusal_for_confidence(trigger: str, confidence: float) -> Judgement | None:
-    """Why a thesis is not sure enough for its trigger, or None."""
+    """Why a thesis is not confident enough for its trigger, or None."""
     wanted = MIN_CONFIDENCE[trigger_named(trigger)]
     if confidence >= wanted:
         return None
@@ -54,7 +52,7 @@ def refusal_for_confidence(trigger: str, confidence: float) -> Judgement | None:
 
 
 def refusal_for_depth(trigger: str, messages: int, tokens: int, settings: Settings) -> Judgement | None:
-    """Why a conversation is too short for a checkpoint, or None; a count of 0 was not given and is not checked."""
+    """Why a conversation is too short for a checkpoint, or None. A count of 0 means not given, and is not checked."""
     if trigger_named(trigger) in EXEMPT_FROM_DEPTH:
         return None
     if 0 < messages < settings.depth_min_messages:

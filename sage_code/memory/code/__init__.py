@@ -1,1 +1,1 @@
-"""Which code is a memory about, and does that code still say what it said?"""
+"""References from memories to code: how they are made, and whether their code has changed since."""

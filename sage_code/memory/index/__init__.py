@@ -1,1 +1,1 @@
-"""Which words and vectors do the memories have, ready to be searched?"""
+"""The words and vectors of memories, kept in step with the Markdown files."""

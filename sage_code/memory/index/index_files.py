@@ -1,8 +1,8 @@
-"""The vectors and words of memories on the disk: made from the Markdown files, and made again from them at any time.
+"""The vectors and words of memories on disk; they can be made again from the Markdown files at any time.
 
-`<kind>.npz` holds what was there when it was last packed, `<kind>.log` one line for each change since: a save appends
-one line, whatever the number of memories. Opening packs the two together once the log has grown. A line that was cut
-off by a crash counts as not written. LanceDB has no part in this: importing it takes longer than all of the rest.
+`<kind>.npz` holds the memories of the last packing, `<kind>.log` has one line for each change since. A save appends one
+line, however many memories there are; opening packs both into one file once the log has grown. A line that a crash cut
+off is ignored. The files are flat because importing LanceDB takes longer than everything here.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from sage_code.files.contained import read_regular
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.passages import Floats, Passages, Postings, Record
 
-# History of the format: 1: first version. Since then each line of the log carries its checksum; one without it counts
-# as damaged.
+# History of the format: 1: first version. Since then each line of the log carries a checksum; a line without one is
+# damaged.
 FORMAT = 1
 _LOG_BEFORE_PACKING = 256
-# Memories come from their authors, these files from us: beyond this something is wrong with them. A hundred thousand
-# memories take half of it.
+# A larger file is damaged: a hundred thousand memories take half of this.
 _MAX_BYTES = 300_000_000
-_SUM_CHARS = 16
+_CHECKSUM_CHARS = 16
 _UNREADABLE = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RuntimeError,
     zipfile.BadZipFile, zlib.error, struct.error,
@@ -41,47 +40,46 @@ _APPEND = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O
 
 
 class IndexFiles:
-    """The two files of one kind of memory in one home, and what they hold."""
+    """The two files of one kind of memory in one home, and the passages that they hold."""
 
     def __init__(self, home: MemoryHome, kind: str, model: str, dim: int) -> None:
         self._home, self._kind, self._model, self._dim = home, kind, model, dim
         self.passages = Passages(dim)
-        self.foreign_model = ""  # of the vectors on the disk, when it is another one
         self._packed_stat: tuple[int, int] | None = None
-        self._read = 0  # bytes of the log
-        self._lines = 0
-        self._is_damaged = False  # the packed file cannot be read: it is to be written again
-        self._log_is_damaged = False  # the log is no file of ours: a new one replaces it
+        self._log_bytes = 0  # of the log, that were read
+        self._log_lines = 0
+        self._is_damaged = False  # the packed file cannot be read and has to be written again
+        self._log_is_damaged = False  # the log is no regular file and has to be replaced
 
     def refresh(self) -> None:
-        """Take in what other processes have written since."""
+        """Read what other processes have written since the last call."""
         packed = self._stat_of_packed()
-        if packed != self._packed_stat or _size(self._log) < self._read:
+        if packed != self._packed_stat or _size(self._log) < self._log_bytes:
             self.passages = Passages(self._dim)
-            self._packed_stat, self._read, self._lines = packed, 0, 0
+            self._packed_stat, self._log_bytes, self._log_lines = packed, 0, 0
             if packed is not None:
                 self._load_packed()
         self._load_log()
 
     def add(self, records: list[Record], vectors: Floats) -> None:
-        """Append memories; the caller holds the home's lock, or owns the only copy."""
+        """Append memories; the caller holds the home's lock."""
         self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
         for record, vector in zip(records, vectors, strict=True):
-            self.passages.add(record, as_kept(vector))
+            self.passages.add(record, rounded(vector))
 
     def remove(self, ids: list[str]) -> None:
-        """Append that memories are gone."""
+        """Append that memories were removed; the caller holds the home's lock."""
         self._append([orjson.dumps({"gone": id_, "model": self._model}) for id_ in ids])
         for id_ in ids:
             self.passages.remove(id_)
 
     @property
     def wants_packing(self) -> bool:
-        """Whether reading the log costs more than packing once."""
-        return self._is_damaged or self._lines > max(_LOG_BEFORE_PACKING, len(self.passages) // 8)
+        """Whether the log is so long that reading it costs more than packing."""
+        return self._is_damaged or self._log_lines > max(_LOG_BEFORE_PACKING, len(self.passages) // 8)
 
     def pack(self) -> None:
-        """Write everything into one file and begin a new log; the caller holds the lock."""
+        """Write all living passages into one file and start a new log; the caller holds the lock."""
         passages = self.passages
         living = np.flatnonzero(passages.alive)
         records = [passages.records[row] for row in living]
@@ -100,17 +98,17 @@ class IndexFiles:
             counts=postings.counts,
         )
         self._home.write_derived(f"{self._kind}.npz", out.getvalue())
-        # A reader between the two sees the packed file and the old log, whose lines change nothing any more.
+        # A reader that comes now applies the old log to the new packed file, which changes nothing.
         remove(self._log)
         self._packed_stat = None
         self.refresh()
 
     def clear(self) -> None:
-        """Forget everything; the caller embeds anew."""
+        """Delete both files; the caller embeds all memories again."""
         for path in (self._packed, self._log):
             remove(path)
         self.passages = Passages(self._dim)
-        self._packed_stat, self._read, self._lines = None, 0, 0
+        self._packed_stat, self._log_bytes, self._log_lines = None, 0, 0
 
     @property
     def _packed(self) -> str:
@@ -128,77 +126,79 @@ class IndexFiles:
         return found.st_mtime_ns, found.st_size
 
     def _load_packed(self) -> None:
+        """Fill the passages from the packed file; a file of another model or a damaged one leaves them empty."""
         try:
             self._is_damaged = False
             data = io.BytesIO(read_regular(self._packed, _MAX_BYTES))
             if _is_compressed(data):
-                raise ValueError("not ours: we write it as it is")
+                raise ValueError("Sage writes it uncompressed")
             with np.load(data, allow_pickle=False) as file:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
-                    self.foreign_model = str(head["model"])
                     return
                 records = [_record({**row, "terms": {}}) for row in _rows(file["records"].tobytes())]
                 terms = file["terms"].tobytes().decode("utf-8", "surrogatepass")
-                homes = {term: home for home, term in enumerate(terms.split("\n"))} if terms else {}
-                postings = Postings(homes, file["starts"], file["rows"], file["counts"])
+                word_numbers = {term: number for number, term in enumerate(terms.split("\n"))} if terms else {}
+                postings = Postings(word_numbers, file["starts"], file["rows"], file["counts"])
                 _check(postings, len(records))
                 vectors, lengths = file["vectors"].astype(np.float32), file["lengths"]
                 if vectors.shape != (len(records), self._dim) or lengths.shape != (len(records),):
                     raise ValueError("the arrays do not belong together")
                 self.passages.load(records, lengths, vectors, postings)
         except _UNREADABLE:
-            self.passages = Passages(self._dim)  # it is made again from the Markdown files
+            self.passages = Passages(self._dim)  # made again from the Markdown files
             self._is_damaged = True
 
     def _load_log(self) -> None:
+        """Apply the lines that were appended to the log since it was last read."""
         try:
             facts = os.lstat(self._log)
-            if stat.S_ISREG(facts.st_mode) and facts.st_size == self._read:
+            if stat.S_ISREG(facts.st_mode) and facts.st_size == self._log_bytes:
                 return
-            data = read_regular(self._log, _MAX_BYTES)[self._read :]
+            data = read_regular(self._log, _MAX_BYTES)[self._log_bytes :]
         except FileNotFoundError:
             return
         except OSError:
             self._log_is_damaged = True
             return
         whole = data[: data.rfind(b"\n") + 1]
-        self._read += len(whole)
+        self._log_bytes += len(whole)
         for line in whole.splitlines():
-            self._lines += 1
+            self._log_lines += 1
             try:
                 row = orjson.loads(_checked(line))
                 if row.get("model") != self._model:
-                    self.foreign_model = str(row.get("model"))
-                elif "gone" in row:
+                    continue
+                if "gone" in row:
                     self.passages.remove(row["gone"])
                 else:
                     vector = np.frombuffer(base64.b64decode(row["vector"]), np.float16).astype(np.float32)
                     self.passages.add(_record(row), vector)
             except (ValueError, LookupError, TypeError, AttributeError):
-                continue  # a damaged line is a memory that will be embedded again
+                continue  # the memory of a damaged line is embedded again
 
     def _append(self, lines: list[bytes]) -> None:
+        """Append lines with their checksums to the log."""
         if not lines:
             return
         if self._log_is_damaged:
             remove(self._log)
-            self._log_is_damaged, self._read, self._lines = False, 0, 0
+            self._log_is_damaged, self._log_bytes, self._log_lines = False, 0, 0
         data = b"".join(b"%s\t%s\n" % (line, xxhash.xxh3_64_hexdigest(line).encode()) for line in lines)
         with os.fdopen(os.open(self._log, _APPEND, PRIVATE_FILE), "r+b") as file:
             size = file.seek(0, os.SEEK_END)
             if size:
                 file.seek(size - 1)
                 if file.read(1) != b"\n":
-                    data = b"\n" + data  # what a killed writer left becomes a damaged line
+                    data = b"\n" + data  # ends the line that a killed writer left; it counts as damaged
             file.write(data)
-        if size == self._read:
-            self._read += len(data)
-            self._lines += len(lines)
+        if size == self._log_bytes:
+            self._log_bytes += len(data)
+            self._log_lines += len(lines)
 
 
-def as_kept(vector: Floats) -> Floats:
-    """A vector as it comes back from the disk."""
+def rounded(vector: Floats) -> Floats:
+    """A vector with the precision that it has on disk."""
     return vector.astype(np.float16).astype(np.float32)
 
 
@@ -218,15 +218,15 @@ def _plain(record: Record) -> dict[str, Any]:
 
 
 def _checked(line: bytes) -> bytes:
-    """A line of the log without its checksum; a ValueError when that is another."""
+    """A line of the log without its checksum; ValueError if the checksum is wrong."""
     data, _, checksum = line.rpartition(b"\t")
-    if len(checksum) != _SUM_CHARS or xxhash.xxh3_64_hexdigest(data).encode() != checksum:
+    if len(checksum) != _CHECKSUM_CHARS or xxhash.xxh3_64_hexdigest(data).encode() != checksum:
         raise ValueError("a damaged line")
     return data
 
 
 def _is_compressed(data: io.BytesIO) -> bool:
-    """Whether unpacking could give more than the file's size."""
+    """Whether the file is compressed, so that unpacking it could fill the memory."""
     with zipfile.ZipFile(data) as file:
         return any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist())
 
@@ -234,7 +234,7 @@ def _is_compressed(data: io.BytesIO) -> bool:
 def _record(row: dict[str, Any]) -> Record:
     texts = [row["id"], row["stamp"], row["follows"], *row["names"], *row["terms"]]
     if not all(isinstance(text, str) for text in texts) or not isinstance(row["shown"], dict):
-        raise ValueError("not a record of ours")
+        raise ValueError("not a record")
     return Record(row["id"], row["stamp"], row["terms"], row["follows"], tuple(row["names"]), row["shown"])
 
 
@@ -243,7 +243,7 @@ def _rows(data: bytes) -> list[dict[str, Any]]:
 
 
 def _check(postings: Postings, rows: int) -> None:
-    """Whether the arrays belong together; a ValueError otherwise."""
+    """ValueError if the arrays do not belong together."""
     starts = postings.starts
     ordered = len(starts) == len(postings.word_numbers) + 1 and bool((np.diff(starts) >= 0).all())
     inside = not len(postings.rows) or (int(postings.rows.min()) >= 0 and int(postings.rows.max()) < rows)

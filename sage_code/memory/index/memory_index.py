@@ -1,7 +1,7 @@
-"""One kind of memory in one home, kept ready to be searched: the index follows the Markdown files, whoever edits them.
+"""The index of one kind of memory in one home; it follows the Markdown files, whichever program edits them.
 
-A file that is new or has changed is read and embedded, one that is gone is forgotten. Files are looked at when their
-folder has changed, and in any case after a while; what this process saves itself, it adds itself.
+A new or changed file is read and embedded, a deleted one is removed. The files are compared with the index when their
+folder has changed, and in any case after `knowledge_cache_ttl_seconds`. A save of this process is added directly.
 """
 
 from __future__ import annotations
@@ -23,52 +23,53 @@ if TYPE_CHECKING:
     from sage_code.memory.index.index_files import IndexFiles
     from sage_code.memory.index.passages import Floats, Passages, Record
 
-_PATIENCE_S = 10.0
+_LOCK_TIMEOUT_S = 10.0
 _BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryKind:
-    """Where the files of this kind are and what a file says to a search."""
+    """A kind of memory: where its files are, and how a file becomes a passage."""
 
-    kind: str
-    folders: Callable[[MemoryHome], Sequence[str]]  # below the home, as they are now
-    suffixes: tuple[str, ...]
-    passage: Callable[[str, str], tuple[Record, str]]  # from id and file to a record and the text to embed
+    name: str
+    folders: Callable[[MemoryHome], Sequence[str]]  # relative to the home, as they are now
+    suffixes: tuple[str, ...]  # if a memory has files with several, the first suffix wins
+    passage: Callable[[str, str], tuple[Record, str]]  # from id and file text to a record and the text to embed
 
 
 class MemoryIndex:
-    """Answers for one kind of memory in one home. Threads may share one."""
+    """The index of one kind of memory in one home; safe to share between threads."""
 
     def __init__(self, home: MemoryHome, kind: MemoryKind, settings: Settings) -> None:
         self.home, self._kind, self._settings = home, kind, settings
         self.damaged: dict[str, str] = {}  # by id, why a file cannot be read
         self._stamps_of_damaged: dict[str, str] = {}
         self._files: IndexFiles | None = None
-        self._seen: object = None
-        self._looked = 0.0
+        self._seen_folders: Mapping[str, int] | None = None
+        self._compared_at = 0.0
         self._guard = RLock()
 
     def passages(self) -> Passages:
-        """Everything that is on this memory_index now."""
+        """All memories of this kind, in step with the files."""
         with self._guard:
             files = self._opened()
             files.refresh()
-            state = self._state()
-            if state != self._seen or time.monotonic() - self._looked > self._settings.knowledge_cache_ttl_seconds:
-                self._follow(files)
-                self._seen, self._looked = state, time.monotonic()
+            folders = self._folder_times()
+            age = time.monotonic() - self._compared_at
+            if folders != self._seen_folders or age > self._settings.knowledge_cache_ttl_seconds:
+                self._follow_files(files)
+                self._seen_folders, self._compared_at = folders, time.monotonic()
             return files.passages
 
-    def known(self) -> Passages:
-        """What the index holds, without a look at the files; for a writer who holds the home's lock."""
+    def indexed_passages(self) -> Passages:
+        """What the index holds, without comparing it to the files; for a writer that holds the home's lock."""
         with self._guard:
             files = self._opened()
             files.refresh()
             return files.passages
 
     def paths(self) -> dict[str, str]:
-        """Every file by its id, in the order of ids: its path below the home."""
+        """The path of every file by id, sorted by id and relative to the home."""
         found: dict[str, str] = {}
         for folder in self._kind.folders(self.home):
             try:
@@ -83,7 +84,7 @@ class MemoryIndex:
         return dict(sorted(found.items()))
 
     def listing(self) -> dict[str, tuple[str, str]]:
-        """The same with the stamp of each."""
+        """The path and stamp of every file by id; a stamp changes with the file."""
         found = {}
         for id_, path in self.paths().items():
             try:
@@ -94,29 +95,28 @@ class MemoryIndex:
         return found
 
     def saved(self, path: str, record: Record, meaning: str, vector: Floats | None = None) -> None:
-        """A file was just written by us, who hold the lock; `path` is below the home."""
+        """Add a file that this process has just written, holding the lock; `path` is relative to the home."""
         with self._guard:
             files = self._opened()
             files.refresh()
-            before = self._seen
             state = os.stat(self.home.path(path))
             stamped = replace(record, stamp=f"{state.st_mtime_ns:x}-{state.st_size:x}")
             vectors = self.embed([meaning]) if vector is None else vector[None, :]
             files.add([stamped], vectors)
-            if before is not None:
-                self._seen = self._state()  # our own change is no reason to look at every file
+            if self._seen_folders is not None:
+                self._seen_folders = self._folder_times()  # so that this save does not cause a comparison
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """The vectors of what is stored."""
+        """The vectors of texts that are stored."""
         return prose_embedder(self._settings).embed_code(texts)
 
     def rebuild(self) -> int:
-        """Embed everything anew; how many memories there are."""
+        """Embed all memories again; returns their number."""
         listing = self.listing()
         if not listing:
             return 0
         self.home.prepare()
-        with self._guard, locked(self.home.lock, timeout_s=_PATIENCE_S):
+        with self._guard, locked(self.home.lock, timeout_s=_LOCK_TIMEOUT_S):
             files = self._opened()
             files.clear()
             self._catch_up(files, listing)
@@ -128,11 +128,11 @@ class MemoryIndex:
             from sage_code.memory.index.index_files import IndexFiles  # lazy: NumPy
 
             embedder = prose_embedder(self._settings)
-            self._files = IndexFiles(self.home, self._kind.kind, embedder.name, embedder.dim)
+            self._files = IndexFiles(self.home, self._kind.name, embedder.name, embedder.dim)
         return self._files
 
-    def _state(self) -> Mapping[str, int]:
-        """When the folders have last changed: files were added, replaced or removed then."""
+    def _folder_times(self) -> Mapping[str, int]:
+        """When each folder last changed, that is when a file was added, replaced or removed."""
         times = {}
         for folder in self._kind.folders(self.home):
             try:
@@ -141,18 +141,19 @@ class MemoryIndex:
                 continue
         return times
 
-    def _follow(self, files: IndexFiles) -> None:
+    def _follow_files(self, files: IndexFiles) -> None:
+        """Bring the index in step with the files, in memory only if the home cannot be written to."""
         listing = self.listing()
         if not self._differs(files, listing):
             self._pack_if_wanted(files)
             return
         try:
             self.home.prepare()
-            with locked(self.home.lock, timeout_s=_PATIENCE_S):
+            with locked(self.home.lock, timeout_s=_LOCK_TIMEOUT_S):
                 files.refresh()
                 self._catch_up(files, listing)
         except (OSError, Busy, UsageError):
-            self._catch_up(files, listing, keep=False)  # a home that cannot be written to is searched all the same
+            self._catch_up(files, listing, keep=False)
         self._pack_if_wanted(files)
 
     def _pack_if_wanted(self, files: IndexFiles) -> None:
@@ -163,7 +164,7 @@ class MemoryIndex:
                     files.refresh()
                     files.pack()
             except (OSError, Busy, UsageError):
-                return  # somebody else does, or nobody can
+                return  # another process packs, or the home cannot be written to
 
     def _differs(self, files: IndexFiles, listing: Mapping[str, tuple[str, str]]) -> bool:
         known = files.passages
@@ -174,6 +175,7 @@ class MemoryIndex:
         return any(id_ not in listing for id_ in known.row_of)
 
     def _catch_up(self, files: IndexFiles, listing: Mapping[str, tuple[str, str]], *, keep: bool = True) -> None:
+        """Embed changed files and remove deleted ones; without `keep`, nothing is written to the disk."""
         known = files.passages
         changed: list[tuple[Record, str]] = []
         self.damaged = {id_: why for id_, why in self.damaged.items() if id_ in listing}
@@ -196,10 +198,10 @@ class MemoryIndex:
             if keep:
                 files.add(records, vectors)
             else:
-                from sage_code.memory.index.index_files import as_kept  # lazy: NumPy
+                from sage_code.memory.index.index_files import rounded  # lazy: NumPy
 
                 for record, vector in zip(records, vectors, strict=True):
-                    known.add(record, as_kept(vector))
+                    known.add(record, rounded(vector))
         gone = [id_ for id_ in known.row_of if id_ not in listing or id_ in self.damaged]
         if keep:
             files.remove(gone)

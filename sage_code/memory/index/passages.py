@@ -1,8 +1,7 @@
-"""Memories as search sees them: their words and their vectors in flat arrays, to which one more can be added at once.
+"""Memories as search sees them: words and vectors in flat arrays that grow by one passage at a time. Reads no files.
 
-Nothing here reads a file. Words are the stems of lexemes, as everywhere in Sage; English function words say nothing.
-A passage may go on from another (a checkpoint from its parent, a turn of a conversation from the one before it): what
-such neighbours say is part of what it means.
+Words are stems of lexemes, as everywhere in Sage; English stop words are left out. A passage may follow another one (a
+checkpoint its parent, a turn of a conversation the turn before); ranking uses such neighbours as context.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
 
 Floats = NDArray[np.float32]
-# Words beyond these say nothing new about one memory, and cost every search.
+# More words say nothing new about one memory, and make every search slower.
 _MAX_TERMS = 2_000
-_FIRST_ROOM = 64
+_FIRST_CAPACITY = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the index holds of one memory."""
+    """What the index knows about one memory, besides its vector."""
 
     id: str
     stamp: str  # of the file that it was made from
-    terms: Mapping[str, int]  # how often each word stands there
-    follows: str = ""  # the id of the memory that this one goes on from
-    names: tuple[str, ...] = ()  # whose it is: a speaker, a project, a skill
-    shown: Mapping[str, Any] = field(default_factory=dict)  # what a list of results shows
+    terms: Mapping[str, int]  # words and their counts
+    follows: str = ""  # the id of the memory that this one continues
+    names: tuple[str, ...] = ()  # whose memory it is: a speaker, a project, a skill
+    shown: Mapping[str, Any] = field(default_factory=dict)  # what results show
 
 
 def terms_of(text: str) -> dict[str, int]:
-    """The words of a text and how often each stands there."""
+    """The words of a text and their counts."""
     return dict(Counter(stem(word) for word in lexemes(text) if word not in STOP_WORDS).most_common(_MAX_TERMS))
 
 
@@ -56,7 +55,7 @@ class Postings:
         return cls({}, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
 
     def of(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """The rows that have a word, and how often."""
+        """The rows that contain a word, and how often."""
         number = self.word_numbers.get(term)
         if number is None:
             return self.rows[:0], self.counts[:0]
@@ -65,7 +64,7 @@ class Postings:
 
 
 class Passages:
-    """All memories of one kind in one number."""
+    """All memories of one kind in one home. A row selects one passage; a replaced or removed one keeps its row."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -73,11 +72,11 @@ class Passages:
         self.row_of: dict[str, int] = {}
         self.base = Postings.empty()
         self._added: dict[str, tuple[list[int], list[int]]] = {}  # postings since the base was made
-        self._vectors: Floats = np.zeros((_FIRST_ROOM, dim), np.float32)
-        self._lengths: Floats = np.zeros(_FIRST_ROOM, np.float32)
-        self._alive = np.zeros(_FIRST_ROOM, dtype=bool)
-        self._before = np.full(_FIRST_ROOM, -1, np.int32)
-        self._after = np.full(_FIRST_ROOM, -1, np.int32)
+        self._vectors: Floats = np.zeros((_FIRST_CAPACITY, dim), np.float32)
+        self._lengths: Floats = np.zeros(_FIRST_CAPACITY, np.float32)
+        self._alive = np.zeros(_FIRST_CAPACITY, dtype=bool)
+        self._before = np.full(_FIRST_CAPACITY, -1, np.int32)
+        self._after = np.full(_FIRST_CAPACITY, -1, np.int32)
         self._linked = False
         self.named: dict[str, list[int]] = {}
 
@@ -86,30 +85,30 @@ class Passages:
 
     @property
     def vectors(self) -> Floats:
-        """One row a passage, dead ones included."""
+        """One vector per row, including rows that are no longer alive."""
         return self._vectors[: len(self.records)]
 
     @property
     def lengths(self) -> Floats:
-        """How many words each passage has."""
+        """The number of words of each row."""
         return self._lengths[: len(self.records)]
 
     @property
     def alive(self) -> NDArray[np.bool_]:
-        """Which rows are not replaced or removed."""
+        """Which rows were neither replaced nor removed."""
         return self._alive[: len(self.records)]
 
     def load(self, records: Sequence[Record], lengths: Floats, vectors: Floats, postings: Postings) -> None:
-        """Begin with what a file holds; only for passages that are empty."""
+        """Fill empty passages with the arrays of a packed file."""
         self._grow(len(records))
         self._vectors[: len(records)] = vectors
         self._lengths[: len(records)] = lengths
         self.base = postings
         for record in records:
-            self._place(record)
+            self._append(record)
 
     def add(self, record: Record, vector: Floats) -> None:
-        """Add a passage, in number of the one with the same id if there is one."""
+        """Add a passage; it replaces the one with the same id."""
         row = len(self.records)
         self._grow(row + 1)
         self._vectors[row] = vector
@@ -118,16 +117,16 @@ class Passages:
             rows, counts = self._added.setdefault(term, ([], []))
             rows.append(row)
             counts.append(min(count, 65_535))
-        self._place(record)
+        self._append(record)
 
     def remove(self, id: str) -> None:  # noqa: A002
-        """Take a passage out."""
+        """Remove a passage."""
         row = self.row_of.pop(id, None)
         if row is not None:
             self._alive[row] = False
 
     def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """The rows that have a word, and how often it stands there."""
+        """The rows that contain a word, and how often."""
         rows, counts = self.base.of(term)
         added = self._added.get(term)
         if added is None:
@@ -138,13 +137,13 @@ class Passages:
         )
 
     def neighbours(self) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-        """For each row the one it goes on from and the one that goes on from it, -1 for none; None without any."""
+        """For each row the row before and the row after it, -1 for none; None if no passage follows another."""
         if not self._linked:
             return None
         return self._before[: len(self.records)], self._after[: len(self.records)]
 
     def merged(self) -> Postings:
-        """The postings of all living passages, numbered anew in their order."""
+        """The postings of the living passages, with their rows renumbered without gaps."""
         numbers = np.cumsum(self.alive) - 1
         rows: list[NDArray[np.int32]] = []
         counts: list[NDArray[np.uint16]] = []
@@ -162,7 +161,8 @@ class Passages:
             return Postings.empty()
         return Postings(word_numbers, np.cumsum(sizes).astype(np.int64), np.concatenate(rows), np.concatenate(counts))
 
-    def _place(self, record: Record) -> None:
+    def _append(self, record: Record) -> None:
+        """Give the record the next row, and link it to the passage that it follows."""
         row = len(self.records)
         self.remove(record.id)
         self.records.append(record)
@@ -176,13 +176,14 @@ class Passages:
             self.named.setdefault(name, []).append(row)
 
     def _grow(self, rows: int) -> None:
-        room = len(self._lengths)
-        if rows <= room:
+        """Make room for `rows` rows, at least doubling the arrays."""
+        capacity = len(self._lengths)
+        if rows <= capacity:
             return
-        room = max(rows, 2 * room)
+        capacity = max(rows, 2 * capacity)
 
         def larger(array: NDArray[Any], fill: float = 0) -> NDArray[Any]:
-            new = np.full((room, *array.shape[1:]), fill, array.dtype)
+            new = np.full((capacity, *array.shape[1:]), fill, array.dtype)
             new[: len(array)] = array
             return new
 
@@ -191,12 +192,12 @@ class Passages:
 
 
 def record_of(id: str, text: str, **more: Any) -> Record:  # noqa: A002
-    """A record of a text."""
+    """A record with the words of a text."""
     return Record(id, terms=terms_of(text), **{"stamp": "", **more})
 
 
 def all_of(records: Iterable[Record], vectors: Floats) -> Passages:
-    """Passages in memory only."""
+    """Passages that are in memory only."""
     passages = Passages(vectors.shape[1])
     for record, vector in zip(records, vectors, strict=True):
         passages.add(record, vector)

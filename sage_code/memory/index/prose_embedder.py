@@ -1,4 +1,4 @@
-"""The model for prose, loaded once a process and only when something is embedded."""
+"""The embedding model for memories, loaded once per process when the first text is embedded."""
 
 from __future__ import annotations
 

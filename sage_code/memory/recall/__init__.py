@@ -1,1 +1,1 @@
-"""Which memories belong to a question, and how sure is that?"""
+"""From a question to memories: ranking, probabilities, keywords and the scores of knowledge."""

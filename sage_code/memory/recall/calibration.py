@@ -1,9 +1,8 @@
-"""What a score means: from shared words and a cosine to the probability that a memory is about a question.
+"""Turns shared words and a cosine into the probability that a memory is about a question.
 
-Models differ in what they give to texts that have nothing in common: 0.1 for one, 0.6 for the next. So each model is
-asked once about pairs of texts that belong together and pairs that do not (`probes.txt`), and a cosine is read between
-the two. How much words and meaning then say together was fitted on documentation nobody here wrote
-(`benchmarks/recall_quality.py --fit`).
+Models differ in the cosine of unrelated texts: 0.1 for one model, 0.6 for another. So each model embeds pairs of
+related and unrelated texts once (`probes.txt`), and a cosine is compared with both distributions. The weights of words
+and meaning were fitted on the documentation of other projects (`benchmarks/recall_quality.py --fit`).
 """
 
 from __future__ import annotations
@@ -20,35 +19,35 @@ if TYPE_CHECKING:
 _PROBES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probes.txt")
 # log-odds = BIAS + WORDS * share of the words + MEANING * evidence of the cosine
 BIAS, WORDS, MEANING = -3.73, 4.47, 0.29
-_MOST = 6.0  # no cosine alone says more than this, in log-odds
+_MAX_EVIDENCE = 6.0  # of a cosine alone, in log-odds
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How a model's cosines spread: the means of unrelated and related pairs, and the deviation that both have."""
+    """The distribution of a model's cosines: the means of unrelated and related pairs, and their common deviation."""
 
     unrelated: float
     related: float
     deviation: float
 
     def evidence(self, cosine: float) -> float:
-        """What a cosine says, in log-odds: 0 where both kinds of pairs are equally likely."""
+        """The evidence of a cosine in log-odds: 0 where both kinds of pairs are equally likely."""
         slope = (self.related - self.unrelated) / self.deviation**2
         middle = (self.related + self.unrelated) / 2
-        return min(max(slope * (cosine - middle), -_MOST), _MOST)
+        return min(max(slope * (cosine - middle), -_MAX_EVIDENCE), _MAX_EVIDENCE)
 
     def probability(self, words: float, cosine: float) -> float:
-        """That a memory is about the question, from the share of its words and the cosine."""
+        """The probability that a memory is about a question, from the share of its words and the cosine."""
         odds = BIAS + WORDS * words + MEANING * self.evidence(cosine)
         return 1 / (1 + math.exp(-odds))
 
     def probabilities(self, words: Floats, cosines: Floats) -> Floats:
-        """The same for many memories at once."""
+        """`probability` for many memories at once."""
         import numpy as np  # lazy: describing a score needs none
 
         slope = (self.related - self.unrelated) / self.deviation**2
         middle = (self.related + self.unrelated) / 2
-        evidence = np.clip(slope * (cosines - middle), -_MOST, _MOST)
+        evidence = np.clip(slope * (cosines - middle), -_MAX_EVIDENCE, _MAX_EVIDENCE)
         chances: Floats = 1 / (1 + np.exp(-(BIAS + WORDS * words + MEANING * evidence)))
         return chances
 
@@ -64,14 +63,14 @@ _known: dict[str, Calibration] = {}  # by the model's name: equal names mean equ
 
 
 def calibration_of(embedder: Embedder) -> Calibration:
-    """How a model's cosines spread; it is asked once a process."""
+    """The distribution of a model's cosines, measured once per process."""
     if embedder.name not in _known:
-        _known[embedder.name] = _ask(embedder)
+        _known[embedder.name] = _measured(embedder)
     return _known[embedder.name]
 
 
-def _ask(embedder: Embedder) -> Calibration:
-    """Every text against every other question than its own is an unrelated pair."""
+def _measured(embedder: Embedder) -> Calibration:
+    """The distribution from the probes; each text with the question of another text is an unrelated pair."""
     import numpy as np  # lazy: describing a score needs none
 
     pairs = probes()
@@ -79,6 +78,6 @@ def _ask(embedder: Embedder) -> Calibration:
     same = np.eye(len(pairs), dtype=bool)
     related, unrelated = cosines[same], cosines[~same]
     deviation = math.sqrt((float(related.var()) + float(unrelated.var())) / 2)
-    # A model that tells nothing apart says nothing.
+    # Keeps the slope positive for a model that cannot tell related from unrelated pairs.
     apart = max(float(related.mean()), float(unrelated.mean()) + 1e-6)
     return Calibration(float(unrelated.mean()), apart, max(deviation, 1e-3))

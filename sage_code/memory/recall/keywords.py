@@ -1,17 +1,17 @@
-"""The keywords of all items at once: which of them a question holds, without asking every item."""
+"""Finds the items whose keywords are in a question, with indexes over all keywords instead of a loop over the items."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from sage_code.memory.recall.knowledge_score import EXACT, MIN_PART_CHARS, PART
+from sage_code.memory.recall.knowledge_score import EXACT, MIN_PART_CHARS, PARTIAL
 from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
 
 
 class Keywords:
-    """From keywords to the items that have them; an item's may change at any time."""
+    """Maps keywords to items; the keywords of an item may change at any time."""
 
     def __init__(self, of_items: Mapping[str, Iterable[str]] | None = None) -> None:
         self._of_item: dict[str, tuple[str, ...]] = {}
@@ -22,7 +22,7 @@ class Keywords:
             self.put(id_, keywords)
 
     def put(self, id_: str, keywords: Iterable[str]) -> None:
-        """Give an item its keywords, in place of those that it had."""
+        """Set the keywords of an item."""
         new = tuple(dict.fromkeys(keyword.lower() for keyword in keywords))
         old = self._of_item.get(id_, ())
         if new == old:
@@ -31,31 +31,31 @@ class Keywords:
             self._items[keyword].discard(id_)
         for keyword in new:
             if keyword not in self._items:
-                self._learn(keyword)
+                self._add(keyword)
             self._items[keyword].add(id_)
         self._of_item[id_] = new
 
     def keep_only(self, ids: Collection[str]) -> None:
-        """Forget the items that are gone."""
+        """Remove all other items."""
         for id_ in [id_ for id_ in self._of_item if id_ not in ids]:
             self.put(id_, ())
             del self._of_item[id_]
 
     def scores(self, question: str) -> dict[str, float]:
-        """The items of which a keyword stands in the question, each with how surely it is meant."""
+        """The items that have a keyword in the question, each with the probability that it is meant, 0 to 1."""
         asked = question.lower()
         words = [word for word in lexemes(question) if word not in STOP_WORDS]
         stems = set(map(stem, words))
         exact = {word for first in stems for word, parts in self._by_first.get(first, ()) if parts <= stems}
         partly = self._overlapping(asked, [word for word in words if len(word) >= MIN_PART_CHARS]) - exact
         doubts: dict[str, float] = defaultdict(lambda: 1.0)
-        for found, sureness in ((exact, EXACT), (partly, PART)):
+        for found, probability in ((exact, EXACT), (partly, PARTIAL)):
             for keyword in found:
                 for id_ in self._items[keyword]:
-                    doubts[id_] *= 1 - sureness
+                    doubts[id_] *= 1 - probability
         return {id_: 1 - doubt for id_, doubt in doubts.items()}
 
-    def _learn(self, keyword: str) -> None:
+    def _add(self, keyword: str) -> None:
         self._items[keyword] = set()
         self._long = None
         parts = [stem(word) for word in lexemes(keyword) if word not in STOP_WORDS] or lexemes(keyword)
@@ -63,16 +63,16 @@ class Keywords:
             self._by_first[parts[0]].append((keyword, frozenset(parts)))
 
     def _overlapping(self, asked: str, long_words: Collection[str]) -> set[str]:
-        """Keywords that are part of the question's text, or of which one of its longer words is a part."""
+        """The keywords that are part of the question's text, or contain one of its longer words."""
         if self._long is None:
             self._long = [keyword for keyword in self._items if len(keyword) >= MIN_PART_CHARS and "\n" not in keyword]
         found = {keyword for keyword in self._long if keyword in asked}
         text = "\n".join(self._long)
         for word in dict.fromkeys(long_words):
-            place = text.find(word)
-            while place >= 0:
-                start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+            offset = text.find(word)
+            while offset >= 0:
+                start, end = text.rfind("\n", 0, offset) + 1, text.find("\n", offset)
                 end = end if end >= 0 else len(text)
                 found.add(text[start:end])
-                place = text.find(word, end)
+                offset = text.find(word, end)
         return found

@@ -1,4 +1,4 @@
-"""From a question to memories, over all the memory_indexes that a project sees."""
+"""Searches memories of one kind over all homes that a project sees, best first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.memory_index import MemoryIndex
 from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose_embedder import prose_embedder
-from sage_code.memory.recall.calibration import Calibration, calibration_of
+from sage_code.memory.recall.calibration import calibration_of
 from sage_code.memory.recall.ranking import best, signals, words_of
 from sage_code.settings.table import Settings
 
@@ -19,56 +19,41 @@ MAX_QUESTION_CHARS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """One memory, and why it was chosen."""
+    """A memory that answers a question, and why."""
 
     record: Record
     home: MemoryHome
-    order: float  # what it was put in order by
     probability: float  # that it is about the question
-    explain: dict[str, float]
+    explain: dict[str, float]  # words, cosine, meaning, and order: the number by which results are sorted
 
 
-def search(memory_indexes: Sequence[MemoryIndex], question: str, limit: int, settings: Settings) -> list[FoundMemory]:
-    """The best memories of all memory_indexes; of two with one id, the nearer home's."""
+def search_memories(
+    memory_indexes: Sequence[MemoryIndex], question: str, limit: int, settings: Settings
+) -> list[FoundMemory]:
+    """The best memories of all indexes, which are given nearest first. If two have the same id, the nearer one wins."""
     if limit < 1:
         raise UsageError("a limit is at least 1", "ask for more")
-    answers: dict[str, FoundMemory] = {}
-    for answer in scored(memory_indexes, question, limit, settings):
-        answers.setdefault(answer.record.id, answer)
-    return sorted(answers.values(), key=lambda answer: -answer.order)[:limit]
-
-
-def scored(
-    memory_indexes: Sequence[MemoryIndex], question: str, limit: int | None, settings: Settings
-) -> list[FoundMemory]:
-    """Memories memory_index by memory_index, the best `limit` of each or all of them, with every signal."""
     question = question[:MAX_QUESTION_CHARS]
-    if not words_of(question):
+    words = words_of(question)
+    if not words:
         raise UsageError("the question has no words", "ask in words")
     embedder = prose_embedder(settings)
     vector = embedder.embed_query([question])[0]
     calibration = calibration_of(embedder)
-    answers = []
+    found: dict[str, FoundMemory] = {}
     for memory_index in memory_indexes:
         passages = memory_index.passages()
         if not len(passages):
             continue
-        found = signals(passages, question, vector)
-        rows = best(found, len(passages) if limit is None else limit)
-        for row in rows:
-            words, dense = float(found.words[row]), float(found.dense[row])
-            explain = explained(calibration, words, dense, float(found.score[row]))
-            answers.append(
-                FoundMemory(passages.records[row], memory_index.home, explain["order"], explain["meaning"], explain)
-            )
-    return answers
-
-
-def explained(calibration: Calibration, words: float, dense: float, order: float) -> dict[str, float]:
-    """The arithmetic of one score."""
-    return {
-        "words": round(words, 4),
-        "cosine": round(dense, 4),
-        "meaning": round(calibration.probability(words, dense), 4),
-        "order": round(order, 4),
-    }
+        known = signals(passages, words, vector)
+        for row in best(known, limit):
+            share, cosine = float(known.words[row]), float(known.dense[row])
+            explain = {
+                "words": round(share, 4),
+                "cosine": round(cosine, 4),
+                "meaning": round(calibration.probability(share, cosine), 4),
+                "order": round(float(known.score[row]), 4),
+            }
+            record = passages.records[row]
+            found.setdefault(record.id, FoundMemory(record, memory_index.home, explain["meaning"], explain))
+    return sorted(found.values(), key=lambda one: -one.explain["order"])[:limit]

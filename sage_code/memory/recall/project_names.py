@@ -1,6 +1,6 @@
-"""What a project is called: by its folder, its git remote, its `pyproject.toml` and its `package.json`.
+"""The names of a project: of its folder, its git remote, its `pyproject.toml` and its `package.json`.
 
-Read as text and bounded: nothing of the project is run, git least of all.
+The files are read as bounded text; nothing of the project is executed, and git is not called.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _URL = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)
 
 
 def project_names(root: str) -> list[str]:
-    """The names of a project, each once, the folder's first."""
+    """The distinct names of a project, the folder's first."""
     names = [os.path.basename(os.path.realpath(root)), _remote(root), _pyproject(root), _package(root)]
     plain = (re.sub(r"[^\w@/.-]+", " ", name).strip()[:_MAX_CHARS] for name in names if name)
     return list(dict.fromkeys(name for name in plain if name))
 
 
 def _remote(root: str) -> str:
-    """The repository's name, from the address that it was cloned from."""
+    """The repository's name, from the address of its remote."""
     folder = ".git"
-    with suppress(OSError):  # a worktree has a file that says where its repository is
+    with suppress(OSError):  # in a worktree, `.git` is a file with the path of the repository
         pointer = read_contained(os.fsencode(root), b".git", 4096).decode("utf-8", "replace")
         folder = pointer.removeprefix("gitdir:").strip().partition("/worktrees/")[0]
     with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Which memories answer a question: their words (BM25) and their meaning (vectors), with what stands beside them.
+"""Scores all memories for a question by words (BM25), meaning (vectors) and the passages around them.
 
-Both signals are shares from 0 to 1 that mean the same in every collection, so that they can be added up, and so that
-`calibration` can turn them into a probability. Weights were chosen on one half of LoCoMo's conversations and hold on
-the other (`benchmarks/locomo.py`).
+Words and meaning are shares from 0 to 1 that are comparable between collections, so they can be added up, and
+`calibration` can turn them into a probability. The weights were chosen on one half of LoCoMo's conversations and tested
+on the other (`benchmarks/locomo.py`).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from sage_code.memory.index.passages import Floats, Passages
 from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
 
-# A small collection knows little about how rare a word is: it is taken as part of one of this size, in which every
-# word stands in this many texts. Otherwise the words of the only text about a thing would count for nothing.
-_ELSEWHERE, _ELSEWHERE_WITH = 200.0, 2.0
+# A small collection says little about how rare a word is. So this many texts are assumed besides, some of which contain
+# each word; otherwise the words of the only text about a topic would have no weight.
+_ASSUMED_TEXTS, _ASSUMED_WITH_WORD = 200.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each signal counts for."""
+    """The weights of the signals."""
 
-    k1: float = 0.3  # memories are short: a word that stands there twice says little more than once
+    k1: float = 0.3  # memories are short, so a second occurrence of a word adds little
     b: float = 0.2
     dense: float = 0.1
-    near: float = 0.4  # the words and the meaning of what it goes on from, and of what goes on from it
-    far: float = 0.35  # and of their neighbours
-    name: float = 0.2  # the question names whose memory it is
+    near: float = 0.4  # the score of the passage before and of the passage after
+    far: float = 0.35  # the score of the passages two steps away
+    name: float = 0.2  # the question names the speaker, project or skill
 
 
 DEFAULT = Weights()
@@ -40,23 +40,22 @@ DEFAULT = Weights()
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is known about every row for one question."""
+    """The signals of every row for one question."""
 
-    words: Floats  # share of the question's words, by weight, 0 to 1
+    words: Floats  # weighted share of the question's words, 0 to 1
     dense: Floats  # cosine
-    score: Floats  # all signals together; only for putting in order
+    score: Floats  # all signals together; only for sorting
 
 
 def words_of(question: str) -> tuple[str, ...]:
-    """The words of a question that say something, as stems; all of them when none does."""
+    """The distinct stems of a question without stop words, or with them if it has no other words."""
     found = lexemes(question)
-    said = [word for word in found if word not in STOP_WORDS] or found
-    return tuple(dict.fromkeys(stem(word) for word in said))
+    kept = [word for word in found if word not in STOP_WORDS] or found
+    return tuple(dict.fromkeys(map(stem, kept)))
 
 
-def signals(passages: Passages, question: str, vector: Floats, weights: Weights = DEFAULT) -> Signals:
-    """Score every row; those that are no longer alive get nothing."""
-    terms = words_of(question)
+def signals(passages: Passages, terms: Sequence[str], vector: Floats, weights: Weights = DEFAULT) -> Signals:
+    """Score every row by the words (`words_of`) and the vector of a question; rows that are not alive score -1."""
     words = _lexical(passages, terms, weights)
     dense: Floats = passages.vectors @ vector
     dense = np.where(passages.alive, dense, np.float32(0))
@@ -65,7 +64,7 @@ def signals(passages: Passages, question: str, vector: Floats, weights: Weights 
     if neighbours is not None:
         score = _with_context(score, *neighbours, weights)
     for name, rows in passages.named.items():
-        # A name that every memory bears tells none from another.
+        # A name that every memory has does not distinguish them.
         if int(passages.alive[rows].sum()) < len(passages) and set(words_of(name)) <= set(terms):
             score[rows] += np.float32(weights.name)
     score[~passages.alive] = -1
@@ -73,7 +72,7 @@ def signals(passages: Passages, question: str, vector: Floats, weights: Weights 
 
 
 def best(found: Signals, limit: int) -> list[int]:
-    """The rows with the best scores, best first; of equals the later one, which is newer."""
+    """The rows with the best scores, best first; among equal scores the later, newer row comes first."""
     score = found.score[::-1]
     count = min(limit, len(score))
     if not count:
@@ -85,11 +84,12 @@ def best(found: Signals, limit: int) -> list[int]:
 
 
 def _lexical(passages: Passages, terms: Sequence[str], weights: Weights) -> Floats:
-    total = len(passages) + _ELSEWHERE
-    # Rows that were replaced or removed count for nothing: the same memories give the same scores.
+    """The BM25 score of every row, as a share of what a text with every word once would get."""
+    total = len(passages) + _ASSUMED_TEXTS
+    # Only living rows count, so that the same memories give the same scores.
     found = {term: _living(passages, *passages.postings(term)) for term in terms}
     rarity = {
-        term: math.log(1 + (total - len(rows)) / (len(rows) + _ELSEWHERE_WITH)) for term, (rows, _) in found.items()
+        term: math.log(1 + (total - len(rows)) / (len(rows) + _ASSUMED_WITH_WORD)) for term, (rows, _) in found.items()
     }
     sum_of_all = sum(rarity.values()) or 1.0
     scores = np.zeros(len(passages.records), np.float32)
@@ -98,7 +98,7 @@ def _lexical(passages: Passages, terms: Sequence[str], weights: Weights) -> Floa
         if len(rows):
             norm = 1 - weights.b + weights.b * passages.lengths[rows] / average
             scores[rows] += np.float32(rarity[term] / sum_of_all) * counts / (counts + np.float32(weights.k1) * norm)
-    # The share that a text of average length gets that has every word once.
+    # A text of average length that has every word once gets a share of 1.
     share: Floats = np.minimum(scores * np.float32(1 + weights.k1), np.float32(1))
     return share
 
@@ -111,7 +111,8 @@ def _living(
 
 
 def _with_context(score: Floats, before: NDArray[np.int32], after: NDArray[np.int32], weights: Weights) -> Floats:
-    padded = np.append(score, np.float32(0))  # where -1 points
+    """The scores with shares of the scores of neighbours added."""
+    padded = np.append(score, np.float32(0))  # -1 selects this last element
     before, after = np.append(before, -1), np.append(after, -1)
     near = padded[before] + padded[after]
     far = padded[before[before]] + padded[after[after]]

@@ -1,7 +1,7 @@
-"""What looks like a repeat or a contradiction of something known: said to whoever saves, never acted upon.
+"""Finds known items that a new item may duplicate or contradict. The author is told; nothing is changed.
 
-Two texts that are nearly the same are a repeat. Two that speak of the same thing, of which one denies, or names other
-numbers, may contradict each other: a guess, and called so.
+Two texts that are nearly the same are duplicates. Two texts on the same topic may contradict each other if only one has
+a negation, or if their numbers differ; that is a guess.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from sage_code.memory.files.knowledge import KnowledgeItem, SimilarItem
 from sage_code.memory.index.memory_index import MemoryIndex
 from sage_code.memory.index.passages import Floats, terms_of
 
-# Below this two texts do not speak of the same thing (with the bundled model: `benchmarks/recall_quality.py`).
+# The cosine from which two texts are on the same topic (for the bundled model: `benchmarks/recall_quality.py`).
 _SAME_TOPIC = 0.72
 _SHARED_WORDS = 0.5
-_MOST = 3
-_DENIALS = re.compile(
+_MAX_ITEMS = 3
+_NEGATIONS = re.compile(
     r"(?i)\b(?:not|no|never|cannot|without|instead|avoid|stop|deprecated|disabled|forbidden|neither|nor|nobody|nothing|"
     r"\w+n't)\b"
 )
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 def similar_items(
     memory_indexes: Sequence[MemoryIndex], item: KnowledgeItem, vector: Floats, threshold: float
 ) -> list[SimilarItem]:
-    """The items nearest to a new one, if they are near enough; one with the same id is its older self."""
+    """The items most similar to a new one, if they are similar enough; an item with the same id is skipped."""
     found: list[SimilarItem] = []
     for memory_index in memory_indexes:
         passages = memory_index.passages()
@@ -44,17 +44,14 @@ def similar_items(
                 kind = "contradiction"
             if kind:
                 found.append(SimilarItem(record.id, round(min(float(near[row]), 1.0), 4), kind))
-    return sorted(found, key=lambda one: -one.similarity)[:_MOST]
+    return sorted(found, key=lambda one: -one.similarity)[:_MAX_ITEMS]
 
 
 def _disagree(one: str, other: str) -> bool:
-    """Whether two texts share most of their words, and differ in a denial or in their numbers."""
+    """Whether two texts share most of their words, but differ in a negation or in their numbers."""
     first, second = terms_of(one), terms_of(other)
     shared = len(first.keys() & second.keys()) / (min(len(first), len(second)) or 1)
     if shared < _SHARED_WORDS:
         return False
-    return _denies(one) != _denies(other) or set(_NUMBER.findall(one)) != set(_NUMBER.findall(other))
-
-
-def _denies(text: str) -> bool:
-    return bool(_DENIALS.search(text))
+    negated = [bool(_NEGATIONS.search(text)) for text in (one, other)]
+    return negated[0] != negated[1] or set(_NUMBER.findall(one)) != set(_NUMBER.findall(other))
