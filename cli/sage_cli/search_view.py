@@ -28,8 +28,8 @@ def print_hits(response: SearchResponse) -> None:
         say(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
         if hit.signature and hit.snippet_line > hit.line:  # the part that matched does not show the head
             say(f"{dim}{hit.line:>6}  {one_line(hit.signature)} ...{end}", " " * 8)
-        for number, line in enumerate(plain(hit.snippet).split("\n") if hit.snippet else (), hit.snippet_line):
-            say(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}", " " * 12)
+        for number, line in enumerate(_marked(hit, mark, end).split("\n") if hit.snippet else (), hit.snippet_line):
+            say(f"{dim}{number:>6}{end}  {line}", " " * 12)
         for line in _more(hit):
             say(f"{dim}        {line}{end}", " " * 10)
         print()
@@ -39,14 +39,15 @@ def _path(response: SearchResponse, hit: Hit) -> str:
     return shown_path(hit.root or response.root, hit.file)
 
 
-def _marked(line: str, query: str, mark: str, end: str) -> str:
-    from sage_code.search.snippets import matches
-
+def _marked(hit: Hit, mark: str, end: str) -> str:
+    """The snippet with `mark` before each word of the query and `end` behind it."""
+    if not mark:
+        return plain(hit.snippet)
     parts, cursor = [], 0
-    for start, stop in matches(line, query):
-        parts += [line[cursor:start], mark, line[start:stop], end]
+    for start, stop in hit.match_spans:
+        parts += [plain(hit.snippet[cursor:start]), mark, plain(hit.snippet[start:stop]), end]
         cursor = stop
-    return "".join([*parts, line[cursor:]])
+    return "".join([*parts, plain(hit.snippet[cursor:])])
 
 
 def _more(hit: Hit) -> list[str]:
