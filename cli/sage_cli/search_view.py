@@ -1,4 +1,4 @@
-"""What a person sees of an answer: `path:line`, what stands there, its lines with the words of the question marked."""
+"""Prints hits for people: `path:line`, kind and name, and the snippet with the words of the query marked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sage_code.search.results import Hit, SearchResponse
 
-# Other good places of a file that are named, and signals of an explanation that are worth a line.
+# Other good chunks of a file that are named, and features of an explanation that get a line.
 _MAX_ALSO = 3
 _MAX_SIGNALS = 8
 
@@ -20,13 +20,13 @@ def print_files(response: SearchResponse) -> None:
 
 
 def print_hits(response: SearchResponse) -> None:
-    """The answers, best first."""
-    place, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
+    """The hits, best first."""
+    cyan, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
     for hit in response.results:
-        where = f"{place}{one_line(_path(response, hit))}:{hit.line}{end}"
+        where = f"{cyan}{one_line(_path(response, hit))}:{hit.line}{end}"
         name = f"  {one_line(hit.qualname)}" if hit.qualname else ""
         say(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
-        if hit.signature and hit.snippet_line > hit.line:  # the part that matched does not show the head
+        if hit.signature and hit.snippet_line > hit.line:  # the snippet does not show the head
             say(f"{dim}{hit.line:>6}  {one_line(hit.signature)} ...{end}", " " * 8)
         for number, line in enumerate(_marked(hit, mark, end).split("\n") if hit.snippet else (), hit.snippet_line):
             say(f"{dim}{number:>6}{end}  {line}", " " * 12)
@@ -51,11 +51,11 @@ def _marked(hit: Hit, mark: str, end: str) -> str:
 
 
 def _more(hit: Hit) -> list[str]:
-    """What else is to be said: other places in the file, and with `--explain` why this one."""
+    """Other good chunks of the file, memories, and with `--explain` callers and features."""
     lines = []
     if hit.also:
-        places = (f"{span.start_line}-{span.end_line} {one_line(span.name)}".rstrip() for span in hit.also[:_MAX_ALSO])
-        lines.append(f"also {', '.join(places)}")
+        others = (f"{one.start_line}-{one.end_line} {one_line(one.name)}".rstrip() for one in hit.also[:_MAX_ALSO])
+        lines.append(f"also {', '.join(others)}")
     lines += [f"memory  {one_line(note)}" for note in hit.memory]
     if hit.callers is not None:
         lines.append(f"called from {hit.callers} place{'s' * (hit.callers != 1)}, calls {hit.callees}")
