@@ -295,7 +295,7 @@ def _read_hits(project: Project, label: Label) -> _Reading:
     for hit in project.search(label.query, refresh=False).results:
         head = f"{hit.file}:{hit.start_line}-{hit.end_line} {hit.kind} {hit.qualname} {hit.signature}"
         read += count_tokens(f"{head}\n{hit.snippet}")
-        if any(covers(place, target, PathRule()) for place in locations([hit]) for target in label.targets):
+        if any(covers(found, expected, PathRule()) for found in locations([hit]) for expected in label.expected):
             return _Reading(read, True)
     return _Reading(read, False)
 
@@ -309,7 +309,7 @@ def _read_files(root: str, label: Label) -> _Reading:
     read = count_tokens("\n".join(f"{path}:{count}" for path, count in counted))
     for path, _ in counted:
         read += count_tokens(Path(root, path).read_text(errors="replace"))
-        if any(covers(Location(path), target, PathRule()) for target in label.targets):
+        if any(covers(Location(path), expected, PathRule()) for expected in label.expected):
             return _Reading(read, True)
     return _Reading(read, False)
 

@@ -15,7 +15,7 @@ import orjson
 
 from sage_code import Project
 from sage_code.languages.table import by_name
-from sage_code.search.evaluation import Label, Score, Target
+from sage_code.search.evaluation import Expected, Label, Score
 from sage_code.search.trials import Setup, run
 
 # Of each package, so many functions, and questions about so many of them.
@@ -46,6 +46,6 @@ def _written(package: Path, scratch: Path) -> Iterator[Label]:
         file = f"f{number:04d}.{known.extensions[0]}"
         Path(folder, file).write_text(_HEADS.get(language, "") + function["code"].partition("\n")[2] + "\n")
         if function.get("query"):
-            asked.append(Label(function["query"], (Target(file, file),), name, language, "documentation"))
+            asked.append(Label(function["query"], (Expected(file, file),), name, language, "documentation"))
     Project(str(folder)).index(name=name)
     yield from chance.sample(asked, min(_QUESTIONS, len(asked)))

@@ -176,18 +176,17 @@ class Project:
         `paths` are folders, parts of paths or globs; `in:NAME` in the query asks another project, `everywhere` all.
         A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
         """
-        from sage_code.search.query import Filters
+        from sage_code.search.query import Filters, parse_query
         from sage_code.search.results import within
         from sage_code.search.service import SearchOptions
         from sage_code.search.snippets import SNIPPET_LINES
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")
-        filters = Filters(_several(language), _several(paths), _several(kinds))
+        parsed = parse_query(query, Filters(_several(language), _several(paths), _several(kinds)))
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
-        response = self._searching.search(
-            query, SearchOptions(limit, filters, explain, refresh, shown, context), everywhere=everywhere
-        )
+        options = SearchOptions(limit, explain, refresh, shown, context)
+        response = self._searching.search(parsed, options, everywhere=everywhere)
         if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 
@@ -198,12 +197,11 @@ class Project:
         self, query: str, limit: int = 10, language: str | None = None, paths: str | None = None
     ) -> SearchResponse:
         """What can be said without an index in a second or two: the files that hold most of the question's words."""
-        from sage_code.search.query import Filters
-        from sage_code.search.service import SearchOptions
+        from sage_code.search.query import Filters, parse_query
         from sage_code.search.unindexed import quick_look
 
-        options = SearchOptions(limit, Filters(_several(language), _several(paths)))
-        return quick_look(self.root, self.settings, query, options)
+        parsed = parse_query(query, Filters(_several(language), _several(paths)))
+        return quick_look(self.root, self.settings, parsed, limit)
 
     @property
     def _searching(self) -> Searchers:

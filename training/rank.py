@@ -26,13 +26,13 @@ from sage_code.embed import default_embedder
 from sage_code.search.engine import SearchEngine
 from sage_code.search.features import NAMES, PATH_FEATURES
 from sage_code.search.query import parse_query
-from sage_code.search.ranking import GROUPS, About, Ranking
+from sage_code.search.ranking import GROUPS, Ranking, RelevanceTest
 from sage_code.search.snapshot import SearchSnapshot
 
 # Weights are drawn towards what is expected, mostly zero: few labels, many features that say nearly the same.
 # Cross-validated NDCG@10 over the labelled folders, by penalty: 0.02 0.878, 0.005 0.884, 0.001 0.891.
 _PENALTY = 0.001
-# What is expected of places that next to no labelled repository has: everywhere else such code is rarely the answer.
+# Expected weights of path classes that hardly any labelled repository has: elsewhere such code is rarely the answer.
 _EXPECTED = {"is_vendored": -1.5, "is_generated": -1.5, "is_compat": -1.5, "is_superseded": -1.5}
 # What the group of questions by name may differ from the others.
 _GROUP_PENALTY = 0.002
@@ -44,7 +44,7 @@ _FOREIGN = 10
 _REFUSED = 0.01
 # A first answer that only this share of the real questions falls below is as likely as none at all.
 _NONE = 0.05
-# What tells whether a question is about the project, beside the lead of its first answer.
+# What tells whether a question is about the project, beside the margin of its first answer.
 _SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense"), "by_words": ("file_cover",)}
 _SIGN_PENALTY = 1e-4
 _SEED = 7
@@ -106,7 +106,7 @@ def ndcg(question: Question, scores: NDArray[np.float64]) -> float:
     """NDCG@10 of the ranking by files, as `shared/quality/score.py` counts it."""
     ranked = question.files[best_of_files(question, scores)][:_TOP].tolist()
     gains = sum(1 / math.log2(ranked.index(target) + 2) for target in set(question.targets) if target in ranked)
-    ideal = sum(1 / math.log2(place + 2) for place in range(min(_TOP, len(question.targets))))
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(_TOP, len(question.targets))))
     return gains / ideal
 
 
@@ -161,9 +161,9 @@ def cross_validated(questions: Sequence[Question], hidden: NDArray[np.bool_]) ->
     values = [0.0] * len(questions)
     for repo in dict.fromkeys(question.repo for question in questions):
         weights = fit([question for question in questions if question.repo != repo], hidden)
-        for place, question in enumerate(questions):
+        for number, question in enumerate(questions):
             if question.repo == repo:
-                values[place] = ndcg(question, design(question, hidden) @ weights)
+                values[number] = ndcg(question, design(question, hidden) @ weights)
     return values
 
 
@@ -193,18 +193,18 @@ def calibrate(
     best = [best_of_files(question, found) for question, found in zip(asked, sums, strict=True)]
     tops = np.array([found[files[0]] for found, files in zip(sums, best, strict=True)])
     none = round(float(np.quantile(tops[real], _NONE)), 4)
-    unset = About({}, 0.0, 0.0)
+    unset = RelevanceTest({}, 0.0, 0.0)
     ranking = Ranking({}, none, 0.0, 0.0, unset, unset)
-    leads = [ranking.leads(found[files].astype(np.float32)) for found, files in zip(sums, best, strict=True)]
+    margins = [ranking.margins(found[files].astype(np.float32)) for found, files in zip(sums, best, strict=True)]
     # Which of the files ahead is right, of the questions that have an answer.
-    ahead = np.concatenate([lead[:_TOP] for lead, answered in zip(leads, real, strict=True) if answered])
+    ahead = np.concatenate([margin[:_TOP] for margin, answered in zip(margins, real, strict=True) if answered])
     right = np.concatenate(
         [np.isin(question.files[files[:_TOP]], question.targets) for question, files in zip(asked, best, strict=True)
          if question.targets]
     )  # fmt: skip
     slope, offset = _logistic(ahead[:, None], right)
     rows = np.array([question.matrix[files[0]] for question, files in zip(asked, best, strict=True)], np.float64)
-    first = np.array([lead[0] for lead in leads])
+    first = np.array([margin[0] for margin in margins])
     judges = {}
     for name, signs in _SIGNS.items():
         columns = np.stack([first, *(rows[:, NAMES.index(sign)] for sign in signs)], axis=1)

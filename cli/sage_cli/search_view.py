@@ -1,4 +1,4 @@
-"""What a person sees of an answer: `path:line`, what stands there, its lines with the words of the question marked."""
+"""Prints hits for people: `path:line`, kind and name, and the snippet with the words of the query marked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sage_code.search.results import Hit, SearchResponse
 
-# Other good places of a file that are named, and signals of an explanation that are worth a line.
+# Other good chunks of a file that are named, and features of an explanation that get a line.
 _MAX_ALSO = 3
 _MAX_SIGNALS = 8
 
@@ -20,16 +20,16 @@ def print_files(response: SearchResponse) -> None:
 
 
 def print_hits(response: SearchResponse) -> None:
-    """The answers, best first."""
-    place, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
+    """The hits, best first."""
+    cyan, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
     for hit in response.results:
-        where = f"{place}{one_line(_path(response, hit))}:{hit.line}{end}"
+        where = f"{cyan}{one_line(_path(response, hit))}:{hit.line}{end}"
         name = f"  {one_line(hit.qualname)}" if hit.qualname else ""
         say(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
-        if hit.signature and hit.snippet_line > hit.line:  # the part that matched does not show the head
+        if hit.signature and hit.snippet_line > hit.line:  # the snippet does not show the head
             say(f"{dim}{hit.line:>6}  {one_line(hit.signature)} ...{end}", " " * 8)
-        for number, line in enumerate(plain(hit.snippet).split("\n") if hit.snippet else (), hit.snippet_line):
-            say(f"{dim}{number:>6}{end}  {_marked(line, response.query, mark, end) if mark else line}", " " * 12)
+        for number, line in enumerate(_marked(hit, mark, end).split("\n") if hit.snippet else (), hit.snippet_line):
+            say(f"{dim}{number:>6}{end}  {line}", " " * 12)
         for line in _more(hit):
             say(f"{dim}        {line}{end}", " " * 10)
         print()
@@ -39,22 +39,23 @@ def _path(response: SearchResponse, hit: Hit) -> str:
     return shown_path(hit.root or response.root, hit.file)
 
 
-def _marked(line: str, query: str, mark: str, end: str) -> str:
-    from sage_code.search.snippets import matches
-
+def _marked(hit: Hit, mark: str, end: str) -> str:
+    """The snippet with `mark` before each word of the query and `end` behind it."""
+    if not mark:
+        return plain(hit.snippet)
     parts, cursor = [], 0
-    for start, stop in matches(line, query):
-        parts += [line[cursor:start], mark, line[start:stop], end]
+    for start, stop in hit.match_spans:
+        parts += [plain(hit.snippet[cursor:start]), mark, plain(hit.snippet[start:stop]), end]
         cursor = stop
-    return "".join([*parts, line[cursor:]])
+    return "".join([*parts, plain(hit.snippet[cursor:])])
 
 
 def _more(hit: Hit) -> list[str]:
-    """What else is to be said: other places in the file, and with `--explain` why this one."""
+    """Other good chunks of the file, memories, and with `--explain` callers and features."""
     lines = []
     if hit.also:
-        places = (f"{span.start_line}-{span.end_line} {one_line(span.name)}".rstrip() for span in hit.also[:_MAX_ALSO])
-        lines.append(f"also {', '.join(places)}")
+        others = (f"{one.start_line}-{one.end_line} {one_line(one.name)}".rstrip() for one in hit.also[:_MAX_ALSO])
+        lines.append(f"also {', '.join(others)}")
     lines += [f"memory  {one_line(note)}" for note in hit.memory]
     if hit.callers is not None:
         lines.append(f"called from {hit.callers} place{'s' * (hit.callers != 1)}, calls {hit.callees}")

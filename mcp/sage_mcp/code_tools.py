@@ -143,11 +143,9 @@ def sage_debug_query(
 ) -> Answer:
     """Why something is found or not: how a question is understood, what every feature brought to the score of the best
     results, and the arithmetic of what would be recalled from memory. To find code, call sage_search_code."""
-    from sage_code.search.query import parse_query
-
     found = projects.indexed(context, project)
-    read = parse_query(query)
     response = projects.allowed_hits(found.search(query, limit=limit, explain=True, lines=0))
+    read = response.parsed
     reading = {
         "kind": read.kind,
         "terms": list(read.terms),
@@ -155,13 +153,13 @@ def sage_debug_query(
         "loose_names": list(read.loose_names),
         "paths": list(read.paths),
         "asks_for": sorted(read.asks_for),
-        "filters": {name: list(values) for name, values in asdict(read.filters).items()},
+        "filters": {name: list(values) for name, values in read.filters._asdict().items()},
     }
     rows = [_scored(hit) for hit in response.results]
     lines = [f"{name}: {one_line(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
              for name, value in reading.items() if value and name != "filters"]  # fmt: skip
     lines += [
-        f"filter {name}: {one_line(', '.join(values))}" for name, values in asdict(read.filters).items() if values
+        f"filter {name}: {one_line(', '.join(values))}" for name, values in read.filters._asdict().items() if values
     ]
     remembered, scores = debug_memory(found, query, min(limit, _MOST_REMEMBERED))
     read_as = [f"{one_line(query[:200])!r} is read as", *(f"  {line}" for line in lines)]

@@ -1,1 +1,1 @@
-"""What is here: a definition, a file's outline, a map of the project, code like this?"""
+"""Looks code up without a query: definitions, outlines, the map of a project, similar chunks."""

@@ -1,5 +1,8 @@
-"""The source of a definition as it is now, even when the index is older than the file; of an imported index without its
-files, as it was."""
+"""Gives the source of definitions, and single lines, as the files are now, even if the index is older.
+
+Reads the symbol files, the manifest and the files. If a file is missing, as after an import of an index, it reads the
+text in the index.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from sage_code.values import SkippedFile, SourceFile, Symbol
 
 
 def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
-    """The symbols called `name` with their `source`; what is gone from its file is left out."""
+    """The symbols called `name` with their `source`, without those that are no longer in their file."""
     symbols = open_symbols(root)
-    meta = manifest.load(root)
+    indexed = manifest.load(root)
     found = []
     for match in symbols.find(name):
-        state = meta.files.get(match["file"]) if meta else None
+        state = indexed.files.get(match["file"]) if indexed else None
         text = _text(root, settings, match["file"], state.content_hash if state else "", symbols.folder)
         if text is None:
             continue
         if state is None or text.data_hash != state.content_hash:
-            symbol = _look_again(root, settings, match)
+            symbol = _find_again(root, settings, match)
             if symbol is None:
                 continue
             match = {**match, **{key: getattr(symbol, key) for key in Symbol.__dataclass_fields__}}
@@ -36,12 +39,12 @@ def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def lines_at(root: str, settings: Settings, places: Iterable[tuple[str, int]]) -> list[str]:
-    """The line at each (file, line) as it is now, without the blanks around it; empty where there is none."""
+def lines_at(root: str, settings: Settings, locations: Iterable[tuple[str, int]]) -> list[str]:
+    """The text of each (file, line) as it is now, stripped; empty if there is no such line."""
     generation = open_symbols(root).folder
     files: dict[str, list[str]] = {}
     found = []
-    for path, line in places:
+    for path, line in locations:
         if path not in files:
             text = _text(root, settings, path, "", generation)
             files[path] = text.text.split("\n") if text else []
@@ -57,16 +60,17 @@ def _file(root: str, path: str) -> SourceFile | None:
     return SourceFile(path, facts.st_size, facts.st_mtime_ns)
 
 
-def _text(root: str, settings: Settings, path: str, indexed: str, generation: str) -> SourceText | None:
+def _text(root: str, settings: Settings, path: str, indexed_hash: str, generation: str) -> SourceText | None:
+    """The text of a file, or of a missing one its text in the index, which has `indexed_hash`."""
     file = _file(root, path)
     if file is None and (stored := stored_text(generation, path)) is not None:
-        return SourceText(stored, indexed, "utf-8")
+        return SourceText(stored, indexed_hash, "utf-8")
     source = read_source(root, file, discover_rules(settings)) if file else None
     return source if isinstance(source, SourceText) else None
 
 
-def _look_again(root: str, settings: Settings, match: dict[str, Any]) -> Symbol | None:
-    """The symbol in its changed file: by qualified name and kind, nearest to where it was."""
+def _find_again(root: str, settings: Settings, match: dict[str, Any]) -> Symbol | None:
+    """The symbol in its changed file, by qualified name and kind; of several the one nearest to the old line."""
     file = _file(root, match["file"])
     chunked = chunk_here(root, file, discover_rules(settings)) if file else None
     if chunked is None or isinstance(chunked, SkippedFile):

@@ -1,8 +1,8 @@
-"""The most important symbols of a project, by reference centrality, fitted into a budget of tokens.
+"""Lists the most important symbols of a project, by centrality, as far as they fit into a budget of tokens.
 
-Files vote for the files whose definitions they use (PageRank); a symbol gets the votes that come in by its name. A name
-with many definitions shares its votes among them, so `get` and `run` do not win by being everywhere. Votes are added up
-in the order of names and files, so that the same files give the same map, however their index came about.
+Files vote for the files whose definitions they use (PageRank); a symbol gets the votes of the files that use its name.
+Definitions of the same name share its votes, so a common name such as `get` does not win. Votes are added up in the
+order of names and files, so the same files give the same map, however their index was made.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sage_code.xref.guess import family
 
 _DAMPING = 0.85
 _ROUNDS = 20
-# A name means something within its family of languages: Python's `list` is no vote for a `list` in Solidity.
+# A family of languages and a name: a `list` in Python is no vote for a `list` in Solidity.
 Name = tuple[str, str]
-# A name defined in more files than this says nothing about any of them.
+# A name that more files define says nothing about any of them.
 _MAX_DEFINITIONS = 12
 _TEST_WEIGHT, _PRIVATE_WEIGHT = 0.2, 0.4
 _TEST_PARTS = frozenset(
@@ -33,7 +33,7 @@ _TEST_PARTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """A symbol worth knowing, with its share of all votes."""
+    """An important symbol, with its share of all votes."""
 
     file: str
     line: int
@@ -44,18 +44,18 @@ class MapEntry:
 
     @property
     def title(self) -> str:
-        """What it is, with the class of a method: `Server: def start(self)`, unless the signature says it."""
+        """The signature, after the owner if the signature does not name it: `Server: def start(self)`."""
         owner, _, name = self.qualname.rpartition(".")
         if not self.signature:
             return self.qualname
         head = self.signature.partition(name)[0]
-        is_said = not owner or owner.rpartition(".")[2] in head
-        return self.signature if is_said else f"{owner}: {self.signature}"
+        is_named = not owner or owner.rpartition(".")[2] in head
+        return self.signature if is_named else f"{owner}: {self.signature}"
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectMap:
-    """The chosen symbols, most important file first, and what the text costs."""
+    """The chosen symbols, most important first, and their text by file."""
 
     entries: tuple[MapEntry, ...]
     text: str
@@ -81,6 +81,7 @@ def project_map(root: str, *, below: str = "", max_tokens: int = 1024) -> Projec
 
 
 def _text(entries: list[MapEntry]) -> str:
+    """The entries by file, in the order of their lines."""
     by_file: dict[str, list[MapEntry]] = defaultdict(list)
     for entry in entries:
         by_file[entry.file].append(entry)
@@ -92,21 +93,22 @@ def _text(entries: list[MapEntry]) -> str:
 
 
 def _ranked(root: str) -> list[MapEntry]:
+    """All symbols with votes of other files, most important first."""
     snapshot = needed_snapshot(root)
     votes = _votes(snapshot)
     symbols = [symbol for symbol in snapshot.symbols.all() if symbol["kind"] in HEAD_KINDS]
     definers: dict[Name, set[str]] = defaultdict(set)
     for symbol in symbols:
         definers[_name(symbol)].add(symbol["file"])
-    files = sorted({file for used in votes.values() for file in used} | {symbol["file"] for symbol in symbols})
-    number = {file: place for place, file in enumerate(files)}
-    rank = _page_rank(votes, definers, number)
+    files = sorted({file for by_file in votes.values() for file in by_file} | {symbol["file"] for symbol in symbols})
+    rows = {file: row for row, file in enumerate(files)}
+    rank = _page_rank(votes, definers, rows)
     scored = []
     for symbol in symbols:
-        users, shared = votes.get(_name(symbol), {}), len(definers[_name(symbol)])
+        by_file, shared = votes.get(_name(symbol), {}), len(definers[_name(symbol)])
         if shared <= _MAX_DEFINITIONS:
-            others = ((file, count) for file, count in users.items() if file != symbol["file"])
-            score = sum(rank[number[file]] * count**0.5 for file, count in others) / shared
+            others = ((file, count) for file, count in by_file.items() if file != symbol["file"])
+            score = sum(rank[rows[file]] * count**0.5 for file, count in others) / shared
             scored.append((float(score) * _weight(symbol), symbol))
     total = sum(score for score, _ in scored) or 1.0
     scored.sort(key=lambda item: (-item[0], item[1]["file"], item[1]["line"]))
@@ -128,7 +130,7 @@ def _weight(symbol: dict[str, Any]) -> float:
 
 
 def _votes(snapshot: Snapshot) -> dict[Name, dict[str, float]]:
-    """For each name, the files that use it and how often; imports and bindings do not vote."""
+    """By name, the files that use it and how often; imports and bindings do not count."""
     votes: dict[Name, dict[str, float]] = defaultdict(dict)
     for ref, segment in zip(snapshot.generation.segments, snapshot.segments, strict=True):
         dead = frozenset(ref.dead)
@@ -139,21 +141,21 @@ def _votes(snapshot: Snapshot) -> dict[Name, dict[str, float]]:
 
 
 def _page_rank(
-    votes: dict[Name, dict[str, float]], definers: dict[Name, set[str]], number: dict[str, int]
+    votes: dict[Name, dict[str, float]], definers: dict[Name, set[str]], rows: dict[str, int]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """PageRank over files: a file's vote goes to the files that define what it uses."""
+    """The PageRank of every file, at its row: a file votes for the files that define what it uses."""
     sources, targets, weights = [], [], []
-    for name, users in votes.items():
+    for name, by_file in votes.items():
         owners = definers.get(name, ())
         if not 0 < len(owners) <= _MAX_DEFINITIONS:
             continue
-        for user, count in users.items():
+        for user, count in by_file.items():
             for owner in sorted(owners):
                 if owner != user:
-                    sources.append(number[user])
-                    targets.append(number[owner])
+                    sources.append(rows[user])
+                    targets.append(rows[owner])
                     weights.append(count**0.5 / len(owners))
-    size = len(number)
+    size = len(rows)
     rank = np.full(size, 1 / max(size, 1))
     source, target, weight = np.array(sources, np.int64), np.array(targets, np.int64), np.array(weights, np.float64)
     outgoing = np.bincount(source, weights=weight, minlength=size)

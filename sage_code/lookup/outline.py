@@ -1,4 +1,4 @@
-"""The skeleton of a file: signatures and the first line of each docstring, bodies left out. Read from the disk now."""
+"""Outlines a file as it is now: its definitions with their signatures and the first lines of their docstrings."""
 
 from __future__ import annotations
 

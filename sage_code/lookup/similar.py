@@ -1,7 +1,7 @@
-"""What else looks like this: nearest chunks by their vectors, and near-identical code across the index.
+"""Finds the chunks that are most similar to one, and pairs of nearly identical chunks, by their vectors.
 
-Vectors are compared in whole numbers, whose sums are exact, and equal answers are ordered by path and line: the same
-files give the same answers, however their index came about.
+Vectors are compared in whole numbers, whose sums are exact, and equal answers are ordered by path and line, so the same
+files give the same answers, however their index was made.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from sage_code.errors import UsageError
 from sage_code.search.snapshot import SearchSnapshot
 
-# Cosine from which two chunks count as near-identical: renamed variables stay above it, rewritten logic falls below.
+# The cosine of duplicates is at least this: code with renamed variables is above it, rewritten code below.
 DUPLICATE_SIMILARITY = 0.95
-# Shorter chunks are alike by nature: imports, one-line getters.
+# Shorter chunks are often similar by chance: imports, one-line getters.
 _MIN_DUPLICATE_LINES = 5
 _BLOCK = 1024
-# Above this dimension a sum of products of signed bytes may be beyond the whole numbers that 32 bits hold exactly.
+# Above this dimension a sum of products of signed bytes may be too large for an exact float of 32 bits.
 _MAX_SINGLE = (1 << 24) // 127**2
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkLocation:
-    """A chunk, as an answer names it."""
+    """The location and name of a chunk."""
 
     file: str
     line: int  # of the name, where it is a definition
@@ -39,7 +39,7 @@ class ChunkLocation:
 
 @dataclass(frozen=True, slots=True)
 class SimilarChunk:
-    """A chunk and how much it looks like what was asked for."""
+    """A chunk and its similarity to the given one."""
 
     chunk: ChunkLocation
     similarity: float
@@ -47,7 +47,7 @@ class SimilarChunk:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Two places with nearly the same code."""
+    """Two chunks with nearly the same code."""
 
     first: ChunkLocation
     second: ChunkLocation
@@ -70,28 +70,28 @@ class VectorSnapshot:
 
     @cached_property
     def _vectors(self) -> NDArray[np.int8]:
-        """Those of every chunk, by number, dead ones among them."""
+        """The vectors of all chunks, by number, including those of dead files."""
         return np.concatenate([segment.arrays["vectors"] for segment in self._snapshot.segments])
 
     def nearest(self, file: str, line: int, limit: int) -> list[SimilarChunk]:
-        """The chunks most like the one at `file`:`line`, best first, itself left out."""
-        asked = self._find(file, line)
-        wanted = self._vectors[asked : asked + 1]
+        """The chunks most similar to the one at `file`:`line`, best first, without that one."""
+        given = self._find(file, line)
+        wanted = self._vectors[given : given + 1]
         found = [
             self._cosines(wanted, self._vectors[at : at + _BLOCK])[0] for at in range(0, len(self._vectors), _BLOCK)
         ]
         scores = np.concatenate(found)[self._chunks]
         best = np.argsort(-scores, kind="stable")[: limit + 1]
-        answers = zip(self._chunks[best].tolist(), scores[best].tolist(), strict=True)
-        return [SimilarChunk(self._located(chunk), score) for chunk, score in answers if chunk != asked][:limit]
+        scored = zip(self._chunks[best].tolist(), scores[best].tolist(), strict=True)
+        return [SimilarChunk(self._located(chunk), score) for chunk, score in scored if chunk != given][:limit]
 
     def duplicates(self, limit: int) -> list[Duplicate]:
-        """Pairs of chunks with nearly the same code, most alike first."""
+        """Pairs of chunks with nearly the same code, most similar first."""
         snapshot, chunks = self._snapshot, self._chunks
         lines = snapshot.chunk_end[chunks].astype(np.int64) - snapshot.chunk_start[chunks] + 1
         long = chunks[lines >= _MIN_DUPLICATE_LINES]
         found: list[tuple[float, int, int]] = []
-        # Block against block: memory stays at one block of scores, whatever the project's size.
+        # In blocks, so that memory stays at one block of scores for any size of project.
         for start in range(0, len(long), _BLOCK):
             block = self._vectors[long[start : start + _BLOCK]]
             for other in range(start, len(long), _BLOCK):
@@ -105,7 +105,7 @@ class VectorSnapshot:
         ]
 
     def _cosines(self, some: NDArray[np.int8], others: NDArray[np.int8]) -> NDArray[np.float64]:
-        """The cosine of each of some vectors with each of others: a row for each of the first."""
+        """The cosines of `some` vectors, as rows, with `others`, as columns."""
         left: NDArray[Any] = some.astype(self._float)
         right: NDArray[Any] = others.astype(self._float)
         lengths = np.sqrt(np.outer((left * left).sum(axis=1), (right * right).sum(axis=1)).astype(np.float64))
@@ -114,6 +114,7 @@ class VectorSnapshot:
         return found
 
     def _find(self, file: str, line: int) -> int:
+        """The chunk at `file`:`line`."""
         snapshot = self._snapshot
         number = snapshot.file_numbers.get(file)
         if number is not None:

@@ -1,4 +1,4 @@
-"""How many call an answer, and how many it calls: counted only for an explanation, since it takes a while."""
+"""Counts the callers and callees of hits, for `explain` only: it may take seconds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sage_code.xref.graph import Definition
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
 
-# For all hits together; what is not counted by then is left open.
-_PATIENCE_S = 3.0
+# For all hits together; hits that are not counted by then have no counts.
+_MAX_SECONDS = 3.0
 
 
 def with_calls(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits with the number of their callers and callees, where they are something that can be called."""
+    """The hits, those of functions and classes with the numbers of their callers and callees."""
     graph = CompiledGraph(snapshot.root, snapshot.opened)
-    resolver = Resolver(graph, _PATIENCE_S)
+    resolver = Resolver(graph, _MAX_SECONDS)
     counted = []
     for hit in hits:
         definition = _definition(graph, hit)

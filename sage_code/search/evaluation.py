@@ -1,8 +1,8 @@
-"""How good search is on labelled questions: NDCG@10, recall, reciprocal rank, latency, by language and category.
+"""Scores search on labelled queries: NDCG@10, recall, reciprocal rank, latency, by language and category.
 
-The rule is that of the public benchmark for agents' code search. Every labelled target counts alike and scores at the
-rank of the first result that covers it: the same file and, where the label has a span, at least one line of it. Further
-results of that file gain nothing and cost a rank. A figure is the mean over repositories of their means.
+The rule is that of the public benchmark for agents' code search. Every expected location counts alike and scores at the
+rank of the first result that covers it: the same file and, if the label has lines, at least one of them. More results
+of that file gain nothing and cost a rank. A figure is the mean over repositories of their means.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PERCENTILES = (50, 95, 99)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A place that answers a question; without a span, anywhere in the file."""
+class Expected:
+    """A location that answers a query; without lines, anywhere in the file."""
 
     path: str  # as the label gives it
     repo_path: str  # from the top of the repository
@@ -39,10 +39,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A question with its answers."""
+    """A query with its expected answers."""
 
     query: str
-    targets: tuple[Target, ...]
+    expected: tuple[Expected, ...]
     repo: str = ""
     language: str = ""
     category: str = ""
@@ -50,7 +50,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A result, as far as it matters here."""
+    """The file and lines of a result."""
 
     file: str
     start_line: int | None = None
@@ -59,31 +59,31 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """When a result's path is a target's: one ends with the other or, strictly, both name the same file."""
+    """When a result has the expected path: one path ends with the other or, if strict, both name the same file."""
 
     strict: bool = False
     below: str = ""  # the folder of the repository that was searched
 
-    def same(self, found: str, target: Target) -> bool:
-        """Whether a path that was found is the target's."""
+    def same(self, found: str, expected: Expected) -> bool:
+        """Whether a path that was found is the expected one."""
         if self.strict:
-            return target.repo_path in (found, f"{self.below}/{found}" if self.below else found)
-        return found == target.path or found.endswith(f"/{target.path}") or target.path.endswith(f"/{found}")
+            return expected.repo_path in (found, f"{self.below}/{found}" if self.below else found)
+        return found == expected.path or found.endswith(f"/{expected.path}") or expected.path.endswith(f"/{found}")
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the answers to one question were worth."""
+    """How good the results of one query are."""
 
     label: Label
-    ranks: tuple[int, ...]  # of the targets that were found, each by the first result that covers it
+    ranks: tuple[int, ...]  # of the expected locations that were found, each by the first result that covers it
     took_ms: float
 
     @property
     def ndcg(self) -> float:
-        """NDCG@10; two targets that one result covers mark that rank once."""
+        """NDCG@10; two expected locations that one result covers count once."""
         gains = sum(1 / math.log2(rank + 1) for rank in set(self.ranks) if rank <= K)
-        ideal = sum(1 / math.log2(place + 2) for place in range(min(K, len(self.label.targets))))
+        ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(K, len(self.label.expected)) + 1))
         return gains / ideal if ideal else 0.0
 
     @property
@@ -93,8 +93,9 @@ class Score:
         return 1 / best if best <= K else 0.0
 
     def recall(self, k: int) -> float:
-        """The share of the targets among the first `k` results."""
-        return sum(rank <= k for rank in self.ranks) / len(self.label.targets) if self.label.targets else 0.0
+        """The share of the expected locations among the first `k` results."""
+        expected = len(self.label.expected)
+        return sum(rank <= k for rank in self.ranks) / expected if expected else 0.0
 
     def hit(self, k: int) -> bool:
         """Whether any of the first `k` results is right."""
@@ -108,7 +109,7 @@ class Report:
     queries: int
     repos: int
     ndcg: float
-    ndcg_micro: float  # the plain mean over all questions
+    ndcg_micro: float  # the plain mean over all queries
     mrr: float
     recall: dict[str, float]
     hit: dict[str, float]
@@ -116,11 +117,11 @@ class Report:
     by_category: dict[str, float]
     by_repo: dict[str, float]
     latency_ms: dict[str, float]
-    missed: tuple[str, ...] = field(default=())  # questions of which no target is among the first ten
+    missed: tuple[str, ...] = field(default=())  # queries without an expected location among the first ten results
 
 
 def read_labels(path: str) -> list[Label]:
-    """The questions of a JSON-lines file; what cannot be one is a usage error that says which line."""
+    """The labelled queries of a JSON-lines file; a line that is none is a usage error with its number."""
     labels = []
     try:
         with open(path, "rb") as file:
@@ -135,29 +136,30 @@ def read_labels(path: str) -> list[Label]:
 
 
 def _label(line: bytes, where: str) -> Label:
+    """The label of one line of a file."""
     try:
         data = orjson.loads(line)
-        targets = [_target(target) for target in (*data["relevant"], *data.get("secondary", ()))]
+        expected = [_expected(given) for given in (*data["relevant"], *data.get("secondary", ()))]
         named = {key: str(data.get(key, "")) for key in ("repo", "language", "category")}
-        return Label(str(data["query"]), tuple(targets), **named)
+        return Label(str(data["query"]), tuple(expected), **named)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{where} is no labelled question: {error}", 'one a line: {"query": "...", "relevant": ["src/a.py"]}'
         ) from error
 
 
-def _target(given: str | Mapping[str, Any]) -> Target:
+def _expected(given: str | Mapping[str, Any]) -> Expected:
     if isinstance(given, str):
-        return Target(given, given)
+        return Expected(given, given)
     path = given.get("path") or given["repo_path"]
-    return Target(path, given.get("repo_path") or path, given.get("start_line"), given.get("end_line"))
+    return Expected(path, given.get("repo_path") or path, given.get("start_line"), given.get("end_line"))
 
 
-def covers(found: Location, target: Target, rule: PathRule) -> bool:
-    """Whether a result answers: the same file, and where both have lines, one in common."""
-    if not rule.same(found.file, target):
+def covers(found: Location, expected: Expected, rule: PathRule) -> bool:
+    """Whether a result is the expected file and, if both have lines, has one in common with it."""
+    if not rule.same(found.file, expected):
         return False
-    lines = (target.start_line, target.end_line, found.start_line, found.end_line)
+    lines = (expected.start_line, expected.end_line, found.start_line, found.end_line)
     if any(line is None for line in lines):
         return True
     first, last, start, end = (int(line) for line in lines if line is not None)
@@ -165,17 +167,17 @@ def covers(found: Location, target: Target, rule: PathRule) -> bool:
 
 
 def score(label: Label, results: Sequence[Location], rule: PathRule, took_ms: float = 0.0) -> Score:
-    """What these results are worth as answers to a labelled question."""
+    """The score of these results of a labelled query."""
     ranks = []
-    for target in label.targets:
-        rank = next((rank for rank, found in enumerate(results, 1) if covers(found, target, rule)), None)
+    for expected in label.expected:
+        rank = next((rank for rank, found in enumerate(results, 1) if covers(found, expected, rule)), None)
         if rank is not None:
             ranks.append(rank)
     return Score(label, tuple(ranks), took_ms)
 
 
 def ask_all(labels: Iterable[Label], ask: Callable[[str], Sequence[Location]], rule: PathRule) -> Iterator[Score]:
-    """Ask every question of one repository and score the answers; the first is asked once more, to be warm."""
+    """Asks every query of one repository and scores the results; the first is asked twice, to be warm."""
     warm = False
     for label in labels:
         if not warm:
@@ -187,19 +189,18 @@ def ask_all(labels: Iterable[Label], ask: Callable[[str], Sequence[Location]], r
 
 
 def locations(hits: Iterable[Hit]) -> list[Location]:
-    """The results of a search as they are scored."""
+    """The locations of hits."""
     return [Location(hit.file, hit.start_line, hit.end_line) for hit in hits]
 
 
 def report(scores: Sequence[Score]) -> Report:
     """The figures of all scores."""
-    everything = [score.ndcg for score in scores]
     by_repo = _by(scores, lambda score: score.label.repo, lambda score: score.ndcg)
     return Report(
         queries=len(scores),
         repos=len(by_repo),
         ndcg=_mean(by_repo.values()),
-        ndcg_micro=_mean(everything),
+        ndcg_micro=_mean(score.ndcg for score in scores),
         mrr=_mean(score.reciprocal_rank for score in scores),
         recall={str(k): _macro(scores, partial(_recall, k)) for k in _RECALL_AT},
         hit={str(k): _mean(score.hit(k) for score in scores) for k in _RECALL_AT},
@@ -212,7 +213,7 @@ def report(scores: Sequence[Score]) -> Report:
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:
-    """The usual percentiles, by their names."""
+    """The 50th, 95th and 99th percentile, by their names."""
     ordered = sorted(values) or [0.0]
     return {f"p{part}": round(ordered[min(len(ordered) * part // 100, len(ordered) - 1)], 3) for part in _PERCENTILES}
 
@@ -226,7 +227,7 @@ def _macro(scores: Sequence[Score], value: Callable[[Score], float]) -> float:
 
 
 def _macro_by(scores: Sequence[Score], key: Callable[[Score], str]) -> dict[str, float]:
-    """NDCG by a property of the questions: the mean over repositories of their means."""
+    """NDCG by a property of the queries: the mean over repositories of their means."""
     parts: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
         parts[key(score)].append(score)

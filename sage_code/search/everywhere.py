@@ -1,7 +1,7 @@
-"""Search in the project where one stands, in named ones, or in all that are registered.
+"""Searches the current project, the projects that `in:` names, or all registered projects.
 
-Scores are probabilities, so the answers of several projects are merged by them. Each project answers from its own
-snapshot; what several projects hold is searched as it was last indexed.
+Each project answers from its own snapshot. Scores are probabilities, so the hits of several projects are merged by
+score. A search in several projects does not bring their indexes up to date.
 """
 
 from __future__ import annotations
@@ -14,63 +14,63 @@ from dataclasses import replace
 from sage_code.errors import NotIndexed, SageError, UsageError
 from sage_code.index import registry
 from sage_code.index.registry import ProjectEntry
-from sage_code.search.query import parse_query
+from sage_code.search.query import Query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Searcher, SearchOptions
 from sage_code.settings.loading import Settings, load_settings
 
 
 class Searchers:
-    """The searchers of a process: the one of its own project, and those of others once they were asked."""
+    """The searchers of a process: that of its own project, and those of other projects that were searched."""
 
     def __init__(self, root: str, settings: Settings) -> None:
         self._root = root
         self._known = {root: Searcher(root, settings)}
 
-    def search(self, text: str, options: SearchOptions, *, everywhere: bool = False) -> SearchResponse:
-        """Answer from this project, from those that `in:` names, or from all."""
-        names = parse_query(text).filters.projects
+    def search(self, query: Query, options: SearchOptions, *, everywhere: bool = False) -> SearchResponse:
+        """Search this project, those that `in:` names, or all."""
         if everywhere:
             roots = [entry.root for entry in registry.projects()]
             if not roots:
                 raise NotIndexed("no project is indexed yet", "run `sage index` in one")
         else:
-            roots = list(dict.fromkeys(find_project(name).root for name in names)) or [self._root]
+            roots = list(dict.fromkeys(find_project(name).root for name in query.filters.projects)) or [self._root]
         if len(roots) == 1 and not everywhere:
-            return self._of(roots[0]).search(text, options)
-        return self._merged(text, roots, options)
+            return self._searcher(roots[0]).search(query, options)
+        return self._merged(query, roots, options)
 
-    def _of(self, root: str) -> Searcher:
+    def _searcher(self, root: str) -> Searcher:
         if root not in self._known:
             self._known[root] = Searcher(root, load_settings(root))
         return self._known[root]
 
-    def _merged(self, text: str, roots: Sequence[str], options: SearchOptions) -> SearchResponse:
+    def _merged(self, query: Query, roots: Sequence[str], options: SearchOptions) -> SearchResponse:
+        """The best hits of several projects; a project that cannot be searched is named in the note."""
         started = time.perf_counter()
         found: list[tuple[Hit, bool]] = []
-        silent: list[str] = []
+        failed: list[str] = []
         more = False
         for root in roots:
             try:
-                answer = self._of(root).search(text, replace(options, refresh=False))
+                answer = self._searcher(root).search(query, options._replace(refresh=False))
             except UsageError:
-                raise  # the question itself, the same for all
+                raise  # the query is wrong for all of them
             except SageError as error:
-                silent.append(error.message)
+                failed.append(error.message)
                 continue
             more |= answer.truncated
             found += [(replace(hit, project=answer.project, root=root), answer.good) for hit in answer.results]
         good = any(flag for _, flag in found)
-        # A project without a good answer offers its nearest; beside good ones of others they are of no use.
+        # A project without a good hit answers with its nearest; if another has good hits these are left out.
         hits = sorted(
             (hit for hit, flag in found if flag or not good), key=lambda hit: (-hit.score, hit.root, hit.rank)
         )
         shown = hits[: options.limit if good else NEAREST]
-        note = f"{len(roots) - len(silent)} projects, as they were last indexed"
-        if silent:
-            note += f"; left out: {'; '.join(silent)}"
+        note = f"{len(roots) - len(failed)} projects, as they were last indexed"
+        if failed:
+            note += f"; left out: {'; '.join(failed)}"
         return SearchResponse(
-            query=text,
+            parsed=query,
             project="",
             root="",
             results=tuple(replace(hit, rank=rank) for rank, hit in enumerate(shown, 1)),
@@ -82,7 +82,7 @@ class Searchers:
 
 
 def find_project(name: str) -> ProjectEntry:
-    """The registered project with this name or folder; several or none is a usage error that names what there is."""
+    """The registered project with this name or folder; none or several are a usage error that lists the candidates."""
     known = registry.projects()
     folder = os.path.realpath(os.path.expanduser(name))
     found = [entry for entry in known if entry.root == folder] or [entry for entry in known if entry.name == name]

@@ -1,26 +1,23 @@
-"""What speaks for a chunk as the answer: named numbers, mostly between 0 and 1, that the ranking weighs.
+"""Measures candidates: named numbers about each chunk, mostly between 0 and 1, that the ranking weighs.
 
-Every number has a meaning that can be said in a few words (`FEATURES`); `sage search --explain` says them.
+`FEATURES` says in a few words what each number means; `sage search --explain` prints these words. The names of the
+features are part of the format of `weights.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
-from sage_code.search.dense import Nearness
-from sage_code.search.lexical import Lexical, Words
+from sage_code.search.candidates import Pool, Signals
 from sage_code.search.path_classes import PATH_CLASSES, Stems, own_stems, path_classes, path_stems, superseded
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats, Places
-from sage_code.search.words import stem
+from sage_code.search.top import Floats, Rows
 
 FEATURES: dict[str, str] = {
     "body": "words of the question in the text",
@@ -30,7 +27,7 @@ FEATURES: dict[str, str] = {
     "doc": "words of the question in the documentation",
     "cover": "share of the question found in the chunk",
     "file_cover": "share of the question found anywhere in the file",
-    "file_body": "how many chunks of the file speak of it",
+    "file_body": "how many chunks of the file have words of the question",
     "path": "words of the question in the path",
     "path_cover": "share of the question found in the path",
     "stem_cover": "share of the question found in the file's name",
@@ -48,11 +45,11 @@ FEATURES: dict[str, str] = {
     "large_file": "length of the file",
     "used": "how many files use what the chunk defines",
     "file_used": "how many files use what the file defines",
-    **{f"is_{place}": f"lies among {place} code" for place in PATH_CLASSES},
-    "is_superseded": "lies in an older version of what is there in a newer one",
+    **{f"is_{path_class}": f"the path is that of {path_class} code" for path_class in PATH_CLASSES},
+    "is_superseded": "the path is that of an older version",
 }
 NAMES = tuple(FEATURES)
-# Those that know the path; the path-blind measurement hides them.
+# Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
     {
         "path",
@@ -62,88 +59,61 @@ PATH_FEATURES = frozenset(
         "folder_cover",
         "path_match",
         "is_superseded",
-        *(f"is_{place}" for place in PATH_CLASSES),
+        *(f"is_{path_class}" for path_class in PATH_CLASSES),
     }
 )
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
-# What asks for a place by name lifts its demotion; these are asked for by the words of another.
+# A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
 _ASKED_WITH = {"declarations": "doc", "data": "build"}
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Files that may hold the answer, all their chunks in order, and what words and meaning say of them."""
-
-    files: Places
-    chunks: Places
-    first: Places  # where the chunks of each file start
-    words: Lexical
-    dense: Floats
-
-    @cached_property
-    def file_of_chunk(self) -> Places:
-        """The place of each chunk's file among the files."""
-        return np.repeat(np.arange(len(self.files)), np.diff(self.first, append=len(self.chunks)))
-
-
 class Candidates(NamedTuple):
-    """The chunks that may be the answer, with their features."""
+    """The chunks that may answer, with their features."""
 
-    chunks: Places
-    files: Places
-    matrix: Floats  # a row a chunk, columns as `NAMES`
-    by_path: Places  # the place of each chunk's file among them, by path
+    chunks: Rows
+    files: Rows
+    matrix: Floats  # a row for each chunk, columns as `NAMES`
+    by_path: Rows  # of each chunk's file, its number in the order of their paths
 
 
-def measure(
-    snapshot: SearchSnapshot,
-    query: Query,
-    pool: Pool,
-    chosen: Places,
-    words: Words,
-    near: Nearness,
-    defined: Mapping[int, float],
-) -> Candidates:
-    """The features of the chunks at the places `chosen` of the pool, in ascending order.
-
-    `defined` says how surely a chunk defines what is asked for.
-    """
+def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, signals: Signals) -> Candidates:
+    """The features of the chunks at the rows `chosen` of the pool, in ascending order."""
     chunks, of_file = pool.chunks[chosen], pool.file_of_chunk[chosen]
     files = pool.files[of_file]
-    # What a path says is worked out once a file and spread over its run of chunks.
+    # What depends on the path is worked out once a file and repeated for its run of chunks.
     starts = np.flatnonzero(np.diff(of_file, prepend=-1))
     runs = np.diff(starts, append=len(of_file))
     columns: dict[str, Floats] = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
-    found, dense = pool.words, pool.dense[chosen]
+    lexical, dense, near = pool.lexical, pool.dense[chosen], signals.near
     for field in ("body", "name", "doc"):
-        columns[field] = found.fields[field][chosen]
+        columns[field] = lexical.fields[field][chosen]
     for field in ("body", "name"):
-        columns[f"{field}_relative"] = columns[field] / max(float(found.fields[field].max(initial=0)), 1e-6)
-    columns["cover"], columns["file_cover"] = found.chunk_cover[chosen], found.file_cover[of_file]
-    columns["path"], columns["path_cover"] = found.fields["path"][of_file], found.path_cover[of_file]
+        columns[f"{field}_relative"] = columns[field] / max(float(lexical.fields[field].max(initial=0)), 1e-6)
+    columns["cover"], columns["file_cover"] = lexical.chunk_cover[chosen], lexical.file_cover[of_file]
+    columns["path"], columns["path_cover"] = lexical.fields["path"][of_file], lexical.path_cover[of_file]
     columns["dense"] = dense
     columns["dense_relative"] = np.clip((dense - near.mean) / near.spread / 5, -1, 1)
-    columns["used"] = _fame(snapshot.chunk_uses[chunks])
-    columns["file_used"] = _fame(snapshot.file_users[files])
+    columns["used"] = _log_scale(snapshot.chunk_centrality[chunks])
+    columns["file_used"] = _log_scale(snapshot.file_centrality[files])
     columns["loose"] = _IS_LOOSE[snapshot.chunk_kind[chunks]]
     if len(chunks):
-        columns["file_body"] = (1 - np.exp(-np.add.reduceat(found.fields["body"], pool.first)))[of_file]
+        columns["file_body"] = (1 - np.exp(-np.add.reduceat(lexical.fields["body"], pool.first)))[of_file]
         columns["file_dense"] = np.maximum.reduceat(pool.dense, pool.first)[of_file]
         sizes = np.diff(pool.first, append=len(pool.chunks))
         columns["large_file"] = (np.log1p(sizes) / 8).astype(np.float32)[of_file]
-    wanted = _Wanted(query, words)
+    wanted = _WeightedStems(query, signals.words.weights)
     paths = snapshot.paths(files[starts])
     for feature, values in _of_paths(paths, query, wanted).items():
         columns[feature] = np.repeat(values, runs)
     own_words = [own_stems(qualname) for qualname in snapshot.qualnames(chunks)]
     columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
     columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
-    by_file: dict[int, float] = {}
-    for chunk, surety in defined.items():
-        file = int(snapshot.chunk_file[chunk])
-        by_file[file] = max(by_file.get(file, 0.0), surety)
-    if defined:
-        columns["defines"] = np.array([defined.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
+    if defining := signals.defining:
+        by_file: dict[int, float] = {}
+        for chunk, certainty in defining.items():
+            file = int(snapshot.chunk_file[chunk])
+            by_file[file] = max(by_file.get(file, 0.0), certainty)
+        columns["defines"] = np.array([defining.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
         columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
     matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
     by_path = np.empty(len(paths), np.int64)
@@ -151,35 +121,35 @@ def measure(
     return Candidates(chunks, files, matrix, np.repeat(by_path, runs))
 
 
-def _fame(users: NDArray[np.float32] | NDArray[np.uint32]) -> Floats:
-    """How many files use something, as a number that hardly grows beyond a few hundred."""
-    fame: Floats = np.log1p(users.astype(np.float32))
-    return fame / np.float32(8)
+def _log_scale(centrality: NDArray[np.float32] | NDArray[np.uint32]) -> Floats:
+    """Centrality on a scale that hardly grows beyond a few hundred users."""
+    scaled: Floats = np.log1p(centrality.astype(np.float32))
+    return scaled / np.float32(8)
 
 
-class _Wanted:
-    """The words of a question by their stems, each with its share of the question."""
+class _WeightedStems:
+    """The stems of a query, each with its share of the query."""
 
-    def __init__(self, query: Query, words: Words) -> None:
+    def __init__(self, query: Query, weights: Mapping[str, float]) -> None:
         self._weights: dict[str, float] = {}
-        for term in query.terms:
-            self._weights[stem(term)] = self._weights.get(stem(term), 0.0) + words.weights.get(term, 0.0)
+        for term, stem in zip(query.terms, query.stems, strict=True):
+            self._weights[stem] = self._weights.get(stem, 0.0) + weights[term]
 
     def cover(self, stems: Stems) -> float:
-        """How much of the question these words are."""
+        """The share of the query that is in `stems`."""
         if stems.different.isdisjoint(self._weights):
             return 0.0
-        return sum([weight for stemmed, weight in self._weights.items() if stemmed in stems.different])
+        return sum([weight for stem, weight in self._weights.items() if stem in stems.different])
 
     def share(self, stems: Stems) -> float:
-        """How many of these words are in the question."""
+        """The share of `stems` that is in the query."""
         if not stems.all or stems.different.isdisjoint(self._weights):
             return 0.0
-        return sum([stemmed in self._weights for stemmed in stems.all]) / len(stems.all)
+        return sum([stem in self._weights for stem in stems.all]) / len(stems.all)
 
 
-def _of_paths(paths: Sequence[str], query: Query, wanted: _Wanted) -> dict[str, Floats]:
-    """What the paths of the files say, by feature."""
+def _of_paths(paths: Sequence[str], query: Query, wanted: _WeightedStems) -> dict[str, Floats]:
+    """The features that depend on the path alone, for each path."""
     stems = [path_stems(path) for path in paths]
     found = {
         "stem_cover": [wanted.cover(file) for file, _ in stems],
@@ -190,11 +160,9 @@ def _of_paths(paths: Sequence[str], query: Query, wanted: _Wanted) -> dict[str, 
         ],
         "is_superseded": superseded(paths, query.terms),
     }
-    asked = [_ASKED_WITH.get(place, place) in query.asks_for for place in PATH_CLASSES]
-    lies = np.array([path_classes(path) for path in paths], np.float32).reshape(-1, len(PATH_CLASSES)) * ~np.array(
-        asked
-    )
+    asked = np.array([_ASKED_WITH.get(path_class, path_class) in query.asks_for for path_class in PATH_CLASSES])
+    classes = np.array([path_classes(path) for path in paths], np.float32).reshape(-1, len(PATH_CLASSES)) * ~asked
     return {
         **{name: np.array(values, np.float32) for name, values in found.items()},
-        **{f"is_{place}": lies[:, number] for number, place in enumerate(PATH_CLASSES)},
+        **{f"is_{path_class}": classes[:, number] for number, path_class in enumerate(PATH_CLASSES)},
     }

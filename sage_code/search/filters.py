@@ -1,4 +1,7 @@
-"""What may answer: languages, kinds and paths are compared with what the index holds, never evaluated."""
+"""Works out which files and chunks pass the filters of a query.
+
+Languages, kinds and paths are compared with values of the index, never evaluated.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +20,33 @@ from sage_code.search.query import Filters
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.values import Symbol
 
-# Each is held against the path of every file. A glob never backtracks (`fnmatch` makes atomic groups of it), so these
-# bound what a question costs.
+# Each pattern is compared with the path of every file. A glob never backtracks (`fnmatch` makes atomic groups of it),
+# so these limits bound what a query costs.
 _MAX_PATHS = 100
 _MAX_PATH_CHARS = 1_000
-# Which chunks define something of a kind, once asked for; gone with the snapshot.
+# By snapshot and kinds, the chunks that define something of these kinds.
 _DEFINING: WeakKeyDictionary[SearchSnapshot, dict[frozenset[str], NDArray[np.bool_]]] = WeakKeyDictionary()
 
 
 class Allowed(NamedTuple):
-    """What passes the filters; None: everything does."""
+    """What passes the filters; None if everything does."""
 
     files: NDArray[np.bool_] | None = None
     chunks: NDArray[np.bool_] | None = None
 
 
-def allowed(snapshot: SearchSnapshot, filters: Filters) -> Allowed:
-    """What is alive and passes the filters; a language or a kind that nobody knows is a usage error."""
+def apply_filters(snapshot: SearchSnapshot, filters: Filters) -> Allowed:
+    """What is alive and passes the filters; an unknown language or kind is a usage error."""
     if not (filters.languages or filters.paths or filters.kinds):
         return Allowed() if snapshot.all_alive else Allowed(snapshot.alive, snapshot.chunk_alive)
-    files = allowed_files(snapshot, filters)
+    files = _allowed_files(snapshot, filters)
     chunks = files[snapshot.chunk_file]
     if filters.kinds:
         chunks &= _of_kind(snapshot, wanted_kinds(filters.kinds))
     return Allowed(files, chunks)
 
 
-def allowed_files(snapshot: SearchSnapshot, filters: Filters) -> NDArray[np.bool_]:
+def _allowed_files(snapshot: SearchSnapshot, filters: Filters) -> NDArray[np.bool_]:
     """The files that are alive and pass the filters."""
     allowed = snapshot.alive.copy()
     if filters.languages:
@@ -77,7 +80,7 @@ def _language(name: str, snapshot: SearchSnapshot) -> str:
 
 
 def wanted_kinds(kinds: Iterable[str]) -> frozenset[str]:
-    """Kinds as they were asked for, once they are known to be kinds: of a chunk, or of a symbol."""
+    """The kinds in lower case; one that is neither a kind of chunks nor of symbols is a usage error."""
     wanted = frozenset(kind.lower() for kind in kinds)
     for kind in wanted:
         if kind not in KINDS and kind not in CHUNK_KIND:
@@ -87,16 +90,15 @@ def wanted_kinds(kinds: Iterable[str]) -> frozenset[str]:
 
 
 def is_wanted(symbol: Symbol, wanted: frozenset[str]) -> bool:
-    """Whether a definition is of a wanted kind: a `struct` is one, and among the classes too."""
+    """Whether a symbol is of a wanted kind: a `struct` is also a class."""
     return symbol.kind in wanted or CHUNK_KIND.get(symbol.kind) in wanted
 
 
 def _of_kind(snapshot: SearchSnapshot, wanted: frozenset[str]) -> NDArray[np.bool_]:
-    """The chunks that are of a kind, or define something that is: a small class is one chunk with its methods."""
+    """The chunks of a wanted kind or with a symbol of one: a small class is one chunk with its methods."""
     known = _DEFINING.setdefault(snapshot, {})
     if wanted not in known:
         numbers = [number for number, kind in enumerate(KINDS) if kind in wanted]
-        # `class` and `type` are kinds of symbols too; what is only a kind of symbols is decided by the symbols.
         mask = np.isin(snapshot.chunk_kind, numbers)
         for file in range(snapshot.files):
             lines = [symbol.line for symbol in snapshot.symbols(file) if is_wanted(symbol, wanted)]
@@ -107,9 +109,9 @@ def _of_kind(snapshot: SearchSnapshot, wanted: frozenset[str]) -> NDArray[np.boo
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """A folder or file by its beginning, any run of parts, or a glob."""
+    """Whether a path matches a pattern: its beginning, any run of its parts, or a glob."""
     plain = pattern.strip("/").removeprefix("./")
     if any(mark in plain for mark in "*?["):
-        # `**/` may also stand for no folder at all.
+        # `**/` also matches no folder at all.
         return any(fnmatch.fnmatchcase(path, glob) for glob in (plain, f"*/{plain}", plain.replace("**/", "")))
     return path.startswith(plain) or f"/{plain}/" in f"/{path}/"

@@ -1,6 +1,7 @@
-"""Before an answer: has anything changed since the index was made? A few files are brought in, many are only spoken of.
+"""Brings the index up to date before a search, if only a few files have changed; otherwise says how many have.
 
-A search never fails because its index could not be brought up to date: it answers from the last one and says so.
+Reads the manifest and the files of the project; writes only through `index_project`. A search never fails because its
+index could not be brought up to date: it answers from the last one, and its note says why.
 """
 
 from __future__ import annotations
@@ -15,34 +16,35 @@ from sage_code.index.diff import diff, look_for_changes, looks_untouched, model_
 from sage_code.paths import index_lock
 from sage_code.settings.loading import Settings
 
-# Seconds for which a project that was found fresh is taken to be so: a loop of questions pays for one look.
+# Seconds until the files are compared again: a loop of queries pays for one comparison.
 _FRESH_FOR_S = 2.0
-# Up to this many changed files are brought in before answering.
+# Up to this many changed files are indexed before the search.
 _FEW_CHANGES = 20
-# Up to this many files whose size or time has moved are read to see whether their content has: half a second.
+# Up to this many files with another size or time are read, to compare their content: that takes half a second.
 _FEW_SUSPECTS = 1_000
 
 
 class Freshness:
-    """Keeps the index of one project fresh while it is being asked."""
+    """Keeps the index of one project up to date while it is searched."""
 
     def __init__(self, root: str, settings: Settings) -> None:
         self._root, self._settings = root, settings
-        self._looked_at = float("-inf")
+        self._compared_at = float("-inf")
 
     def ensure(self) -> str:
-        """Bring in the few files that have changed; otherwise what to say about them, in a line."""
-        if time.monotonic() - self._looked_at < _FRESH_FOR_S:
+        """Index the files that have changed, if they are few; otherwise a note about them."""
+        if time.monotonic() - self._compared_at < _FRESH_FOR_S:
             return ""
-        self._looked_at = time.monotonic()
+        self._compared_at = time.monotonic()
         try:
-            return self._look()
+            return self._index_few_changes()
         except IndexCorrupt as error:
             return f"{error.message}; {error.hint}"
         finally:
-            self._looked_at = time.monotonic()
+            self._compared_at = time.monotonic()
 
-    def _look(self) -> str:
+    def _index_few_changes(self) -> str:
+        """Compares the files with the manifest and indexes a few changes; returns the note."""
         old = manifest.load(self._root)
         if old is None:
             return ""
@@ -50,26 +52,26 @@ class Freshness:
             return "the embedding model has changed since: run `sage index`"
         rules = discover_rules(self._settings)
         changes = diff(list_files(self._root, rules), old)
-        moved = len(changes.suspects) + len(changes.removed)
-        if not moved or stands_alone(old, changes):
+        suspects = len(changes.suspects) + len(changes.removed)
+        if not suspects or stands_alone(old, changes):
             return ""
-        if moved > _FEW_SUSPECTS:
-            moved -= sum(looks_untouched(file, old) for file in changes.suspects)
-            return f"{moved:,} files may have changed since the index was made: run `sage index`" if moved else ""
-        if moved > _FEW_CHANGES:
+        if suspects > _FEW_SUSPECTS:
+            suspects -= sum(looks_untouched(file, old) for file in changes.suspects)
+            return f"{suspects:,} files may have changed since the index was made: run `sage index`" if suspects else ""
+        if suspects > _FEW_CHANGES:
             listing = list_files(self._root, rules)
             changes = look_for_changes(self._root, rules, listing, old, time.time_ns())
             changed = len(changes.suspects) + len(changes.removed)
             if changed > _FEW_CHANGES:
                 return f"{changed:,} files have changed since the index was made: run `sage index`"
-        return self._bring_in()
+        return self._index()
 
     def mend(self) -> str:
-        """Make damaged compiled files from the store, unless somebody is at it; what went wrong, in a line."""
-        return self._bring_in(recompile=True)
+        """Make damaged compiled files again from the store, unless another process indexes; a note if that fails."""
+        return self._index(recompile=True)
 
-    def _bring_in(self, *, recompile: bool = False) -> str:
-        """Index what has changed, unless somebody is at it: an answer does not wait for a whole run."""
+    def _index(self, *, recompile: bool = False) -> str:
+        """Indexes what has changed, unless another process indexes: a search does not wait for it. Returns the note."""
         from sage_code.index.pipeline import index_project  # lazy: mostly nothing has changed
 
         try:
@@ -78,7 +80,7 @@ class Freshness:
             index_project(self._root, self._settings, recompile=recompile)
         except Busy:
             return "the project is being indexed right now: this is from the last index"
-        except (SageError, OSError) as error:  # a folder that cannot be written to is searched all the same
+        except (SageError, OSError) as error:  # a folder that cannot be written to can still be searched
             why = explain(error).message if isinstance(error, OSError) else error.message
             return f"what has changed could not be brought in: {why}"
         return ""

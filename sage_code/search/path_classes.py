@@ -1,4 +1,7 @@
-"""What a path says about a file: tests, examples, vendored, generated and other code that is rarely the answer."""
+"""Reads from a path which classes a file belongs to (tests, vendored, generated …), and the stems of its name.
+
+Files of most of these classes are rarely the answer. Only the path is read, never the file.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from sage_code.text.lexemes import split_word
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")
-# Paths, their parts and names whose words are kept: the candidates of the next question are often the same.
+# Paths and names whose words are cached: the candidates of the next query are often the same.
 _KEPT = 65_536
 
 
@@ -20,7 +23,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Folders of such a name hold such code.
+# By class, the names of its folders.
 _FOLDERS = {
     "test": _words(
         "test tests spec specs testing __tests__ testdata fixtures fixture t e2e mocks __mocks__ testutil testutils "
@@ -31,7 +34,7 @@ _FOLDERS = {
     "vendored": _words(
         "vendor vendors vendored third_party thirdparty 3rdparty node_modules external externals deps extern"
     ),
-    # What tools write and people commit all the same: bundles, stubs, parsers.
+    # Bundles, stubs and parsers that tools write and people commit.
     "generated": _words("dist generated __generated__ gen autogen bundle bundles umd"),
     "benchmark": _words("bench benches benchmark benchmarks perf"),
     "build": _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab"),
@@ -46,7 +49,7 @@ _DOC_ENDINGS = (".md", ".mdx", ".rst", ".txt", ".adoc", ".html")
 _DATA_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".lock", ".xml", ".cfg", ".ini", ".csv", ".svg", ".properties")
 _ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 
-# Named after the features that they feed.
+# A class is named as its feature, without `is_`.
 PATH_CLASSES = (
     "test", "example", "doc", "vendored", "generated", "benchmark", "compat", "build", "data", "declarations", "entry"
 )  # fmt: skip
@@ -54,7 +57,7 @@ PATH_CLASSES = (
 
 @lru_cache(maxsize=_KEPT)
 def path_classes(path: str) -> tuple[bool, ...]:
-    """Of each of `PATH_CLASSES`, whether a path belongs to it."""
+    """For each of `PATH_CLASSES`, whether a path belongs to it."""
     *folders, name = path.split("/")
     found = _of_file(name).union(*map(_of_folder, folders))
     return tuple([path_class in found for path_class in PATH_CLASSES])
@@ -87,9 +90,9 @@ def _lexemes(name: str) -> set[str]:
 
 
 def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
-    """Which of `paths` lie in an older version of what others of them lie in: `api/v1/` beside `api/v2/`.
+    """Which of `paths` are in the folder of an older version while others are in a newer one: `api/v1/` and `api/v2/`.
 
-    A version that is asked for by its name is not one of them.
+    A version that is `asked` for by its name does not count as superseded.
     """
     versions = [_VERSION.match(path) for path in paths]
     newest: dict[str, int] = {}
@@ -102,7 +105,7 @@ def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
 
 
 class Stems(NamedTuple):
-    """The stems of some words, as often as they stand there, and each once."""
+    """The stems of some words, in order, and each once."""
 
     all: tuple[str, ...]
     different: frozenset[str]
@@ -110,9 +113,9 @@ class Stems(NamedTuple):
 
 @lru_cache(maxsize=_KEPT)
 def path_stems(path: str) -> tuple[Stems, Stems]:
-    """Those of the file's name, and those of its folders.
+    """The stems of the file's name, and those of its folders.
 
-    A file that stands for its folder (`routing/mod.rs`, `router/index.ts`) is called as the folder is.
+    An entry file (`routing/mod.rs`, `router/index.ts`) has the name of its folder.
     """
     *folders, name = path.split("/")
     own = name.partition(".")[0] or name
@@ -126,7 +129,7 @@ def path_stems(path: str) -> tuple[Stems, Stems]:
 
 
 def own_stems(qualname: str) -> Stems:
-    """Those of the last part of a qualified name."""
+    """The stems of the last part of a qualified name."""
     return _stems(qualname.rpartition(".")[2])
 
 

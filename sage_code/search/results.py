@@ -1,17 +1,17 @@
-"""What a search answers with: the places, how sure it is of each, and all of it within a budget."""
+"""What a search answers with: hits with their probability, fitted into a budget of tokens, and as a JSON document."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from sage_code.search.query import Query
 from sage_code.text.tokens import count_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Another good place in the same file."""
+class OtherChunk(NamedTuple):
+    """Another good chunk of the file of a hit."""
 
     start_line: int
     end_line: int
@@ -20,7 +20,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An answer: a chunk, or the whole definition that was asked for by name; the snippet is the part that matched."""
+    """A chunk, or the whole definition that was asked for by name; the snippet is the part that matched."""
 
     rank: int
     score: float  # how likely this is an answer, 0 to 1
@@ -37,18 +37,19 @@ class Hit:
     snippet_line: int  # the line of the file at which the snippet starts
     project: str = ""  # its name
     root: str = ""  # and its folder
-    also: tuple[Span, ...] = ()
+    also: tuple[OtherChunk, ...] = ()
     memory: tuple[str, ...] = ()
-    explain: Mapping[str, float] = field(default_factory=dict)  # what each signal brought
+    explain: Mapping[str, float] = field(default_factory=dict)  # what each feature adds to the score
     callers: int | None = None  # counted only with `explain`; None also for what cannot be called
     callees: int | None = None
+    match_spans: tuple[tuple[int, int], ...] = ()  # words of the query in the snippet, as offsets; not in the document
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """The answers, best first. Without a good one, the nearest few."""
+    """The hits, best first; without a good one, the nearest few."""
 
-    query: str
+    parsed: Query
     project: str  # its name; empty when several were searched
     root: str  # and its folder
     results: tuple[Hit, ...]
@@ -57,9 +58,14 @@ class SearchResponse:
     took_ms: float
     note: str = ""  # about the freshness of the index
 
+    @property
+    def query(self) -> str:
+        """The query as it was typed."""
+        return self.parsed.asked
+
 
 def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
-    """As many answers as fit into a budget of tokens; the first is cut rather than left out."""
+    """As many hits as fit into a budget of tokens; the first is cut rather than left out."""
     kept: list[Hit] = []
     spent = 0
     for hit in response.results:
@@ -67,7 +73,9 @@ def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
         cost = count_tokens(f"{head}\n{hit.snippet}")
         if spent + cost > max_tokens:
             if not kept:
-                kept.append(replace(hit, snippet=_cut(hit.snippet, max_tokens - (cost - count_tokens(hit.snippet)))))
+                snippet = _cut(hit.snippet, max_tokens - (cost - count_tokens(hit.snippet)))
+                spans = tuple(span for span in hit.match_spans if span[1] <= len(snippet))
+                kept.append(replace(hit, snippet=snippet, match_spans=spans))
             break
         kept.append(hit)
         spent += cost
@@ -75,6 +83,7 @@ def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
 
 
 def _cut(text: str, max_tokens: int) -> str:
+    """The first lines of a text that fit into a budget of tokens."""
     lines: list[str] = []
     for line in text.split("\n"):
         if count_tokens("\n".join([*lines, line])) > max_tokens:
@@ -98,11 +107,13 @@ def document(response: SearchResponse) -> dict[str, Any]:
 
 
 def _row(hit: Hit) -> dict[str, Any]:
+    """A hit as the document has it."""
     # By hand: `dataclasses.asdict` copies deeply, which for ten hits takes as long as a tenth of the search.
     row: dict[str, Any] = {name: getattr(hit, name) for name in Hit.__slots__}
-    row["also"] = [{"start_line": span.start_line, "end_line": span.end_line, "name": span.name} for span in hit.also]
+    del row["match_spans"]
+    row["also"] = [other._asdict() for other in hit.also]
     row["memory"] = list(hit.memory)
-    if not hit.root:  # the answer says once which project it is about
+    if not hit.root:  # the document says once which project it is about
         del row["project"], row["root"]
     if hit.explain:
         row["explain"] = {name: round(share, 4) for name, share in hit.explain.items()}

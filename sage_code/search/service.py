@@ -1,7 +1,7 @@
-"""Search as a face asks for it: a fresh index, a question, answers that say how sure they are.
+"""Searches one project: brings its index up to date, ranks, and makes the hits.
 
-What is expensive to open (the model, the mapped snapshot) is kept for the next question of the same process, and
-opened anew when another index has been published meanwhile.
+Keeps the model and the mapped snapshot for the next query of the process, and opens them again when another generation
+is published. Damaged compiled files are made again from the store.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sage_code.compiled.inventory import missing, reading
 from sage_code.compiled.published import current
@@ -22,7 +21,6 @@ from sage_code.files.atomic import resolve
 from sage_code.index import registry
 from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
-from sage_code.search.query import Filters, Query, parse_query
 from sage_code.search.results import SearchResponse
 from sage_code.search.snippets import SNIPPET_LINES
 
@@ -30,27 +28,26 @@ if TYPE_CHECKING:
     from sage_code.compiled.published import Generation
     from sage_code.embed.protocol import Embedder
     from sage_code.search.engine import SearchEngine
+    from sage_code.search.query import Query
     from sage_code.settings.loading import Settings
 
-# Offered when nothing is good enough.
+# Hits that are shown when none is good.
 NEAREST = 3
 _OTHER_MODEL = "the index was made with another model: until `sage index` only words count"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """How a question is to be answered."""
+class SearchOptions(NamedTuple):
+    """How a query is answered."""
 
     limit: int = 10
-    filters: Filters = field(default_factory=Filters)
     explain: bool = False
     refresh: bool = True
-    lines: int = SNIPPET_LINES  # of a snippet; 0: none is wanted
+    lines: int = SNIPPET_LINES  # of a snippet; 0 for none
     context: int = 0  # lines of the file around it
 
 
 class Searcher:
-    """Answers questions about one project."""
+    """Answers queries about one project."""
 
     def __init__(self, root: str, settings: Settings) -> None:
         self.root, self._settings = root, settings
@@ -59,30 +56,27 @@ class Searcher:
         self._embedder: Embedder | None = None
         self._freshness = Freshness(root, settings)
 
-    def search(self, text: str, options: SearchOptions | None = None) -> SearchResponse:
-        """The best places for a question; without a good one the nearest few."""
-        options = options or SearchOptions()
+    def search(self, query: Query, options: SearchOptions) -> SearchResponse:
+        """The best hits; without a good one the nearest few."""
         started = time.perf_counter()
-        query = parse_query(text)
-        given = options.filters
-        query = replace(query, filters=query.filters.and_also(given.languages, given.paths, given.kinds))
         if self._engine is None:
-            # While git is asked what has changed, this process would only wait.
+            # Loads NumPy while this process waits for git to say what has changed.
             Thread(target=import_module, args=("numpy",), daemon=True).start()
         note = self._freshness.ensure() if options.refresh else ""
         try:
             with reading(self.root):
-                return self._answer(text, query, options, note, started)
+                return self._answer(query, options, note, started)
         except IndexCorrupt:
-            # What this user never indexed is not indexed by a question.
+            # A search does not index a project that this user has not indexed.
             if not options.refresh or all(entry.root != self.root for entry in registry.projects()):
                 raise
-        self._engine = None  # what it has mapped is damaged
+        self._engine = None  # it maps damaged files
         note = self._freshness.mend()
         with reading(self.root):
-            return self._answer(text, query, options, note, started)
+            return self._answer(query, options, note, started)
 
-    def _answer(self, text: str, query: Query, options: SearchOptions, note: str, started: float) -> SearchResponse:
+    def _answer(self, query: Query, options: SearchOptions, note: str, started: float) -> SearchResponse:
+        """Ranks, makes the hits and says what is to be known about them."""
         engine = self._open()
         if self._embedder is not None and self._embedder.name != engine.snapshot.generation.model:
             note = note or _OTHER_MODEL
@@ -102,14 +96,15 @@ class Searcher:
             note = note or "some of these files cannot be read any more: run `sage index`"
         more = good and len(ranked) > options.limit
         took = round((time.perf_counter() - started) * 1000, 2)
-        return SearchResponse(text, self._name, self.root, tuple(hits), good, more, took, note)
+        return SearchResponse(query, self._name, self.root, tuple(hits), good, more, took, note)
 
     def _registered_name(self) -> str:
         known = (entry.name for entry in registry.projects() if entry.root == self.root)
         return next(known, os.path.basename(self.root) or self.root)
 
     def _open(self) -> SearchEngine:
-        # Generations never change: the next question only looks whether another is published or this one is damaged.
+        """The engine of the published generation."""
+        # A generation never changes, so an open engine is used until another is published or its files are damaged.
         if self._engine is not None:
             opened = self._engine.snapshot.generation
             with contextlib.suppress(OSError):
@@ -126,7 +121,7 @@ class Searcher:
         return self._engine
 
     def _model_of(self, generation: Generation) -> Embedder:
-        """The model in use, when the index was made with it; otherwise one that knows no meaning."""
+        """The model of the settings if the index was made with it, otherwise one that ranks by words alone."""
         if self._embedder is None or self._embedder.name != generation.model:
             from sage_code.embed.loading import load_embedder  # lazy: NumPy
 

@@ -1,7 +1,7 @@
-"""A project's search snapshot with all its segments as one: chunks and files are numbered through.
+"""Opens a published generation for search, with all its segments as one: chunks and files are numbered through.
 
-Arrays are views of mapped files where one segment is enough, and copies of small columns otherwise. Dead files keep
-their numbers and are masked; a snapshot never changes, whatever is published meanwhile.
+Reads mapped files: of one segment arrays are views of them, of several segments copies of small columns. Dead files
+keep their numbers and are masked. A snapshot does not change when another generation is published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))
 
 
 class SearchSnapshot:
-    """One published generation, ready to be asked."""
+    """One published generation."""
 
     hides_paths = False
 
@@ -55,7 +55,7 @@ class SearchSnapshot:
 
     @cached_property
     def first_chunk(self) -> NDArray[np.int64]:
-        """The first chunk of every file, and where the last one ends; a file's chunks stand together."""
+        """The first chunk of every file, and where the last one ends; the chunks of a file follow each other."""
         return np.searchsorted(self.chunk_file, np.arange(self.files + 1))
 
     def chunks_of(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -86,12 +86,12 @@ class SearchSnapshot:
         return self._column("chunk_kind")
 
     @cached_property
-    def chunk_uses(self) -> NDArray[np.float32]:
+    def chunk_centrality(self) -> NDArray[np.float32]:
         """How many files use what every chunk defines."""
         return self.opened.centrality["chunk_uses"]
 
     @cached_property
-    def file_users(self) -> NDArray[np.uint32]:
+    def file_centrality(self) -> NDArray[np.uint32]:
         """How many files use what every file defines."""
         return self.opened.centrality["file_users"]
 
@@ -114,10 +114,10 @@ class SearchSnapshot:
         return self._column("file_hash")
 
     def chunk_order(self, chunks: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """A number for each of `chunks`, made of its path and its place in its file alone, and as good as random."""
+        """A number for each of `chunks`, as good as random, made only of its path and its number in its file."""
         files = self.chunk_file[chunks]
-        place = (chunks - self.first_chunk[files]).astype(np.uint64)
-        mixed: NDArray[np.uint64] = self.file_hash[files] + place * _MIX[0]
+        number = (chunks - self.first_chunk[files]).astype(np.uint64)
+        mixed: NDArray[np.uint64] = self.file_hash[files] + number * _MIX[0]
         mixed ^= mixed >> np.uint64(29)
         mixed *= _MIX[1]
         mixed ^= mixed >> np.uint64(32)
@@ -172,14 +172,14 @@ class SearchSnapshot:
         return segment.symbols(number)
 
     def chunk_at_line(self, file: int, line: int) -> int:
-        """The chunk of a file that holds a line."""
+        """The chunk of a file with a line."""
         return int(self.chunks_at_lines(file, [line])[0])
 
     def chunks_at_lines(self, file: int, lines: Sequence[int]) -> NDArray[np.int64]:
-        """The chunks of a file that hold these lines."""
+        """The chunks of a file with these lines."""
         first, last = int(self.first_chunk[file]), int(self.first_chunk[file + 1])
-        places: NDArray[np.int64] = np.searchsorted(self.chunk_start[first:last], lines, side="right")
-        return first + np.maximum(places - 1, 0)
+        rows: NDArray[np.int64] = np.searchsorted(self.chunk_start[first:last], lines, side="right")
+        return first + np.maximum(rows - 1, 0)
 
     @cached_property
     def all_alive(self) -> bool:
@@ -210,14 +210,14 @@ class SearchSnapshot:
         return np.concatenate(vectors), np.concatenate(scales)
 
     def _by_segment(self, numbers: NDArray[np.int64], starts: list[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Ascending numbers by the segments they are in, as numbers there."""
+        """Splits ascending numbers by segment, and turns them into numbers of that segment."""
         borders = np.searchsorted(numbers, starts).tolist()
         for segment, (first, last) in enumerate(pairwise(borders)):
             if first < last:
                 yield segment, numbers[first:last] - starts[segment]
 
     def norms(self, field: str, k1: float, b: float) -> NDArray[np.float32]:
-        """What BM25 adds to the count of a word in each document: more in one that is longer than others."""
+        """What BM25 adds to the count of a word in each document: more in a longer one."""
         if field not in self._norms:
             lengths = self._column(f"{field}_lengths")
             alive = lengths
@@ -228,12 +228,12 @@ class SearchSnapshot:
         return self._norms[field]
 
     def _file(self, file: int) -> tuple[Segment, int]:
-        place = bisect_right(self.file_at, file) - 1
-        return self.segments[place], file - self.file_at[place]
+        number = bisect_right(self.file_at, file) - 1
+        return self.segments[number], file - self.file_at[number]
 
     def _chunk(self, chunk: int) -> tuple[Segment, int]:
-        place = bisect_right(self.chunk_at, chunk) - 1
-        return self.segments[place], chunk - self.chunk_at[place]
+        number = bisect_right(self.chunk_at, chunk) - 1
+        return self.segments[number], chunk - self.chunk_at[number]
 
 
 def _starts(counts: list[int]) -> list[int]:

@@ -1,72 +1,119 @@
-"""The lines of a chunk that show why it was found, read from the file as it is now; of an imported index without its
-files, as it was."""
+"""Cuts the lines out of a chunk that show why it was found, and says which words in them match the query.
+
+Reads the file as it is now. If the file is missing, as after an import of an index, reads the text in the index.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from sage_code.compiled.texts import stored_text
 from sage_code.discover import DiscoverRules, SourceText, read_source
-from sage_code.search.query import Query, parse_query
-from sage_code.search.words import head_of, stem
-from sage_code.text.lexemes import split_word
+from sage_code.search.query import Query
+from sage_code.search.words import head_of, stems_of
 from sage_code.values import SourceFile
 
 # Lines of a snippet unless more are asked for.
 SNIPPET_LINES = 12
-# What is shown of a line: minified code has lines of a megabyte.
-_MAX_LINE = 240
+# Longer lines are cut: minified code has lines of a megabyte.
+MAX_LINE_CHARS = 240
 _WORD = re.compile(r"[A-Za-z_$][\w$]*|\w+")
-# Files whose lines are kept for the next question, and words whose stems are.
+# Files whose lines are kept for the next query.
 _KEPT_FILES = 256
-_KEPT_WORDS = 65_536
+
+# Start and end offsets in a snippet.
+Spans = tuple[tuple[int, int], ...]
 
 
-def snippet(
-    root: str,
-    rules: DiscoverRules,
-    path: str,
-    span: tuple[int, int],
-    query: Query,
-    lines: int,
-    context: int = 0,
-    *,
-    generation: str = "",
-) -> tuple[str, int]:
-    """The `lines` lines of a chunk that match best, `context` more of the file on both sides, and where they start.
+class Snippet(NamedTuple):
+    """Some lines of a file, and the words in them that match the query."""
 
-    Empty when the file cannot be read, or nothing is to be shown. A file that is not there is read from the folder of
-    the `generation` that names it.
-    """
-    first, last = span
-    if not lines:
-        return "", first
-    source = _lines(root, rules, path, generation)
-    part = source[first - 1 : last]
-    if not part:
-        return "", first
-    start = first - 1 + _window(part, query, lines)
-    end = min(start + lines, last) + context
-    start = max(start - context, 0)
-    shown = [line[:_MAX_LINE] for line in source[start:end]]
-    return "\n".join(shown).rstrip(), start + 1
+    text: str
+    line: int  # of the file at which the text starts
+    match_spans: Spans = ()
 
 
-def matches(text: str, query: str) -> list[tuple[int, int]]:
-    """Where in `text` words of the question stand, as starts and ends; identifiers count as a whole."""
-    wanted = {stem(term) for term in parse_query(query).terms}
-    return [word.span() for word in _WORD.finditer(text) if not wanted.isdisjoint(_stems(word.group()))]
+class LineMatcher:
+    """Finds the words of one query in lines of code."""
+
+    def __init__(self, query: Query) -> None:
+        self._stems = frozenset(query.stems)
+        # Every form of a word begins with its head: a line without a head need not be split into words.
+        self._heads = tuple(map(head_of, self._stems))
+
+    def stems_in(self, line: str) -> frozenset[str]:
+        """The stems of the query that a line has."""
+        if not self._may_match(line):
+            return frozenset()
+        return self._stems.intersection(frozenset().union(*map(stems_of, _WORD.findall(line))))
+
+    def spans(self, lines: Iterable[str]) -> Spans:
+        """The matching words, as offsets in the joined lines; an identifier matches as a whole."""
+        found: list[tuple[int, int]] = []
+        offset = 0
+        for line in lines:
+            if self._may_match(line):
+                matches = [word for word in _WORD.finditer(line) if not self._stems.isdisjoint(stems_of(word[0]))]
+                found += [(offset + word.start(), offset + word.end()) for word in matches]
+            offset += len(line) + 1
+        return tuple(found)
+
+    def _may_match(self, line: str) -> bool:
+        return any(map(line.lower().__contains__, self._heads))
 
 
-def _lines(root: str, rules: DiscoverRules, path: str, generation: str) -> Sequence[str]:
-    try:
-        state = os.lstat(os.path.join(root, path))
-    except OSError:
-        return (stored_text(generation, path) or "").split("\n")
-    return _read(root, rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+class SnippetMaker:
+    """Cuts snippets for one query: the `lines` lines of a chunk that match best, and `context` more on both sides."""
+
+    def __init__(
+        self, root: str, generation: str, rules: DiscoverRules, query: Query, lines: int, context: int
+    ) -> None:
+        self._root, self._generation, self._rules = root, generation, rules
+        self._matcher = LineMatcher(query)
+        self._lines, self._context = lines, context
+
+    def cut(self, path: str, first: int, last: int) -> Snippet:
+        """The snippet of the lines `first` to `last`; empty if the file cannot be read or no lines are wanted."""
+        if not self._lines:
+            return Snippet("", first)
+        source = self._source(path)
+        part = source[first - 1 : last]
+        if not part:
+            return Snippet("", first)
+        start = first - 1 + self._best_start(part)
+        end = min(start + self._lines, last) + self._context
+        start = max(start - self._context, 0)
+        shown = [line[:MAX_LINE_CHARS] for line in source[start:end]]
+        return Snippet("\n".join(shown).rstrip(), start + 1, self._matcher.spans(shown))
+
+    def _source(self, path: str) -> Sequence[str]:
+        """The lines of a file."""
+        try:
+            state = os.lstat(os.path.join(self._root, path))
+        except OSError:
+            return (stored_text(self._generation, path) or "").split("\n")
+        return _read(self._root, self._rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+
+    def _best_start(self, part: Sequence[str]) -> int:
+        """Where the best window of lines starts: most different stems of the query, then most matches."""
+        size = self._lines
+        if len(part) <= size:
+            return 0
+        found = [self._matcher.stems_in(line) for line in part]
+        if not any(found):
+            return 0
+        best, best_start = (-1, -1), 0
+        for start in range(len(part) - size + 1):
+            window = found[start : start + size]
+            matched = (len(set().union(*window)), sum(map(len, window)))
+            if matched > best:
+                best, best_start = matched, start
+        # The head of a definition says what it is, so keep it if the best window starts near it.
+        return 0 if best_start <= size // 3 else best_start
 
 
 @lru_cache(maxsize=_KEPT_FILES)
@@ -74,32 +121,3 @@ def _read(root: str, rules: DiscoverRules, file: SourceFile) -> Sequence[str]:
     """The lines of a file in the state that `file` describes."""
     source = read_source(root, file, rules)
     return source.text.split("\n") if isinstance(source, SourceText) else ()
-
-
-def _window(part: Sequence[str], query: Query, lines: int) -> int:
-    """Where the best run of `lines` lines starts: most different words of the question, then most of them."""
-    if len(part) <= lines:
-        return 0
-    wanted = {stem(term) for term in query.terms}
-    # Every form of a word begins with its head: most lines hold none, and their words need not be looked at.
-    heads = tuple(head_of(stemmed) for stemmed in wanted)
-    found = [_in_line(line, wanted) if any(map(line.lower().__contains__, heads)) else set() for line in part]
-    if not any(found):
-        return 0
-    best, best_start = (-1, -1), 0
-    for start in range(len(part) - lines + 1):
-        window = found[start : start + lines]
-        worth = (len(set().union(*window)), sum(map(len, window)))
-        if worth > best:
-            best, best_start = worth, start
-    # The head of a definition says what it is: keep it when the best part is near.
-    return 0 if best_start <= lines // 3 else best_start
-
-
-def _in_line(line: str, wanted: set[str]) -> set[str]:
-    return wanted.intersection(set().union(*map(_stems, _WORD.findall(line))))
-
-
-@lru_cache(maxsize=_KEPT_WORDS)
-def _stems(word: str) -> frozenset[str]:
-    return frozenset(stem(lexeme) for lexeme in split_word(word))

@@ -1,6 +1,7 @@
-"""The largest of many numbers, by their places; and the arrays in which search counts.
+"""Selects the largest of many numbers, and names the types of arrays that search works with.
 
-Which of several equal ones are taken must not depend on how an index came about, so not on their places.
+Equal values are selected by an order that the caller gives. Their rows must not decide: rows depend on how an index
+was made, and answers must not.
 """
 
 from __future__ import annotations
@@ -11,24 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-Places = NDArray[np.int64]
+Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-# Mostly a few are far above the rest, and only those above such a share of the largest are put in order.
+# Mostly a few values are far above the rest, so only values above this share of the largest are compared at first.
 _SHARES = (0.7, 0.4, 0.0)
 
 
-def top(values: Floats, count: int, ties: Callable[[Places], NDArray[np.uint64]]) -> Places:
-    """The places of the largest values above zero, in no order; of equal ones those that `ties` puts lowest."""
+def top(values: Floats, count: int, ties: Callable[[Rows], NDArray[np.uint64]]) -> Rows:
+    """The rows of the `count` largest values above zero, unordered; of equal values those with the lowest `ties`."""
     peak = float(values.max(initial=0.0))
-    places = np.empty(0, np.int64)
+    rows = np.empty(0, np.int64)
     for share in _SHARES:
-        places = np.flatnonzero(values > peak * share)
-        if len(places) >= count:
-            found = values[places]
+        rows = np.flatnonzero(values > peak * share)
+        if len(rows) >= count:
+            found = values[rows]
             least = np.partition(found, len(found) - count)[len(found) - count]
-            above, equal = places[found > least], places[found == least]
+            above, equal = rows[found > least], rows[found == least]
             wanted = count - len(above)
             if wanted < len(equal):
                 equal = equal[np.argsort(ties(equal), kind="stable")[:wanted]]
             return np.concatenate([above, equal])
-    return places
+    return rows

@@ -1,4 +1,4 @@
-"""Labelled questions put to indexed projects: as users ask them, or with a ranking of one's own, or blind to paths."""
+"""Asks labelled queries of indexed projects: as users do, with another ranking, or with all paths hidden."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Ask = Callable[[str], Sequence[Location]]
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Where the repositories of the labels lie, and how the questions are to be asked."""
+    """Where the repositories of the labels are, and how the queries are asked."""
 
-    roots: str  # a folder with a checkout a repository; or, without `repo` in the labels, the project itself
-    below: Mapping[str, str]  # by repository, the folder of it that is indexed; empty for all of it
+    roots: str  # a folder with a checkout of each repository; the project itself if the labels name no repository
+    below: Mapping[str, str]  # by repository, its folder that is indexed; empty for all of it
     strict: bool = False
     path_blind: bool = False
     ranking: Ranking | None = None  # None: the shipped one
@@ -43,7 +43,7 @@ class Setup:
 
 
 class PathBlindSnapshot(SearchSnapshot):
-    """A snapshot in which no file has a name."""
+    """A snapshot that hides the paths of its files."""
 
     hides_paths = True
 
@@ -57,7 +57,7 @@ class PathBlindSnapshot(SearchSnapshot):
 
 
 def run(labels: Sequence[Label], setup: Setup, done: Callable[[str], None] | None = None) -> list[Score]:
-    """The scores of all questions, repository by repository; `done` hears of each that is finished."""
+    """The scores of all queries, repository by repository; `done` is called with the name of each finished one."""
     by_repo: dict[str, list[Label]] = defaultdict(list)
     for label in labels:
         by_repo[label.repo].append(label)
@@ -71,7 +71,7 @@ def run(labels: Sequence[Label], setup: Setup, done: Callable[[str], None] | Non
 
 
 def read_folders(path: str) -> dict[str, str]:
-    """By the names of the repositories, the folder of each that the labels speak of."""
+    """By repository, the folder that its labels are about."""
     try:
         with open(path, "rb") as file:
             return {repo["name"]: repo.get("benchmark_root", "") for repo in orjson.loads(file.read())}
@@ -82,6 +82,7 @@ def read_folders(path: str) -> dict[str, str]:
 
 
 def _asker(setup: Setup, repo: str) -> Ask:
+    """The function that searches a repository as the setup says."""
     root = setup.root(repo)
     if not os.path.isdir(root):
         raise UsageError(f"there is no {root}", "check out the repositories below --roots, by their names")
@@ -91,14 +92,14 @@ def _asker(setup: Setup, repo: str) -> Ask:
         options = SearchOptions(limit=K, refresh=False)
 
         def search(text: str) -> Sequence[Location]:
-            return locations(searcher.search(text, options).results)
+            return locations(searcher.search(parse_query(text), options).results)
 
         return search
     return ranked(root, PathBlindSnapshot if setup.path_blind else SearchSnapshot, setup.ranking)
 
 
 def ranked(root: str, kind: type[SearchSnapshot] = SearchSnapshot, ranking: Ranking | None = None) -> Ask:
-    """Asks the ranking alone; results carry their true paths, whatever the snapshot lets the ranking see."""
+    """A function that ranks without making hits; its results have their true paths, even if the snapshot hides them."""
     snapshot = kind(root)
     settings = load_settings(root)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)

@@ -1,7 +1,7 @@
-"""A quick look at a project that has no index yet: its files are read, and only words count.
+"""Answers a query about a project that has no index yet, by reading its files and comparing words alone.
 
-For the first question of an agent, while the index is being made: better than nothing, bounded in time, and said to be
-what it is. Files whose path speaks of the question are read first.
+For the first query of an agent, while the index is being made. Reads files for at most `SECONDS`, first those whose
+path matches, and writes nothing. The note of the response says how many files were read.
 """
 
 from __future__ import annotations
@@ -10,83 +10,83 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sage_code.discover import DiscoverRules, SourceText, discover_rules, list_files, read_source
 from sage_code.languages.table import detect
-from sage_code.search.query import parse_query
+from sage_code.search.query import Filters, Query
 from sage_code.search.results import Hit, SearchResponse
-from sage_code.search.service import NEAREST, SearchOptions
-from sage_code.search.words import stem
+from sage_code.search.service import NEAREST
+from sage_code.search.snippets import MAX_LINE_CHARS, SNIPPET_LINES, LineMatcher
+from sage_code.search.words import stems_of
 from sage_code.settings.loading import Settings
-from sage_code.text.lexemes import split_word
 from sage_code.values import SourceFile
 
-# What a look may take; an agent that gets nothing in a minute gives up, and one that waits for seconds does not notice.
+# Agents wait for a few seconds without trouble.
 SECONDS = 2.0
-# Words alone say little: no such answer is taken for a sure one.
-_MOST = 0.5
+# Words alone say little, so no score is higher.
+_MAX_SCORE = 0.5
 _PATH_SHARE = 0.3
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file that speaks of the question: how much, and in which line most."""
+class _MatchingFile(NamedTuple):
+    """A file with words of the query."""
 
     file: SourceFile
-    worth: float
-    line: int
+    share: float  # of the query's words that it has
+    line: int  # the one with most of them
     lines: Sequence[str]
 
 
 def quick_look(
-    root: str, settings: Settings, text: str, options: SearchOptions, seconds: float = SECONDS
+    root: str, settings: Settings, query: Query, limit: int = 10, seconds: float = SECONDS
 ) -> SearchResponse:
-    """The files that hold most of the question's words, as far as they could be read in time."""
+    """The files that hold most words of the query, among those that could be read in `seconds`."""
     started = time.perf_counter()
-    query = parse_query(text)
-    languages = (*query.filters.languages, *options.filters.languages)
-    paths = (*query.filters.paths, *options.filters.paths)
     rules = discover_rules(settings)
-    wanted = {stem(term) for term in query.terms}
+    wanted = set(query.stems)
     files = [file for file in list_files(root, rules) if isinstance(file, SourceFile)]
-    files = [file for file in files if _is_wanted(file.path, languages, paths)]
+    files = [file for file in files if _is_wanted(file.path, query.filters)]
     files.sort(key=lambda file: -len(wanted & _stems(file.path)))
-    seen: list[_Seen] = []
+    matching: list[_MatchingFile] = []
     read = 0
     for file in files:
         read += 1
-        if found := _look_at(root, file, rules, wanted):
-            seen.append(found)
+        if found := _match(root, file, rules, wanted):
+            matching.append(found)
         if time.perf_counter() - started > seconds:
             break
-    seen.sort(key=lambda found: -found.worth)
-    shown = seen[: options.limit]
-    good = bool(shown) and shown[0].worth >= 1 - _PATH_SHARE
-    hits = [_hit(rank, found, options.lines) for rank, found in enumerate(shown if good else shown[:NEAREST], 1)]
+    matching.sort(key=lambda found: -found.share)
+    good = bool(matching) and matching[0].share >= 1 - _PATH_SHARE
+    shown = matching[: limit if good else min(limit, NEAREST)]
+    matcher = LineMatcher(query)
+    hits = tuple(_hit(rank, found, matcher) for rank, found in enumerate(shown, 1))
     note = f"not indexed yet: a look at {read:,} of {len(files):,} files, by words alone"
     took = round((time.perf_counter() - started) * 1000, 2)
     name = os.path.basename(root) or root
-    return SearchResponse(text, name, root, tuple(hits), good, good and len(seen) > len(shown), took, note)
+    return SearchResponse(query, name, root, hits, good, good and len(matching) > len(shown), took, note)
 
 
-def _is_wanted(path: str, languages: Sequence[str], paths: Sequence[str]) -> bool:
-    language = detect(path) if languages else None
-    known = not languages or (language is not None and language.name in {given.lower() for given in languages})
-    return known and (not paths or any(part.strip("/*") in path for part in paths))
+def _is_wanted(path: str, filters: Filters) -> bool:
+    """Whether a file passes the filters for languages and paths."""
+    language = detect(path) if filters.languages else None
+    names = {name.lower() for name in filters.languages}
+    known = not names or (language is not None and language.name in names)
+    return known and (not filters.paths or any(part.strip("/*") in path for part in filters.paths))
 
 
 def _stems(text: str) -> set[str]:
-    return {stem(part) for word in _WORD.findall(text) for part in split_word(word)}
+    return set[str]().union(*map(stems_of, _WORD.findall(text)))
 
 
-def _look_at(root: str, file: SourceFile, rules: DiscoverRules, wanted: set[str]) -> _Seen | None:
+def _match(root: str, file: SourceFile, rules: DiscoverRules, wanted: set[str]) -> _MatchingFile | None:
+    """How well a file matches the wanted stems; None if its text has none of them."""
     source = read_source(root, file, rules)
     if not isinstance(source, SourceText) or not wanted:
         return None
     low = source.text.lower()
-    near = [word for word in wanted if word in low]  # a stem begins the words that have it
+    near = [word for word in wanted if word in low]  # a word begins with its stem
     if not near:
         return None
     lines = source.text.split("\n")
@@ -94,17 +94,19 @@ def _look_at(root: str, file: SourceFile, rules: DiscoverRules, wanted: set[str]
     in_text = set[str]().union(*held)
     best = max(range(len(lines)), key=lambda number: (len(held[number]), -number))
     in_path = wanted & _stems(file.path)
-    worth = (1 - _PATH_SHARE) * len(in_text) / len(wanted) + _PATH_SHARE * len(in_path) / len(wanted)
-    return _Seen(file, worth, best + 1, lines) if in_text else None
+    share = (1 - _PATH_SHARE) * len(in_text) / len(wanted) + _PATH_SHARE * len(in_path) / len(wanted)
+    return _MatchingFile(file, share, best + 1, lines) if in_text else None
 
 
-def _hit(rank: int, found: _Seen, lines: int) -> Hit:
-    first = max(1, found.line - lines // 3)
-    last = min(len(found.lines), first + max(lines, 1) - 1)
+def _hit(rank: int, found: _MatchingFile, matcher: LineMatcher) -> Hit:
+    """A matching file as a hit: the lines around its best one."""
+    first = max(1, found.line - SNIPPET_LINES // 3)
+    last = min(len(found.lines), first + SNIPPET_LINES - 1)
     language = detect(found.file.path)
+    shown = [line[:MAX_LINE_CHARS] for line in found.lines[first - 1 : last]]
     return Hit(
         rank=rank,
-        score=round(found.worth * _MOST, 4),
+        score=round(found.share * _MAX_SCORE, 4),
         file=found.file.path,
         line=found.line,
         start_line=first,
@@ -114,6 +116,7 @@ def _hit(rank: int, found: _Seen, lines: int) -> Hit:
         qualname="",
         language=language.name if language else "text",
         signature="",
-        snippet="\n".join(line[:240] for line in found.lines[first - 1 : last]).rstrip() if lines else "",
+        snippet="\n".join(shown).rstrip(),
         snippet_line=first,
+        match_spans=matcher.spans(shown),
     )

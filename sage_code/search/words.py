@@ -1,8 +1,8 @@
-"""Words of a question: which of them say something, and which words of the code mean the same.
+"""The words of a query: which of them are stop words, and which words of the code count as forms of them.
 
-Identifiers are split into lexemes as the index splits them. English function words are dropped: in code they are rare,
-so their rarity would count for much. A word also stands for its other forms (`retries`, `retrying` for `retry`), at a
-discount: the index keeps words as they are written, and the forms are looked up when somebody asks.
+English function words are dropped: in code they are rare, so their rarity would count for much. `retries` and
+`retrying` count as forms of `retry`, at a discount. The index keeps words as they are written, so forms are found at
+search time, by their stem.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_NOTHING = """
+from sage_code.text.lexemes import split_word
+
+_STOP_WORDS = """
     a about after all also an and any are as at be been before being between both but by can could did do does doing
     done during each else few for from had has have having he her here him his how i if in into is it its itself just
     let like may me might more most my no nor not of off on once one only or other our out over own same shall she
@@ -19,19 +21,19 @@ _NOTHING = """
     would you your please show find tell give want need me code implementation implemented implements defined handled
     happens happen work works way ways place places
 """
-STOP_WORDS = frozenset(_NOTHING.split())
-# Words whose forms are kept: a project has few that are asked for.
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+# Words whose stems are cached.
 _KEPT = 65_536
 # Shorter words have too many neighbours that only look like forms of them.
 _MIN_STEM = 4
 _DOUBLED = re.compile(r"([bdfglmnprt])\1$")
-# From long to short: the first that leaves a stem is taken.
+# From long to short: the first one that leaves a stem is removed.
 _DERIVED = (
     "izations", "ization", "isation", "ations", "ation", "ators", "ator", "ating", "ated", "ates", "ate", "ments",
     "ment", "ables", "able", "ibles", "ible", "ables", "ions", "ion", "ers", "er", "ors", "or", "izes", "ize", "ised",
     "ise", "ness", "ally", "al", "ly", "ive",
 )  # fmt: skip
-# What a form of a word may have beyond the letters that all of them share: a doubled letter and the longest ending.
+# How much longer than the shared head a form may be: a doubled letter and the longest ending.
 LONGEST_ENDING = 1 + max(map(len, _DERIVED)) + len("s")
 
 
@@ -55,7 +57,7 @@ def inflected(word: str) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def stem(word: str) -> str:
-    """What the forms of a word and the words derived from it have in common: `pars` for parse, parser, parsing."""
+    """The stem that all forms and derivations of a word share: `pars` for parse, parser, parsing."""
     base = inflected(word)
     if len(base) < _MIN_STEM or not base.isascii():
         return base
@@ -72,3 +74,9 @@ def stem(word: str) -> str:
 def head_of(stemmed: str) -> str:
     """The letters with which every word of this stem begins."""
     return stemmed.removesuffix("i")
+
+
+@lru_cache(maxsize=_KEPT)
+def stems_of(word: str) -> frozenset[str]:
+    """The stems of an identifier and of its parts."""
+    return frozenset(map(stem, split_word(word)))

@@ -1,4 +1,4 @@
-"""Stands in for a model that is not at hand: everything means nothing, so that only words decide."""
+"""Ranks by words alone, for an index whose model is not at hand: every vector is zero."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class WordsOnly:
-    """An `Embedder` of zero vectors."""
+    """An `Embedder` that gives zero vectors."""
 
     name = "words-only"
     max_tokens = 0

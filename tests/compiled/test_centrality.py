@@ -109,5 +109,5 @@ def test_users_are_those_of_the_files_as_they_are_now(tmp_path: Path, rows_of: M
         writer.publish()
     found = SearchSnapshot(root)
     pool = found.file_numbers["pool.py"]
-    assert found.file_users[pool] == 1  # `b.py` is gone
-    assert found.chunk_uses[found.first_chunk[pool]] == 1.0
+    assert found.file_centrality[pool] == 1  # `b.py` is gone
+    assert found.chunk_centrality[found.first_chunk[pool]] == 1.0

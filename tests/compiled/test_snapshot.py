@@ -53,7 +53,7 @@ def _of_symbols(root: str) -> set[str]:
 def _of_search(root: str) -> set[str]:
     snapshot = SearchSnapshot(root)
     names = [snapshot.qualname(chunk) for chunk in range(snapshot.chunks)]
-    assert len(snapshot.chunk_uses) == snapshot.chunks
+    assert len(snapshot.chunk_centrality) == snapshot.chunks
     assert all(snapshot.opened.symbols.find(name) for name in names if name)
     return {_version(name) for name in names if name}
 

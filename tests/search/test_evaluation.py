@@ -1,4 +1,4 @@
-"""The figures of `sage eval`: the rule of the benchmark, by hand and by a second implementation."""
+"""The figures of `sage eval` agree with figures worked out by hand and with a second implementation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from sage_code.errors import UsageError
 from sage_code.search.evaluation import (
+    Expected,
     Label,
     Location,
     PathRule,
     Score,
-    Target,
     covers,
     percentiles,
     read_labels,
@@ -28,7 +28,7 @@ LOOSE, STRICT = PathRule(), PathRule(strict=True, below="src")
 
 
 def _label(*paths: str, repo: str = "r", language: str = "go", category: str = "semantic") -> Label:
-    return Label("q", tuple(Target(path, f"src/{path}") for path in paths), repo, language, category)
+    return Label("q", tuple(Expected(path, f"src/{path}") for path in paths), repo, language, category)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_ndcg_by_hand(results: list[str], targets: list[str], ndcg: float) -> No
     assert score(_label(*targets), [Location(file) for file in results], LOOSE).ndcg == pytest.approx(ndcg)
 
 
-def test_two_targets_that_one_result_covers_mark_one_rank() -> None:
-    label = Label("q", (Target("a", "a", 1, 5), Target("a", "a", 6, 9)))
+def test_two_expected_locations_that_one_result_covers_count_once() -> None:
+    label = Label("q", (Expected("a", "a", 1, 5), Expected("a", "a", 6, 9)))
     found = score(label, [Location("a", 4, 7)], LOOSE)
     assert found.ranks == (1, 1)
     assert found.ndcg == pytest.approx(1 / (1 + 1 / math.log2(3)))
@@ -55,29 +55,29 @@ def test_two_targets_that_one_result_covers_mark_one_rank() -> None:
 
 
 def test_lines_must_overlap_where_both_have_them() -> None:
-    target = Target("a.py", "a.py", 10, 20)
-    assert [covers(Location("a.py", *span), target, LOOSE) for span in ((1, 9), (1, 10), (20, 30), (21, 30))] == [
+    expected = Expected("a.py", "a.py", 10, 20)
+    assert [covers(Location("a.py", *span), expected, LOOSE) for span in ((1, 9), (1, 10), (20, 30), (21, 30))] == [
         False, True, True, False
     ]  # fmt: skip
-    assert covers(Location("a.py"), target, LOOSE)
-    assert covers(Location("a.py", 500, 600), Target("a.py", "a.py"), LOOSE)
+    assert covers(Location("a.py"), expected, LOOSE)
+    assert covers(Location("a.py", 500, 600), Expected("a.py", "a.py"), LOOSE)
 
 
 def test_paths_loosely_and_strictly() -> None:
-    target = Target("app.py", "src/app.py")
-    assert LOOSE.same("sansio/app.py", target)
-    assert LOOSE.same("app.py", target)
-    assert not LOOSE.same("wrapp.py", target)
-    assert STRICT.same("src/app.py", target)
-    assert STRICT.same("app.py", target)
-    assert not STRICT.same("sansio/app.py", target)
+    expected = Expected("app.py", "src/app.py")
+    assert LOOSE.same("sansio/app.py", expected)
+    assert LOOSE.same("app.py", expected)
+    assert not LOOSE.same("wrapp.py", expected)
+    assert STRICT.same("src/app.py", expected)
+    assert STRICT.same("app.py", expected)
+    assert not STRICT.same("sansio/app.py", expected)
 
 
 def _by_the_book(scores: list[Score]) -> dict[str, float]:
-    """The headline once more, written down another way: as the rule's own script does."""
+    """The main figures, computed in another way: as the script of the benchmark does."""
 
     def dcg(marks: list[int]) -> float:
-        return sum(mark / math.log2(place + 2) for place, mark in enumerate(marks))
+        return sum(mark / math.log2(rank + 1) for rank, mark in enumerate(marks, 1))
 
     repos = defaultdict(list)
     reciprocal = []
@@ -86,14 +86,14 @@ def _by_the_book(scores: list[Score]) -> dict[str, float]:
         for rank in one.ranks:
             if rank <= 10:
                 marks[rank - 1] = 1
-        repos[one.label.repo].append(dcg(marks) / dcg([1] * min(10, len(one.label.targets))))
+        repos[one.label.repo].append(dcg(marks) / dcg([1] * min(10, len(one.label.expected))))
         best = min(one.ranks, default=11)
         reciprocal.append(1 / best if best <= 10 else 0.0)
     means = [sum(values) / len(values) for values in repos.values()]
     return {"ndcg": sum(means) / len(means), "mrr": sum(reciprocal) / len(reciprocal)}
 
 
-def test_the_report_agrees_with_the_rule_written_down_another_way(seed: int) -> None:
+def test_the_report_agrees_with_a_second_implementation(seed: int) -> None:
     chance = random.Random(seed)
     scores = []
     for repo in ("one", "two", "three"):
@@ -121,12 +121,12 @@ def test_labels_are_read_with_and_without_their_extras(tmp_path: Path) -> None:
     file = tmp_path / "labels.jsonl"
     file.write_text(json.dumps(full) + "\n\n" + json.dumps({"query": "p", "relevant": ["b.py"]}) + "\n")
     first, second = read_labels(str(file))
-    assert first == Label("q", (Target("a.go", "src/a.go", 3, 9),), "r", "go", "symbol")
-    assert second == Label("p", (Target("b.py", "b.py"),))
+    assert first == Label("q", (Expected("a.go", "src/a.go", 3, 9),), "r", "go", "symbol")
+    assert second == Label("p", (Expected("b.py", "b.py"),))
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "{", '{"query": "q"}', '{"query": "q", "relevant": [3]}'])
-def test_what_is_no_label_is_said(tmp_path: Path, text: str) -> None:
+def test_a_line_that_is_no_label_is_a_usage_error(tmp_path: Path, text: str) -> None:
     file = tmp_path / "labels.jsonl"
     file.write_text(text)
     with pytest.raises(UsageError, match=r"labels\.jsonl"):

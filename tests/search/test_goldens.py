@@ -1,6 +1,6 @@
 """Ranking is pinned: forty questions over `fixtures/`, one readable golden each, and their statistics.
 
-A change of the ranking, the model or a fixture shows up as a diff. `make goldens` writes them anew; read the diff.
+A change of the ranking, the model or a fixture shows up as a diff. `make goldens` writes them again; read the diff.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _ask(projects: dict[str, Project], label: Label) -> SearchResponse:
 
 
 def _golden(label: Label, response: SearchResponse) -> str:
-    lines = [f"# {label.repo}, {label.category}: {' '.join(target.path for target in label.targets)}"]
+    lines = [f"# {label.repo}, {label.category}: {' '.join(expected.path for expected in label.expected)}"]
     lines += [f"? {line}" for line in label.query.split("\n")]
     if not response.good:
         lines.append("no good match; nearest:")

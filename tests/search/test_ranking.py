@@ -18,33 +18,35 @@ def _row(**values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 
 @given(sums)
-def test_leads_are_shares_of_one_with_none_among_them(scores: list[float]) -> None:
-    leads = learned().leads(np.array(scores, np.float32))
-    shares = 1 / (1 + np.exp(-leads))
-    assert np.isfinite(leads).all()
+def test_margins_are_shares_of_one_with_none_among_them(scores: list[float]) -> None:
+    margins = learned().margins(np.array(scores, np.float32))
+    shares = 1 / (1 + np.exp(-margins))
+    assert np.isfinite(margins).all()
     assert 0 < shares.sum() <= 1 + 1e-6
-    assert leads[np.argmax(np.array(scores, np.float32))] == leads.max()  # scores that hardly differ have equal leads
+    assert (
+        margins[np.argmax(np.array(scores, np.float32))] == margins.max()
+    )  # scores that hardly differ have equal margins
     # Whatever comes beside it, an answer only loses by it.
-    assert leads[0] <= learned().leads(np.array(scores[:1], np.float32))[0] + 1e-6
+    assert margins[0] <= learned().margins(np.array(scores[:1], np.float32))[0] + 1e-6
 
 
 def test_a_single_file_is_no_answer_by_being_alone() -> None:
     ranking = learned()
-    weak, strong = (ranking.leads(np.array([ranking.none + away], np.float32))[0] for away in (-6, 6))
+    weak, strong = (ranking.margins(np.array([ranking.none + away], np.float32))[0] for away in (-6, 6))
     assert ranking.probability(weak) < 0.05
     assert ranking.probability(strong) > 0.95
 
 
 def test_a_question_about_something_else_is_seen() -> None:
     ranking = learned()
-    assert ranking.about(_row(file_cover=1.0, dense_relative=0.8, file_dense=0.7), 3.0)[1]
-    assert not ranking.about(_row(file_cover=0.1, dense_relative=0.3, file_dense=0.1), -3.0)[1]
+    assert ranking.relevance(_row(file_cover=1.0, dense_relative=0.8, file_dense=0.7), 3.0)[1]
+    assert not ranking.relevance(_row(file_cover=0.1, dense_relative=0.3, file_dense=0.1), -3.0)[1]
 
 
 def test_without_a_model_words_decide() -> None:
     ranking = learned()
-    assert ranking.about(_row(file_cover=1.0), 3.0)[1]
-    assert not ranking.about(_row(file_cover=0.1), -3.0)[1]
+    assert ranking.relevance(_row(file_cover=1.0), 3.0)[1]
+    assert not ranking.relevance(_row(file_cover=0.1), -3.0)[1]
 
 
 @pytest.mark.parametrize("kind", GROUPS)

@@ -1,4 +1,4 @@
-"""What proposes candidates, held against the plain way of saying the same: BM25 term by term, cosines one by one."""
+"""The signals that propose candidates give the same as a plain computation: BM25 term by term, cosines one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sage_code.embed import default_embedder
 from sage_code.search import dense
 from sage_code.search.dense import DenseIndex
 from sage_code.search.engine import SearchEngine
-from sage_code.search.lexical import Words, forms
+from sage_code.search.lexical import TermPostings, forms
 from sage_code.search.query import parse_query
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.top import top
@@ -37,8 +37,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Ite
 
 @given(st.lists(st.floats(-1, 4, width=32), max_size=60), st.integers(1, 20))
 def test_top_takes_the_largest_above_zero(values: list[float], count: int) -> None:
-    places = top(np.array(values, np.float32), count, lambda equal: equal.astype(np.uint64)).tolist()
-    taken = sorted((values[place] for place in places), reverse=True)
+    rows = top(np.array(values, np.float32), count, lambda equal: equal.astype(np.uint64)).tolist()
+    taken = sorted((values[row] for row in rows), reverse=True)
     best = sorted((value for value in values if value > 0), reverse=True)
     assert taken == best[:count]
 
@@ -50,40 +50,40 @@ def test_top_takes_of_equal_values_those_that_come_first() -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_words_say_what_bm25_says(snapshot: SearchSnapshot, question: str) -> None:
-    words = Words(snapshot, parse_query(question).terms)
+def test_scores_by_words_are_those_of_bm25(snapshot: SearchSnapshot, question: str) -> None:
+    words = TermPostings(snapshot, parse_query(question).terms)
     files = np.arange(snapshot.files)
     chunks, first = snapshot.chunks_of(files)
-    said = words.about(files, chunks, first)
+    scores = words.scores_of(files, chunks, first)
     (segment,) = snapshot.segments
     lengths = segment.arrays["body_lengths"].astype(float)
     expected, cover = np.zeros(len(chunks)), np.zeros(len(chunks))
     for term, weight in words.weights.items():
         often = np.zeros(len(chunks))
         anywhere = np.zeros(len(chunks), bool)
-        for place, _, worth in forms(segment.terms, term):
-            postings = segment.postings(place)
+        for row, _, factor in forms(segment.terms, term):
+            postings = segment.postings(row)
             for chunk, count in zip(*postings.get("body", ((), ())), strict=True):
-                often[chunk] += count * worth
+                often[chunk] += count * factor
             for field in ("body", "name", "doc"):
                 anywhere[list(postings.get(field, ((), ()))[0])] = True
         expected += weight * often / (often + 1.5 * (0.25 + 0.75 * lengths / lengths.mean()))
         cover += weight * anywhere
     assert expected.any()
-    np.testing.assert_allclose(said.fields["body"], expected, rtol=1e-4)
-    np.testing.assert_allclose(said.chunk_cover, cover, rtol=1e-4)
+    np.testing.assert_allclose(scores.fields["body"], expected, rtol=1e-4)
+    np.testing.assert_allclose(scores.chunk_cover, cover, rtol=1e-4)
     assert set(words.best("body", 1, None)) <= set(np.argsort(-expected)[:3])
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_words_about_some_files_are_those_about_all(snapshot: SearchSnapshot, question: str) -> None:
-    words = Words(snapshot, parse_query(question).terms)
+def test_the_scores_of_some_files_are_those_of_all(snapshot: SearchSnapshot, question: str) -> None:
+    words = TermPostings(snapshot, parse_query(question).terms)
     everything = np.arange(snapshot.files)
     all_chunks, all_first = snapshot.chunks_of(everything)
-    whole = words.about(everything, all_chunks, all_first)
+    whole = words.scores_of(everything, all_chunks, all_first)
     some = everything[::2]
     chunks, first = snapshot.chunks_of(some)
-    part = words.about(some, chunks, first)
+    part = words.scores_of(some, chunks, first)
     for field in ("body", "name", "doc"):
         np.testing.assert_array_equal(part.fields[field], whole.fields[field][chunks])
     np.testing.assert_array_equal(part.fields["path"], whole.fields["path"][some])
@@ -91,15 +91,15 @@ def test_words_about_some_files_are_those_about_all(snapshot: SearchSnapshot, qu
     np.testing.assert_array_equal(part.path_cover, whole.path_cover[some])
 
 
-def test_nothing_to_say_about_no_files(snapshot: SearchSnapshot) -> None:
-    nobody = np.empty(0, np.int64)
-    said = Words(snapshot, ("worker",)).about(nobody, nobody, nobody)
-    assert not len(said.chunk_cover)
-    assert not len(said.fields["path"])
+def test_no_files_have_no_scores(snapshot: SearchSnapshot) -> None:
+    none = np.empty(0, np.int64)
+    scores = TermPostings(snapshot, ("worker",)).scores_of(none, none, none)
+    assert not len(scores.chunk_cover)
+    assert not len(scores.fields["path"])
 
 
 def _large(snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, shortlist: int = 40) -> DenseIndex:
-    """The way of a large snapshot, on a small one."""
+    """A small snapshot, searched as a large one is."""
     monkeypatch.setattr(dense, "_MAX_EXACT", 0)
     monkeypatch.setattr(dense, "_SHORTLIST", shortlist)
     monkeypatch.setattr(dense, "_EVERY", 1)
@@ -112,26 +112,26 @@ def test_signs_find_the_nearest(snapshot: SearchSnapshot, monkeypatch: pytest.Mo
     every = np.arange(snapshot.chunks)
     exact = DenseIndex(snapshot).nearness(vector)
     near = _large(snapshot, monkeypatch).nearness(vector)
-    assert near.places is not None
-    assert len(near.places) < snapshot.chunks
-    assert set(exact.best(snapshot, 5, None)) <= set(near.places)
-    known = np.isin(every, near.places)
+    assert near.chunks is not None
+    assert len(near.chunks) < snapshot.chunks
+    assert set(exact.best(snapshot, 5, None)) <= set(near.chunks)
+    known = np.isin(every, near.chunks)
     np.testing.assert_allclose(near.of(every)[known], exact.of(every)[known], atol=1e-5)
     assert not near.of(every)[~known].any()
 
 
-def test_of_a_large_snapshot_only_what_may_be_is_near(
+def test_in_a_large_snapshot_only_allowed_chunks_are_near(
     snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vector = default_embedder().embed_query(["worker"])[0]
     index = _large(snapshot, monkeypatch)
     for share in (2, 7, snapshot.chunks):
-        may = np.arange(snapshot.chunks) % share == 1
-        near = index.nearness(vector, may)
-        assert near.places is not None
-        assert len(near.places)
-        assert may[near.places].all()
-        assert set(near.best(snapshot, 3, may)) <= set(np.flatnonzero(may))
+        allowed = np.arange(snapshot.chunks) % share == 1
+        near = index.nearness(vector, allowed)
+        assert near.chunks is not None
+        assert len(near.chunks)
+        assert allowed[near.chunks].all()
+        assert set(near.best(snapshot, 3, allowed)) <= set(np.flatnonzero(allowed))
     near = index.nearness(vector, np.zeros(snapshot.chunks, bool))
     assert not len(near.best(snapshot, 3, None))
     assert not near.of(np.arange(snapshot.chunks)).any()
