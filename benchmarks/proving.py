@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.compiled.published import open_snapshot
 from sage_code.compiled.symbols import SymbolWriter
@@ -74,8 +75,9 @@ def _rows(root: Path, file: SourceFile) -> FileRows:
 def _cut(root: Path, path: str, size: int, mtime_ns: int) -> FileRows:
     cut = chunk_file(str(root), SourceFile(path, size, mtime_ns), DEFAULT_RULES)
     assert isinstance(cut, ChunkedFile), cut
-    hashes = tuple(text_hash(chunk) for chunk in cut.chunks)
-    return FileRows(file_key(path, cut.content_hash), path, cut.language, cut.chunks, hashes, np.empty((0, 0)))
+    texts = tuple(map(embedded_text, cut.chunks))
+    hashes = tuple(map(text_hash, texts))
+    return FileRows(file_key(path, cut.content_hash), path, cut.language, cut.chunks, texts, hashes, np.empty((0, 0)))
 
 
 def published(root: Path) -> State | None:

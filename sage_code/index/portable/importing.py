@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.discover.roots import why_unusual
@@ -195,9 +194,9 @@ class _Judge:
     def compare(self, files: list[PortableFile]) -> None:
         """Hold the vectors of a frame against the model; a `ValueError` when one of them is another."""
         vectors = {
-            digest: (embedded_text(chunk), vector)
+            digest: (text, vector)
             for file in files
-            for chunk, digest, vector in zip(file.rows.chunks, file.rows.text_hashes, file.rows.vectors, strict=True)
+            for text, digest, vector in zip(file.rows.texts, file.rows.text_hashes, file.rows.vectors, strict=True)
         }
         wanted = list(vectors.values())
         if not self._fast:
