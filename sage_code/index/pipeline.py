@@ -226,7 +226,7 @@ class _Run:
     def _update(self, old: Manifest | None, base: Generation | None, changes: Diff) -> IndexStats:
         # Heavy: NumPy, the model and LanceDB (seconds). Only a run that has work comes here.
         from sage_code.compiled.generation import GenerationWriter
-        from sage_code.index.tidying import drop_secrets, tidy
+        from sage_code.index.auto_compaction import drop_secrets, tidy
         from sage_code.index.vectors import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
 

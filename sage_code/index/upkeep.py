@@ -23,10 +23,10 @@ from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files import dot_sage, provenance
 from sage_code.files.locks import locked
 from sage_code.index import manifest, registry
+from sage_code.index.auto_compaction import keys_in_use, manifest_or_none
 from sage_code.index.manifest import Manifest
 from sage_code.index.pipeline import IndexStats, explained, index_project
 from sage_code.index.status import folder_bytes
-from sage_code.index.tidying import keys_in_use, manifest_or_none
 from sage_code.paths import index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings, load_settings
