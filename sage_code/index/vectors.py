@@ -25,6 +25,7 @@ class VectorSource:
 
     def __init__(self, store: Store, embedder: Embedder, *, trust_store: bool = True) -> None:
         self._store, self._embedder, self._trust_store = store, embedder, trust_store
+        self.model, self.dim = embedder.name, embedder.dim
         self.created = 0
         self.reused = 0
 

@@ -12,7 +12,7 @@ import pytest
 from sage_code import Project
 from sage_code.files.locks import locked
 from sage_code.index import auto_compaction, registry
-from sage_code.index.auto_compaction import tidy
+from sage_code.index.auto_compaction import compact_if_crowded
 from sage_code.index.status import folder_bytes
 from sage_code.index.upkeep import verify_project
 from sage_code.paths import codebase_dir
@@ -40,7 +40,7 @@ def _edit(store: Store, rows_of: MakeRows, numbers: range) -> list[FileRows]:
     for version in versions:
         with locked(use_lock(store.uri), shared=True):
             store.add([version])
-        assert tidy(store) == ""
+        assert compact_if_crowded(store) == ""
     return versions
 
 
@@ -100,9 +100,9 @@ def test_compaction_never_happens_beside_a_reader(store: Store, rows_of: MakeRow
     before = _files(store.uri)
     with locked(use_lock(store.uri), shared=True):
         assert store.is_crowded()
-        assert tidy(store) == ""
+        assert compact_if_crowded(store) == ""
         assert _files(store.uri) == before
-    assert tidy(store) == ""
+    assert compact_if_crowded(store) == ""
     assert _files(store.uri) < 20
     assert not store.is_crowded()
 
@@ -114,11 +114,11 @@ def test_unused_versions_go_oldest_first_and_a_few_stay(
     versions = [rows_of("a.py", _PAUSE.format(number)) for number in range(40)]
     for version in versions:
         store.add([version])
-    tidy(store)
+    compact_if_crowded(store)
     assert store.keys_by_age() == [version.key for version in versions[-10:]]
     for number in range(100, 140):  # compaction keeps the order of what it brings together
         store.add([rows_of("b.py", _PAUSE.format(number))])
-    tidy(store)
+    compact_if_crowded(store)
     assert store.keys_by_age() == [rows_of("b.py", _PAUSE.format(number)).key for number in range(130, 140)]
     assert store.count() == 10
 
@@ -150,6 +150,6 @@ def test_nothing_is_dropped_when_it_is_not_known_who_uses_it(
         Path(registry._path()).write_text("{")
     for number in range(40):
         store.add([rows_of("a.py", _PAUSE.format(number))])
-    tidy(store)
+    compact_if_crowded(store)
     assert store.count_files() == 40
     assert not store.is_crowded()

@@ -33,8 +33,8 @@ from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
-from sage_code.index import manifest, registry
-from sage_code.index.manifest import FileState, Manifest, entry_of
+from sage_code.index import registry
+from sage_code.index.manifest import FileState, Manifest, entry_of, load_manifest
 from sage_code.index.pipeline import explained
 from sage_code.index.portable import batches, head
 from sage_code.index.portable.archive import FILES, HEAD, Archive
@@ -240,7 +240,7 @@ def _prepared(root: str) -> Iterator[None]:
 
 def _known_name(root: str) -> str:
     try:
-        meta = manifest.load(root)
+        manifest = load_manifest(root)
     except IndexCorrupt:
         return ""
-    return meta.project if meta else ""
+    return manifest.project if manifest else ""
