@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -34,14 +33,14 @@ from sage_code.index.diff import (
     changes_by_stamp,
     is_import_without_files,
     model_changed,
-    trusted_mtime,
 )
-from sage_code.index.manifest import FileState, Manifest, SkipState, entry_of, file_key, is_of_this_chunker
+from sage_code.index.manifest import FileState, Manifest, entry_of, file_key, is_of_this_chunker
+from sage_code.index.outcome import IndexStats, Outcome
 from sage_code.index.reusing import old_manifest, seems_damaged, sound_base, usable_base
 from sage_code.paths import codebase_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
-from sage_code.values import SkippedFile, SkipReason, SourceFile
+from sage_code.values import SkippedFile, SourceFile
 
 if TYPE_CHECKING:
     from sage_code.chunk.files import ChunkedFile
@@ -53,26 +52,6 @@ if TYPE_CHECKING:
 
 # Chunks that are embedded and stored together: they bound the memory of a run, and what a killed run loses.
 _BATCH_CHUNKS = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class IndexStats:
-    """What a run did; the shape of `sage index --json`."""
-
-    project: str
-    root: str
-    files_indexed: int  # new or changed: cut and stored, or found in the store
-    files_unchanged: int
-    files_removed: int
-    files_skipped: int
-    chunks_created: int  # embedded in this run
-    chunks_reused: int  # of the indexed files, those whose vector was known
-    functions_compiled: int
-    classes_compiled: int
-    constants_compiled: int
-    languages: tuple[str, ...]
-    model: str
-    duration_ms: int
 
 
 def index_project(
@@ -142,12 +121,8 @@ class _IndexRun:
         self.root, self.settings, self.name, self.progress = root, settings, name, progress
         self.full, self.recompile, self.reembed = full, recompile or full or reembed, reembed
         self.reader = ContentReader(root, discover_rules(settings))
-        self.started, self.started_ns = time.monotonic(), time.time_ns()
+        self.outcome = Outcome()
         self.base: Generation | None = None  # the new generation carries over its segments
-        self.states: dict[str, FileState] = {}
-        self.skipped: dict[str, SkipState] = {}
-        self.indexed = 0
-        self.reused = 0  # chunks of indexed files that came from the store with their vectors
         self.without_files = False  # an imported index whose files are not in the folder
 
     def run(self) -> IndexStats:
@@ -166,13 +141,13 @@ class _IndexRun:
                 rows = vectors.rows(files)  # embeds
                 store.add(rows)
                 self._compile(writer, rows, files)
-            secrets = self._secrets(old, changes)
+            secrets = self.outcome.new_secrets(old, changes)
             self._rewrite_crowded(store, writer, vectors, secrets)
             self.progress.stage("publishing")
             counts = writer.publish()
             manifest = self._save_manifest(old, writer, vectors)
         self._clean_up(store, secrets)
-        return self._stats(manifest, changes, counts, vectors)
+        return self.outcome.stats(self.root, manifest, changes, counts, vectors)
 
     def say_waiting(self) -> None:
         self.progress.note(f"another process is indexing {self.root}; waiting for it")
@@ -189,8 +164,8 @@ class _IndexRun:
             if self.full or self.reembed or model_changed(old, self.settings) or not is_of_this_chunker(old):
                 raise self._no_files()
             self.without_files = True
-        changes = changes_by_content(self.reader, listing, None if self.full else old, self.started_ns)
-        self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
+        changes = changes_by_content(self.reader, listing, None if self.full else old, self.outcome.started_ns)
+        self.outcome.carry_over(changes)
         return changes
 
     def _no_files(self) -> UsageError:
@@ -207,11 +182,11 @@ class _IndexRun:
             counts = SymbolFiles(base.folder, base.files).counts()
         except (IndexCorrupt, FileNotFoundError):
             return None  # the run names the damaged file and makes it again from the store
-        new = replace(old, project=self.name or old.project, files=self.states, skipped=self.skipped)
+        new = replace(old, project=self.name or old.project, files=self.outcome.files, skipped=self.outcome.skipped)
         self._register(new)
         if new != old:
             new.save(self.root)
-        return self._stats(new, changes, counts)
+        return self.outcome.stats(self.root, new, changes, counts)
 
     # -- bringing the index up to date ------------------------------------------------------------------------------
 
@@ -251,8 +226,7 @@ class _IndexRun:
             for rows in store.read([key for key in by_key if key in present]):
                 found = by_key.pop(rows.key)
                 writer.add(rows)
-                self.reused += len(rows.chunks) if found.file.path not in self.states else 0
-                self._keep(found.file, found.content_hash, rows)
+                self.outcome.index(found.file, found.content_hash, rows, stored=True)
                 self.progress.advance()
             if store.damaged:
                 self.progress.note(
@@ -271,7 +245,7 @@ class _IndexRun:
             if not changed.content_hash and changed.source is None:
                 changed = self.reader.keep(changed.file, self.reader.read(changed.file))
             if isinstance(changed.source, SkippedFile):
-                self._skip(changed.file, changed.source)
+                self.outcome.skip(changed.file, changed.source)
             else:
                 keys[file_key(changed.file.path, changed.content_hash)] = changed
         return keys
@@ -292,7 +266,7 @@ class _IndexRun:
         chunks = 0
         for changed, result in zip(files, results, strict=True):
             if isinstance(result, SkippedFile):
-                self._skip(changed.file, result)
+                self.outcome.skip(changed.file, result)
             elif result.chunks:
                 batch.append(result)
                 chunks += len(result.chunks)
@@ -306,7 +280,7 @@ class _IndexRun:
     def _compile(self, writer: GenerationWriter, rows: Sequence[FileRows], files: Sequence[ChunkedFile]) -> None:
         for file, chunked in zip(rows, files, strict=True):
             writer.add(file)
-            self._keep(chunked.file, chunked.content_hash, file)
+            self.outcome.index(chunked.file, chunked.content_hash, file)
 
     def _rewrite_crowded(
         self, store: Store, writer: GenerationWriter, vectors: VectorSource, secrets: Collection[str]
@@ -322,16 +296,10 @@ class _IndexRun:
         for rows in store.read(keys):
             writer.add(rows, symbols=False)
             missing.discard(rows.key)
-        files = [_as_changed(path, state) for path, state in self.states.items() if state.key in missing]
+        files = [_as_changed(path, state) for path, state in self.outcome.files.items() if state.key in missing]
         for batch in self._parse_and_chunk(files):
             for rows in vectors.rows(batch):
                 writer.add(rows, symbols=False)
-
-    def _secrets(self, old: Manifest | None, changes: Changes) -> dict[str, str]:
-        """Paths and keys of files that were indexed before and are now skipped for their secrets."""
-        now = {skip.path for skip in changes.skipped_unread if skip.reason is SkipReason.SECRET}
-        now |= {path for path, skip in self.skipped.items() if skip.reason == SkipReason.SECRET}
-        return {path: state.key for path, state in old.files.items() if path in now} if old else {}
 
     def _clean_up(self, store: Store, secrets: dict[str, str]) -> None:
         """Take secrets out of the store, compact it when it is crowded, close its files to other users."""
@@ -345,21 +313,6 @@ class _IndexRun:
 
     # -- what is remembered -----------------------------------------------------------------------------------------
 
-    def _keep(self, file: SourceFile, content_hash: str, rows: FileRows) -> None:
-        """Remember the state of an indexed file."""
-        known = self.states.get(file.path)
-        mtime_ns = known.mtime_ns if known else trusted_mtime(file, self.started_ns)
-        if known is None:
-            self.indexed += 1
-        self.states[file.path] = FileState(
-            file.size, mtime_ns, content_hash, rows.key, len(rows.chunks), rows.language, file.ctime_ns
-        )
-
-    def _skip(self, file: SourceFile, skipped: SkippedFile) -> None:
-        self.states.pop(file.path, None)
-        mtime_ns = trusted_mtime(file, self.started_ns)
-        self.skipped[file.path] = SkipState(file.size, mtime_ns, skipped.reason.value, skipped.detail, file.ctime_ns)
-
     def _save_manifest(self, old: Manifest | None, writer: GenerationWriter, vectors: VectorSource) -> Manifest:
         new = Manifest(
             project=self.name or (old.project if old else os.path.basename(self.root) or self.root),
@@ -369,8 +322,8 @@ class _IndexRun:
             store_uri=self.settings.store_uri,
             generation=writer.name,
             indexed_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            files=self.states,
-            skipped=self.skipped,
+            files=self.outcome.files,
+            skipped=self.outcome.skipped,
             imported=self.without_files,
         )
         self._register(new)
@@ -383,26 +336,6 @@ class _IndexRun:
         entry = entry_of(self.root, manifest)
         if entry not in registry.projects():
             registry.record(entry)
-
-    def _stats(
-        self, manifest: Manifest, changes: Changes, counts: dict[str, int], vectors: VectorSource | None = None
-    ) -> IndexStats:
-        return IndexStats(
-            project=manifest.project,
-            root=self.root,
-            files_indexed=self.indexed,
-            files_unchanged=len(self.states) - self.indexed,
-            files_removed=len(changes.removed),
-            files_skipped=len(changes.skipped_unread) + len(self.skipped),
-            chunks_created=vectors.created if vectors else 0,
-            chunks_reused=self.reused + (vectors.reused if vectors else 0),
-            functions_compiled=counts["functions"],
-            classes_compiled=counts["classes"],
-            constants_compiled=counts["constants"],
-            languages=tuple(sorted({state.language for state in self.states.values()})),
-            model=manifest.model,
-            duration_ms=round((time.monotonic() - self.started) * 1000),
-        )
 
 
 def _as_changed(path: str, state: FileState) -> ChangedFile:

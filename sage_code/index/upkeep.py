@@ -25,7 +25,8 @@ from sage_code.files.locks import locked
 from sage_code.index import registry
 from sage_code.index.auto_compaction import keys_in_use, manifest_or_none
 from sage_code.index.manifest import Manifest, load_manifest
-from sage_code.index.pipeline import IndexStats, explained, index_project
+from sage_code.index.outcome import IndexStats
+from sage_code.index.pipeline import explained, index_project
 from sage_code.index.status import folder_bytes
 from sage_code.paths import index_lock
 from sage_code.progress import Progress, Silent
