@@ -176,10 +176,10 @@ class Proof:
 
     def _answers(self, old: State | None, new: State) -> None:
         """The index is the old one or the new one, whole, and the command line agrees."""
-        found, meta = published(self._root), remembered(self._root)
+        found, named = published(self._root), remembered(self._root)
         demand(found in (old, new), "the compiled files are neither the old index nor the new one")
-        demand(meta in (old and old.keys, new.keys), "the manifest is neither the old one nor the new one")
-        demand(meta != new.keys or found == new, "the manifest speaks of compiled files that are not there")
+        demand(named in (old and old.keys, new.keys), "the manifest is neither the old one nor the new one")
+        demand(named != new.keys or found == new, "the manifest speaks of compiled files that are not there")
         if found is None:
             demand(sage("grep", "x", "--path", self._root, ok=(2,))["error"]["code"] == "not_indexed", "grep says so")
             return

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.compiled.published import open_snapshot
 from sage_code.compiled.symbols import SymbolWriter
 from sage_code.discover import DEFAULT_RULES, list_files
-from sage_code.index import manifest
-from sage_code.index.manifest import file_key
+from sage_code.index.manifest import file_key, load_manifest
 from sage_code.languages.kinds import TABLES
 from sage_code.store.rows import FileRows, text_hash
 from sage_code.values import SourceFile
@@ -74,8 +74,9 @@ def _rows(root: Path, file: SourceFile) -> FileRows:
 def _cut(root: Path, path: str, size: int, mtime_ns: int) -> FileRows:
     cut = chunk_file(str(root), SourceFile(path, size, mtime_ns), DEFAULT_RULES)
     assert isinstance(cut, ChunkedFile), cut
-    hashes = tuple(text_hash(chunk) for chunk in cut.chunks)
-    return FileRows(file_key(path, cut.content_hash), path, cut.language, cut.chunks, hashes, np.empty((0, 0)))
+    texts = tuple(map(embedded_text, cut.chunks))
+    hashes = tuple(map(text_hash, texts))
+    return FileRows(file_key(path, cut.content_hash), path, cut.language, cut.chunks, texts, hashes, np.empty((0, 0)))
 
 
 def published(root: Path) -> State | None:
@@ -107,8 +108,8 @@ def published(root: Path) -> State | None:
 
 def remembered(root: Path) -> dict[str, str] | None:
     """The store keys that the manifest names, by path."""
-    meta = manifest.load(str(root))
-    return None if meta is None else {path: state.key for path, state in meta.files.items()}
+    manifest = load_manifest(str(root))
+    return None if manifest is None else {path: state.key for path, state in manifest.files.items()}
 
 
 def command(*words: str | os.PathLike[str]) -> list[str]:

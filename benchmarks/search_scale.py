@@ -164,8 +164,8 @@ def _embedded(files: Sequence[ChunkedFile], embedder: Embedder) -> Iterator[File
     for file in files:
         own = vectors[at : at + len(file.chunks)]
         at += len(file.chunks)
-        hashes = ("",) * len(file.chunks)
-        yield FileRows(file.file.path, file.file.path, file.language, file.chunks, hashes, own, file.references)
+        path, blank = file.file.path, ("",) * len(file.chunks)
+        yield FileRows(path, path, file.language, file.chunks, blank, blank, own, file.references)
 
 
 # -- asking it --------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sage_code.index.models import Model, Table
-    from sage_code.index.pipeline import IndexStats
+    from sage_code.index.outcome import IndexStats
     from sage_code.index.portable.exporting import ExportReport
     from sage_code.index.portable.importing import ImportReport
     from sage_code.index.status import Preview, Status

@@ -134,6 +134,7 @@ def rows_of(path: str, text: str, dim: int = 8) -> FileRows:
     import xxhash
 
     from sage_code.chunk.chunker import chunk_text
+    from sage_code.chunk.embedded_text import embedded_text
     from sage_code.index.manifest import file_key
     from sage_code.languages.table import by_name
     from sage_code.parse.definitions import parse
@@ -144,11 +145,12 @@ def rows_of(path: str, text: str, dim: int = 8) -> FileRows:
     parsed = parse(text.encode(), python)
     assert parsed is not None
     chunks = tuple(chunk_text(text, parsed.symbols, parsed.borders))
-    hashes = tuple(map(text_hash, chunks))
+    texts = tuple(map(embedded_text, chunks))
+    hashes = tuple(map(text_hash, texts))
     seeds = [int(digest[:8], 16) for digest in hashes]
     vectors = np.array([np.random.default_rng(seed).standard_normal(dim) for seed in seeds], np.float32)
     key = file_key(path, xxhash.xxh3_128_hexdigest(text.encode()))
-    return FileRows(key, path, "python", chunks, hashes, vectors.reshape(-1, dim))
+    return FileRows(key, path, "python", chunks, texts, hashes, vectors.reshape(-1, dim))
 
 
 @pytest.fixture(name="rows_of", scope="session")

@@ -14,7 +14,7 @@ from sage_code import Project
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import UsageError
 from sage_code.index import registry
-from sage_code.index.manifest import load
+from sage_code.index.manifest import load_manifest
 from sage_code.paths import codebase_dir, dot_sage_dir, find_root, registry_path, sage_home
 
 
@@ -57,9 +57,9 @@ def test_a_manifest_is_never_taken_for_the_registry_nor_the_other_way_round(samp
     (sage_home / "codebase" / "index_meta.json").write_bytes(manifest)
     assert registry.load() == []
     home = str(sage_home.parent)
-    assert load(home) is None
+    assert load_manifest(home) is None
     registry.record(registry.ProjectEntry(home, "home", "m", 1, "", 0, 0, "now"))
-    assert load(home) is None
+    assert load_manifest(home) is None
     assert [entry.name for entry in registry.projects()] == ["home"]
 
 

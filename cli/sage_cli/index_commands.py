@@ -15,7 +15,7 @@ from sage_cli.output import EXIT_NOTHING, has_colour, one_line, plain, print_jso
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
-    from sage_code.index.pipeline import IndexStats
+    from sage_code.index.outcome import IndexStats
     from sage_code.index.status import Preview, Status
     from sage_code.project import Project
     from sage_code.values import SkippedFile

@@ -142,11 +142,11 @@ def check_belongs(project: Project, path: str) -> None:
     """Refuse a file that is not among the project's: ignored ones, and what Sage and version control keep."""
     from sage_code.discover import discover_rules, list_files
     from sage_code.files.inside import relative_path
-    from sage_code.index import manifest
+    from sage_code.index.manifest import load_manifest
 
     inside = relative_path(project.root, path)
-    meta = manifest.load(project.root)
-    if meta is not None and inside in meta.files:
+    manifest = load_manifest(project.root)
+    if manifest is not None and inside in manifest.files:
         return
     if not any(file.path == inside for file in list_files(project.root, discover_rules(project.settings))):
         raise UsageError(f"{path} is not among the files of {project.root} that are indexed", "sage_map shows some")

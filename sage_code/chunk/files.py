@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
-from sage_code.discover import DiscoverRules, read_source
+from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.languages.table import HEAD_BYTES, detect
 from sage_code.parse.borders import Borders
 from sage_code.parse.definitions import BUDGET_S, parse
@@ -35,27 +35,28 @@ def chunk_file(
     rules: DiscoverRules,
     *,
     budget_s: float = BUDGET_S,
+    source: SourceText | None = None,
     plain: bool = False,
     elsewhere: Callable[[], ChunkedFile | SkippedFile] | None = None,
 ) -> ChunkedFile | SkippedFile:
-    """Read and cut one file; `plain` leaves the grammar out, for a file that a grammar did not survive.
+    """Read one file, unless its `source` is given, and cut it into chunks.
 
-    `elsewhere` does the same in another process, for a grammar that may end its own.
+    `plain` cuts by lines without a grammar. `elsewhere` does the work in another process, for a grammar that may crash.
     """
-    source = read_source(root, file, rules)
-    if isinstance(source, SkippedFile):
-        return source
-    data = source.text.encode()
+    found = source or read_source(root, file, rules)
+    if isinstance(found, SkippedFile):
+        return found
+    data = found.text.encode()
     language = detect(file.path, data[:HEAD_BYTES])
     if elsewhere is not None and language is not None and language.may_crash:
         return elsewhere()
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
     if parsed is None:
-        chunks = chunk_plain(source.text)
+        chunks = chunk_plain(found.text)
     else:
-        chunks = chunk_text(source.text, parsed.symbols, _until(time.monotonic() + budget_s / 2, parsed.borders))
+        chunks = chunk_text(found.text, parsed.symbols, _until(time.monotonic() + budget_s / 2, parsed.borders))
     name = language.name if language else PLAIN_TEXT
-    return ChunkedFile(file, source.data_hash, name, tuple(chunks), encode(parsed.references) if parsed else "")
+    return ChunkedFile(file, found.content_hash, name, tuple(chunks), encode(parsed.references) if parsed else "")
 
 
 def _until(deadline: float, borders: Borders) -> Borders:

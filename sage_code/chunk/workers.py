@@ -19,13 +19,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, TypeAlias
 
 import orjson
 
 from sage_code.chunk.files import ChunkedFile, chunk_file
-from sage_code.discover import DiscoverRules
+from sage_code.discover import DiscoverRules, SourceText
 from sage_code.languages.table import detect
 from sage_code.parse.definitions import BUDGET_S
 from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol
@@ -50,34 +50,45 @@ Inbox: TypeAlias = "queue.SimpleQueue[tuple[_Worker, bytes | None]]"
 
 
 def chunk_files(
-    root: str, files: Iterable[SourceFile], rules: DiscoverRules, *, workers: int = 0, budget_s: float = 5.0
+    root: str,
+    files: Iterable[SourceFile],
+    rules: DiscoverRules,
+    *,
+    sources: Mapping[str, SourceText] | None = None,
+    workers: int = 0,
+    budget_s: float = 5.0,
 ) -> Iterator[Result]:
-    """The chunks of `files`, one result a file, in their order. `workers` 0 means as many as there are cores."""
-    queue = list(files)
+    """The chunks of `files`, one result a file, in their order. A file whose path is in `sources` is not read again.
+
+    `workers` 0 means as many as there are cores.
+    """
+    queue, sources = list(files), sources or {}
     count = workers or os.cpu_count() or 1
     few = sum(file.size for file in queue) < _MIN_BYTES_FOR_WORKERS or count < 1
     if few and not any(_may_crash(file) for file in queue):
         for file in queue:
-            yield chunk_here(root, file, rules, budget_s)
+            yield chunk_here(root, file, rules, budget_s, sources.get(file.path))
         return
-    pool = _Pool(root, rules, budget_s)
+    pool = _Pool(root, rules, sources, budget_s)
     try:
         yield from pool.run(queue, 1 if few else min(count, len(queue)))
     finally:
         pool.close()
 
 
-def chunk_here(root: str, file: SourceFile, rules: DiscoverRules, budget_s: float = BUDGET_S) -> Result:
-    """The chunks of one file, made in this process if its grammar cannot end that."""
+def chunk_here(
+    root: str, file: SourceFile, rules: DiscoverRules, budget_s: float = BUDGET_S, source: SourceText | None = None
+) -> Result:
+    """The chunks of one file, made in this process unless its grammar may crash."""
 
     def elsewhere() -> Result:
-        pool = _Pool(root, rules, budget_s)
+        pool = _Pool(root, rules, {file.path: source} if source else {}, budget_s)
         try:
             return next(pool.run([file], 1))
         finally:
             pool.close()
 
-    return _chunk(root, file, rules, budget_s, elsewhere)
+    return _chunk(root, file, rules, budget_s, source, elsewhere)
 
 
 def _may_crash(file: SourceFile) -> bool:
@@ -91,19 +102,20 @@ def _chunk(
     file: SourceFile,
     rules: DiscoverRules,
     budget_s: float,
+    source: SourceText | None,
     elsewhere: Callable[[], Result] | None = None,
 ) -> Result:
     """The chunks of one file; one that parsing fails on is cut by lines, like one that it hangs on."""
     try:
-        return chunk_file(root, file, rules, budget_s=budget_s, elsewhere=elsewhere)
+        return chunk_file(root, file, rules, source=source, budget_s=budget_s, elsewhere=elsewhere)
     except Exception:  # one bad file never ends a run
-        return chunk_file(root, file, rules, plain=True)
+        return chunk_file(root, file, rules, source=source, plain=True)
 
 
 class _Worker:
-    """A child process, the files it has been given (oldest first), and a thread that takes in what it answers.
+    """A child process, the files it has been given (oldest first), and two threads that send and receive.
 
-    The thread matters: a pipe holds 64 KB, and a worker whose answers nobody reads stands still meanwhile.
+    A pipe holds 64 KB: without the threads a full pipe would stop the worker, or this process.
     """
 
     def __init__(self, root: str, rules: DiscoverRules, budget_s: float, inbox: Inbox) -> None:
@@ -114,30 +126,38 @@ class _Worker:
         )
         self.files: deque[tuple[int, SourceFile]] = deque()
         self.heard = time.monotonic()
-        self._reader = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
-        self._reader.start()
-        self._send({"root": root, "rules": rules, "budget_s": budget_s})
+        self._requests: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self._requests.put({"root": root, "rules": rules, "budget_s": budget_s})
+        self._threads = [
+            threading.Thread(target=self._listen, args=(inbox,), daemon=True),
+            threading.Thread(target=self._send, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
 
-    def give(self, number: int, file: SourceFile) -> None:
+    def give(self, number: int, file: SourceFile, source: SourceText | None) -> None:
         if not self.files:
             self.heard = time.monotonic()
         self.files.append((number, file))
-        self._send(file)
+        self._requests.put((file, tuple(source) if source else None))
 
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
-        self._reader.join()
+        self._requests.put(None)
+        for thread in self._threads:
+            thread.join()
         for pipe in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(BrokenPipeError):  # what was still buffered for a dead worker
                 if pipe is not None:
                     pipe.close()
 
-    def _send(self, message: object) -> None:
+    def _send(self) -> None:
         assert self.process.stdin is not None
-        # A worker that died is noticed by its reader; whatever was meant for it is given to another.
+        # `_listen` notices a worker that died; its files are given to another one.
         with contextlib.suppress(BrokenPipeError):
-            _write_message(self.process.stdin, message)
+            while (message := self._requests.get()) is not None:
+                _write_message(self.process.stdin, message)
 
     def _listen(self, inbox: Inbox) -> None:
         assert self.process.stdout is not None
@@ -147,8 +167,10 @@ class _Worker:
 
 
 class _Pool:
-    def __init__(self, root: str, rules: DiscoverRules, budget_s: float) -> None:
-        self._root, self._rules, self._budget_s = root, rules, budget_s
+    """Several workers: gives them files, collects results in order, replaces those that hang or die."""
+
+    def __init__(self, root: str, rules: DiscoverRules, sources: Mapping[str, SourceText], budget_s: float) -> None:
+        self._root, self._rules, self._sources, self._budget_s = root, rules, sources, budget_s
         self._workers: list[_Worker] = []
         self._inbox: Inbox = queue.SimpleQueue()
 
@@ -175,7 +197,8 @@ class _Pool:
     def _feed(self, waiting: deque[tuple[int, SourceFile]], next_number: int) -> None:
         for worker in sorted(self._workers, key=lambda worker: len(worker.files)):
             while waiting and len(worker.files) < _QUEUED_FILES and waiting[0][0] < next_number + _MAX_AHEAD:
-                worker.give(*waiting.popleft())
+                number, file = waiting.popleft()
+                worker.give(number, file, self._sources.get(file.path))
 
     def _collect(self, ready: dict[int, Result]) -> None:
         try:
@@ -203,10 +226,10 @@ class _Pool:
         self._workers.remove(worker)
         if worker.files:
             number, file = worker.files.popleft()
-            ready[number] = chunk_file(self._root, file, self._rules, plain=True)
+            ready[number] = chunk_file(self._root, file, self._rules, source=self._sources.get(file.path), plain=True)
         self._start()
         for number, file in worker.files:
-            self._workers[-1].give(number, file)
+            self._workers[-1].give(number, file, self._sources.get(file.path))
 
 
 def _write_message(pipe: IO[bytes], message: object) -> None:
@@ -239,7 +262,12 @@ def _decode(file: SourceFile, message: list[Any]) -> Result:
     return ChunkedFile(file, content_hash, language, chunks, references)
 
 
-def _serve(read: IO[bytes], write: IO[bytes], work: Callable[[str, SourceFile, DiscoverRules, float], Result]) -> None:
+def _serve(
+    read: IO[bytes],
+    write: IO[bytes],
+    work: Callable[[str, SourceFile, DiscoverRules, float, SourceText | None], Result],
+) -> None:
+    """The worker's loop: setup first, then one answer for each file."""
     first = _read_frame(read)
     if first is None:
         return
@@ -247,15 +275,18 @@ def _serve(read: IO[bytes], write: IO[bytes], work: Callable[[str, SourceFile, D
     given = setup["rules"]
     rules = DiscoverRules(**{**given, "extra_excludes": tuple(given["extra_excludes"])})
     while (request := _read_frame(read)) is not None:
-        fields = orjson.loads(request)
-        _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, setup["budget_s"])))
+        fields, sent = orjson.loads(request)
+        source = SourceText(*sent) if sent else None
+        _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, setup["budget_s"], source)))
 
 
-def _chunk_or_die(root: str, file: SourceFile, rules: DiscoverRules, budget_s: float) -> Result:
-    """As `_chunk`, by an alarm that reaches native code too: a parent that was killed can end nobody."""
+def _chunk_or_die(
+    root: str, file: SourceFile, rules: DiscoverRules, budget_s: float, source: SourceText | None
+) -> Result:
+    """As `_chunk`, with an alarm that ends this process even in native code: its parent may be dead."""
     signal.alarm(math.ceil(budget_s + _GRACE_S))
     try:
-        return _chunk(root, file, rules, budget_s)
+        return _chunk(root, file, rules, budget_s, source)
     finally:
         signal.alarm(0)
 

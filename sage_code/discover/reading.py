@@ -23,7 +23,7 @@ class SourceText(NamedTuple):
     """A file's text. Lines end with `\\n` and nothing else; there are no lone surrogates and no NULs."""
 
     text: str
-    data_hash: str  # xxh3_128 of the bytes on the disk, in hex
+    content_hash: str  # xxh3_128 of the bytes on the disk, in hex
     encoding: str  # a Python codec name
 
 

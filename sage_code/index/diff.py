@@ -1,12 +1,14 @@
-"""What has changed since a project was indexed: by size and times, and by content where those have moved.
+"""What has changed since a project was indexed: by size and time alone, or by content where those have moved.
 
-A search looks before every answer, so nothing heavy is imported here.
+Reads the files whose size or time has moved, and writes nothing. A search compares before every answer, so nothing
+heavy is imported here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.embed.naming import stable_name
@@ -16,29 +18,59 @@ from sage_code.values import SkippedFile, SourceFile
 
 # A file written this shortly before it was read may be written again without its time stamp moving.
 _RACY_NS = 2_000_000_000
+# Characters of changed files that are kept for the chunker, so that it need not read them again. A constant, about
+# two batches of chunks: memory must not grow with the project.
+_KEPT_CHARS = 8_000_000
+
+
+class ChangedFile(NamedTuple):
+    """A file that is new or may have changed, and what has been read of it."""
+
+    file: SourceFile
+    content_hash: str = ""  # empty: not read yet, or skipped
+    source: SourceText | SkippedFile | None = None  # None: not read yet, or not kept
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
-    """What moved between the last index and the folder as it is."""
+class Changes:
+    """The difference between the last index and the folder as it is."""
 
     unchanged: dict[str, FileState]
-    suspects: list[SourceFile]  # new, or size or time moved: their content decides
+    changed: list[ChangedFile]  # new, or with another size or time; compared by content, also with another content
     removed: list[str]
-    skipped: dict[str, SkipState]  # still as they were when they were skipped
-    passed_over: list[SkippedFile]  # skipped without reading, this time
+    skipped: dict[str, SkipState]  # read and skipped by an earlier run, and the same since
+    skipped_unread: list[SkippedFile]  # skipped by their name, kind or size
 
 
-def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Diff:
+class ContentReader:
+    """Reads changed files and keeps their texts until `_KEPT_CHARS` are full."""
+
+    def __init__(self, root: str, rules: DiscoverRules) -> None:
+        self.root, self.rules = root, rules
+        self._room = _KEPT_CHARS
+
+    def read(self, file: SourceFile) -> SourceText | SkippedFile:
+        """The text of a file, or why it has none."""
+        return read_source(self.root, file, self.rules)
+
+    def keep(self, file: SourceFile, source: SourceText | SkippedFile) -> ChangedFile:
+        """A changed file with what was read of it; without its text when the room is used up."""
+        if isinstance(source, SkippedFile):
+            return ChangedFile(file, source=source)
+        self._room -= len(source.text)
+        return ChangedFile(file, source.content_hash, source if self._room >= 0 else None)
+
+
+def changes_by_stamp(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Changes:
     """Compare a listing with the last index by size and times alone."""
     files = old.files if old else {}
     skips = old.skipped if old else {}
-    result = Diff({}, [], [], {}, [])
+    result = Changes({}, [], [], {}, [])
     for item in listing:
         if isinstance(item, SkippedFile):
-            result.passed_over.append(item)
+            result.skipped_unread.append(item)
             continue
-        # `cp -p`, `touch -r`, rsync and some checkouts set `mtime_ns` back; nobody sets `ctime_ns`.
+        # `cp -p`, `touch -r`, rsync and some checkouts set `mtime_ns` back; no tool sets `ctime_ns`.
         stamp = (item.size, item.mtime_ns, item.ctime_ns)
         state = files.get(item.path)
         if state is not None and (state.size, state.mtime_ns, state.ctime_ns) == stamp:
@@ -48,18 +80,46 @@ def diff(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> D
         if skip is not None and (skip.size, skip.mtime_ns, skip.ctime_ns) == stamp:
             result.skipped[item.path] = skip
             continue
-        result.suspects.append(item)
-    seen = result.unchanged.keys() | {file.path for file in result.suspects}
+        result.changed.append(ChangedFile(item))
+    seen = result.unchanged.keys() | {changed.file.path for changed in result.changed}
     result.removed.extend(path for path in files if path not in seen)
     return result
 
 
-def stands_alone(old: Manifest | None, changes: Diff) -> bool:
-    """Whether this is an imported index in a folder without a single one of its files: what is not there was not
-    removed, it was never there."""
+def changes_by_content(
+    reader: ContentReader, listing: Iterable[SourceFile | SkippedFile], old: Manifest | None, read_at_ns: int
+) -> Changes:
+    """Compare by size and times, then read the known files whose size or time has moved; new files are not read."""
+    changes = changes_by_stamp(listing, old)
+    if old is None:
+        return changes
+    if is_import_without_files(old, changes):
+        return replace(changes, unchanged=dict(old.files), changed=[], removed=[])
+    changed = []
+    for candidate in changes.changed:
+        file = candidate.file
+        state, skip = old.files.get(file.path), old.skipped.get(file.path)
+        if state is None and skip is None:
+            changed.append(candidate)
+            continue
+        source = reader.read(file)
+        mtime_ns = trusted_mtime(file, read_at_ns)
+        if state and isinstance(source, SourceText) and source.content_hash == state.content_hash:
+            changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=mtime_ns, ctime_ns=file.ctime_ns)
+        elif skip and isinstance(source, SkippedFile):
+            changes.skipped[file.path] = SkipState(
+                file.size, mtime_ns, source.reason.value, source.detail, file.ctime_ns
+            )
+        else:
+            changed.append(reader.keep(file, source))
+    return replace(changes, changed=changed)
+
+
+def is_import_without_files(old: Manifest | None, changes: Changes) -> bool:
+    """Whether this is an imported index in a folder that has none of its files: then no file counts as removed."""
     if old is None or not old.imported or changes.unchanged:
         return False
-    return not any(file.path in old.files for file in changes.suspects)
+    return not any(changed.file.path in old.files for changed in changes.changed)
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:
@@ -68,40 +128,12 @@ def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:
 
 
 def looks_untouched(file: SourceFile, old: Manifest) -> bool:
-    """Whether a suspect is one only because it was read right after it was written, as after a clone: its size and time
-    are still those that it was read with."""
+    """Whether a file has the size and time that it was read with, right after it was written, as after a clone."""
     state = old.files.get(file.path) or old.skipped.get(file.path)
     return state is not None and (state.size, state.mtime_ns) == (file.size, -file.mtime_ns)
 
 
-def model_changed(meta: Manifest, settings: Settings) -> bool:
+def model_changed(manifest: Manifest, settings: Settings) -> bool:
     """Whether the configured model is another than the one the index was made with."""
     wanted = stable_name(settings.code_embedding_model)
-    return meta.model != wanted if wanted else meta.model_setting != settings.code_embedding_model
-
-
-def look_for_changes(
-    root: str,
-    rules: DiscoverRules,
-    listing: Iterable[SourceFile | SkippedFile],
-    old: Manifest | None,
-    read_at_ns: int,
-) -> Diff:
-    """What a listing holds that the last index does not: by size and time first, and where they moved by content."""
-    changes = diff(listing, old)
-    if old is not None and stands_alone(old, changes):
-        return replace(changes, unchanged=dict(old.files), suspects=[], removed=[])
-    suspects = []
-    for file in changes.suspects:
-        state, skip = (old.files.get(file.path), old.skipped.get(file.path)) if old else (None, None)
-        source = read_source(root, file, rules) if state or skip else None
-        mtime_ns = trusted_mtime(file, read_at_ns)
-        if state and isinstance(source, SourceText) and source.data_hash == state.content_hash:
-            changes.unchanged[file.path] = state._replace(size=file.size, mtime_ns=mtime_ns, ctime_ns=file.ctime_ns)
-        elif skip and isinstance(source, SkippedFile):
-            changes.skipped[file.path] = SkipState(
-                file.size, mtime_ns, source.reason.value, source.detail, file.ctime_ns
-            )
-        else:
-            suspects.append(file)
-    return replace(changes, suspects=suspects)
+    return manifest.model != wanted if wanted else manifest.model_setting != settings.code_embedding_model

@@ -95,7 +95,7 @@ class Manifest:
         write_bytes(manifest_path(root), summed.dumps(data), mode=PRIVATE_FILE)
 
 
-def load(root: str) -> Manifest | None:
+def load_manifest(root: str) -> Manifest | None:
     """The project's manifest, None when there is none that this user's Sage has written; damaged or too new is an error
     that says which."""
     path = manifest_path(root)
@@ -200,6 +200,6 @@ def file_key(path: str, content_hash: str) -> str:
     return xxhash.xxh3_128_hexdigest(f"{CHUNKER_VERSION}\0{path}\0{content_hash}".encode())
 
 
-def cut_as_now(meta: Manifest) -> bool:
+def is_of_this_chunker(manifest: Manifest) -> bool:
     """Whether the files were cut by this version of the chunker; otherwise every one is cut again."""
-    return all(file_key(path, state.content_hash) == state.key for path, state in islice(meta.files.items(), 1))
+    return all(file_key(path, state.content_hash) == state.key for path, state in islice(manifest.files.items(), 1))

@@ -14,7 +14,8 @@ from sage_code.embed.naming import describe, stable_name
 from sage_code.embed.packed import MODEL_FOLDER, PackedFacts, packed_facts
 from sage_code.files.provenance import is_known
 from sage_code.index import registry
-from sage_code.index.pipeline import IndexStats, index_project
+from sage_code.index.outcome import IndexStats
+from sage_code.index.pipeline import index_project
 from sage_code.index.status import folder_bytes
 from sage_code.paths import sage_home
 from sage_code.progress import Progress, Silent

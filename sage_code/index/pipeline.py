@@ -1,7 +1,7 @@
-"""The pipeline: discover → diff → chunk → embed → store → compile → meta.
+"""The pipeline: discover → diff → parse → chunk → embed → store → compile → manifest. `_IndexRun.run` reads as that.
 
-A run takes the project's lock, does only what has changed, and replaces the manifest last. Killed at any moment it
-leaves the old index whole; whatever reached the store by then is found there by the next run and not embedded again.
+A run takes the project's lock, does only what has changed, and replaces the manifest last. A run that is killed leaves
+the old index whole; the next run finds in the store what the killed one has embedded.
 """
 
 from __future__ import annotations
@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sage_code.compiled.inventory import damaged
 from sage_code.compiled.lookup import SymbolFiles
-from sage_code.compiled.published import Generation, current
-from sage_code.discover import discover_rules, list_files, read_source
+from sage_code.discover import SourceText, discover_rules, list_files
 from sage_code.discover.roots import why_unusual
 from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
@@ -26,45 +23,35 @@ from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
-from sage_code.index import manifest, registry
+from sage_code.index import registry
 from sage_code.index.allocator import return_freed_memory
-from sage_code.index.diff import Diff, diff, look_for_changes, model_changed, stands_alone, trusted_mtime
-from sage_code.index.manifest import FileState, Manifest, SkipState, cut_as_now, entry_of, file_key
+from sage_code.index.diff import (
+    ChangedFile,
+    Changes,
+    ContentReader,
+    changes_by_content,
+    changes_by_stamp,
+    is_import_without_files,
+    model_changed,
+)
+from sage_code.index.manifest import FileState, Manifest, entry_of, file_key, is_of_this_chunker
+from sage_code.index.outcome import IndexStats, Outcome
+from sage_code.index.reusing import old_manifest, seems_damaged, sound_base, usable_base
 from sage_code.paths import codebase_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
-from sage_code.values import SkippedFile, SkipReason, SourceFile
+from sage_code.values import SkippedFile, SourceFile
 
 if TYPE_CHECKING:
     from sage_code.chunk.files import ChunkedFile
     from sage_code.compiled.generation import GenerationWriter
+    from sage_code.compiled.published import Generation
     from sage_code.index.vectors import VectorSource
     from sage_code.store.lance import Store
+    from sage_code.store.rows import FileRows
 
-# Compiled files of up to so many bytes are hashed by a run that finds nothing to do: 20 ms.
-_CHECKED_BYTES = 1 << 26
-# Chunks that are embedded and committed together: the memory of a run, and what a killed run loses at most.
+# Chunks that are embedded and stored together: they bound the memory of a run, and what a killed run loses.
 _BATCH_CHUNKS = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class IndexStats:
-    """What a run did; the shape of `sage index --json`."""
-
-    project: str
-    root: str
-    files_indexed: int  # new or changed: cut and stored, or found in the store
-    files_unchanged: int
-    files_removed: int
-    files_skipped: int
-    chunks_created: int  # embedded in this run
-    chunks_reused: int  # of the indexed files, those whose vector was known
-    functions_compiled: int
-    classes_compiled: int
-    constants_compiled: int
-    languages: tuple[str, ...]
-    model: str
-    duration_ms: int
 
 
 def index_project(
@@ -80,8 +67,8 @@ def index_project(
 ) -> IndexStats:
     """Bring the index of the project at `root` up to date.
 
-    `full` reads and cuts every file again; `recompile` makes the compiled files anew from the store and brings back
-    the rows it lacks; `reembed` trusts no vector. `anywhere`: the user wants it also where nobody keeps a project.
+    `full` reads and cuts every file again; `recompile` makes the compiled files again from the store, and the rows that
+    the store lacks; `reembed` uses no stored vector. `anywhere` allows a home or system folder as the root.
     """
     if not os.path.isdir(root):
         raise UsageError(f"{root} is not a folder", "give the path of a project's folder")
@@ -89,19 +76,19 @@ def index_project(
         raise UsageError(f"the path {root} is not valid Unicode", "rename the folder: JSON cannot hold its name")
     if not anywhere and not provenance.is_known(root) and (why := why_unusual(root)):
         raise UsageError(f"{root} is {why}; nothing was indexed", f"if you mean it: `sage index --yes {root}`")
-    run = _Run(root, settings, full, recompile, reembed, name, progress or Silent())
+    run = _IndexRun(root, settings, full, recompile, reembed, name, progress or Silent())
     with explained(f"the index of {root}"):
         close_home()
         dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
         with locked(index_lock(root), on_wait=run.say_waiting):
             sweep(codebase_dir(root))
             sweep(generations_dir(root))
-            return run.go()
+            return run.run()
 
 
 @contextlib.contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn what the disk refuses into an error that says what to do."""
+    """Turn an OSError into a `StoreError` that says what to do."""
     try:
         yield
     except OSError as error:
@@ -118,12 +105,8 @@ def _is_unicode(path: str) -> bool:
         return False
 
 
-def _file(path: str, state: FileState) -> SourceFile:
-    return SourceFile(path, state.size, state.mtime_ns, state.ctime_ns)
-
-
-class _Run:
-    """One run over one project; its methods are the arrows of the pipeline."""
+class _IndexRun:
+    """One run over one project; `run` is the pipeline, the other methods are its steps."""
 
     def __init__(
         self,
@@ -137,49 +120,53 @@ class _Run:
     ) -> None:
         self.root, self.settings, self.name, self.progress = root, settings, name, progress
         self.full, self.recompile, self.reembed = full, recompile or full or reembed, reembed
-        self.rules = discover_rules(settings)
-        self.started, self.started_ns = time.monotonic(), time.time_ns()
-        self.states: dict[str, FileState] = {}
-        self.skipped: dict[str, SkipState] = {}
-        self.indexed = 0
-        self.reused = 0  # chunks of indexed files that came from the store with their vectors
-        self.alone = False  # an imported index without its files
+        self.reader = ContentReader(root, discover_rules(settings))
+        self.outcome = Outcome()
+        self.base: Generation | None = None  # the new generation carries over its segments
+        self.without_files = False  # an imported index whose files are not in the folder
+
+    def run(self) -> IndexStats:
+        """The pipeline, one stage a line."""
+        old = old_manifest(self.root, self.progress)
+        listing = self._discover()
+        changes = self._diff(listing, old)
+        base = usable_base(self.root, old, self.settings, self.progress)
+        base = None if self.recompile else base
+        if stats := self._nothing_to_do(old, base, changes):
+            return stats
+        with self._opened(old, base, changes) as (store, writer, vectors):
+            unknown = self._compile_stored(store, writer, changes)
+            self.progress.stage("indexing", len(unknown))
+            for files in self._parse_and_chunk(unknown):
+                rows = vectors.rows(files)  # embeds
+                store.add(rows)
+                self._compile(writer, rows, files)
+            secrets = self.outcome.new_secrets(old, changes)
+            self._rewrite_crowded(store, writer, vectors, secrets)
+            self.progress.stage("publishing")
+            counts = writer.publish()
+            manifest = self._save_manifest(old, writer, vectors)
+        self._clean_up(store, secrets)
+        return self.outcome.stats(self.root, manifest, changes, counts, vectors)
 
     def say_waiting(self) -> None:
         self.progress.note(f"another process is indexing {self.root}; waiting for it")
 
-    def go(self) -> IndexStats:
-        old = self._old_manifest()
-        self.progress.stage("looking for changes")
-        listing = list(list_files(self.root, self.rules))
-        self.alone = old is not None and self._stands_alone(old, listing)
-        changes = look_for_changes(self.root, self.rules, listing, None if self.full else old, self.started_ns)
-        self.states, self.skipped = dict(changes.unchanged), dict(changes.skipped)
-        base = self._usable_base(old)
-        nothing_changed = not changes.suspects and not changes.removed
-        if old is not None and base is not None and nothing_changed and not self._seems_damaged(base):
-            # A compiled file that is damaged: `_update` says which and makes it from the store.
-            with contextlib.suppress(IndexCorrupt, FileNotFoundError):
-                return self._nothing_to_do(old, base, changes)
-        return self._update(old, base, changes)
-
     # -- what has changed ---------------------------------------------------------------------------------------
 
-    def _old_manifest(self) -> Manifest | None:
-        try:
-            return manifest.load(self.root)
-        except IndexCorrupt as error:
-            self.progress.note(f"{error.message}; making it anew")
-            return None
+    def _discover(self) -> list[SourceFile | SkippedFile]:
+        self.progress.stage("looking for changes")
+        return list(list_files(self.root, self.reader.rules))
 
-    def _stands_alone(self, old: Manifest, listing: Sequence[SourceFile | SkippedFile]) -> bool:
-        """Whether there is an imported index and none of its files: it may come back from the store, and can not be
-        made anew."""
-        if not old.imported or not stands_alone(old, diff(listing, old)):
-            return False
-        if self.full or self.reembed or model_changed(old, self.settings) or not cut_as_now(old):
-            raise self._no_files()
-        return True
+    def _diff(self, listing: list[SourceFile | SkippedFile], old: Manifest | None) -> Changes:
+        """What has changed; an imported index without its files can be compiled again, but not made again."""
+        if old is not None and old.imported and is_import_without_files(old, changes_by_stamp(listing, old)):
+            if self.full or self.reembed or model_changed(old, self.settings) or not is_of_this_chunker(old):
+                raise self._no_files()
+            self.without_files = True
+        changes = changes_by_content(self.reader, listing, None if self.full else old, self.outcome.started_ns)
+        self.outcome.carry_over(changes)
+        return changes
 
     def _no_files(self) -> UsageError:
         return UsageError(
@@ -187,174 +174,99 @@ class _Run:
             "get the project's files first, or import an archive again; nothing was changed",
         )
 
-    def _stamp(self, file: SourceFile) -> int:
-        return trusted_mtime(file, self.started_ns)
-
-    def _usable_base(self, old: Manifest | None) -> Generation | None:
-        """The published generation, when the manifest speaks of it and its vectors are the wanted model's."""
-        if old is None:
+    def _nothing_to_do(self, old: Manifest | None, base: Generation | None, changes: Changes) -> IndexStats | None:
+        """The statistics of a run that finds no change and no damage; None when there is work."""
+        if old is None or base is None or changes.changed or changes.removed or seems_damaged(base):
             return None
-        if model_changed(old, self.settings):
-            now = self.settings.code_embedding_model
-            self.progress.note(f"the embedding model was {old.model}, now it is {now}: making its vectors")
-            return None
-        if not cut_as_now(old):
-            self.progress.note("this version of Sage cuts files in another way: cutting them anew")
-            return None
-        base = current(self.root)
-        if base is None and provenance.is_known(self.root):
-            self.progress.note(f"{provenance.complaint(self.root)}; making it anew")
-        if base is None or self.recompile or old.store_uri != self.settings.store_uri:
-            return None
-        return base if (base.name, base.model, base.dim) == (old.generation, old.model, old.dim) else None
-
-    @staticmethod
-    def _seems_damaged(base: Generation) -> bool:
-        """Whether a compiled file is not what was written, as far as that is quickly seen."""
-        size = sum(mark.size for mark in base.files.values())
-        return size <= _CHECKED_BYTES and bool(damaged(base.folder, dict(base.files)))
-
-    def _nothing_to_do(self, old: Manifest, base: Generation, changes: Diff) -> IndexStats:
-        counts = SymbolFiles(base.folder, base.files).counts()
-        self._register(new := replace(old, project=self.name or old.project, files=self.states, skipped=self.skipped))
+        try:
+            counts = SymbolFiles(base.folder, base.files).counts()
+        except (IndexCorrupt, FileNotFoundError):
+            return None  # the run names the damaged file and makes it again from the store
+        new = replace(old, project=self.name or old.project, files=self.outcome.files, skipped=self.outcome.skipped)
+        self._register(new)
         if new != old:
             new.save(self.root)
-        return self._stats(new.project, old.model, changes, counts)
+        return self.outcome.stats(self.root, new, changes, counts)
 
-    # -- bringing it up to date -----------------------------------------------------------------------------------
+    # -- bringing the index up to date ------------------------------------------------------------------------------
 
-    def _update(self, old: Manifest | None, base: Generation | None, changes: Diff) -> IndexStats:
+    @contextlib.contextmanager
+    def _opened(
+        self, old: Manifest | None, base: Generation | None, changes: Changes
+    ) -> Iterator[tuple[Store, GenerationWriter, VectorSource]]:
+        """The store, the next generation and the source of vectors; the store's lock is shared until the manifest is
+        saved, because until then its new rows look unused."""
         # Heavy: NumPy, the model and LanceDB (seconds). Only a run that has work comes here.
         from sage_code.compiled.generation import GenerationWriter
-        from sage_code.index.tidying import drop_secrets, tidy
         from sage_code.index.vectors import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
 
         return_freed_memory()
         self.progress.stage("loading the model")
-        setting = self.settings.code_embedding_model
-        embedder = load_embedder(setting, "code", self.settings, self.progress.note)
+        embedder = load_embedder(self.settings.code_embedding_model, "code", self.settings, self.progress.note)
         uri = store_uri(self.settings.store_uri)
         with locked(use_lock(uri), shared=True):
             store = Store(uri, embedder.name, embedder.dim)
-            base = self._sound(base, store, len(old.files) if old else 0)
-            changed = {*changes.removed, *(file.path for file in changes.suspects)} if base else set()
+            self.base = sound_base(base, store, len(old.files) if old else 0, self.progress)
+            dropped = {*changes.removed, *(changed.file.path for changed in changes.changed)} if self.base else set()
             with GenerationWriter(
-                self.root, embedder.name, embedder.dim, base, changed, keep_texts=self.alone
+                self.root, embedder.name, embedder.dim, self.base, dropped, keep_texts=self.without_files
             ) as writer:
-                fresh = self._compile_stored(store, writer, base, changes)
-                if fresh and self.alone:
-                    raise self._no_files()
-                vectors = VectorSource(store, embedder, trust_store=not self.reembed)
-                self._compile_fresh(store, writer, vectors, fresh)
-                secrets = self._secrets(old, changes)
-                self._consolidate(store, writer, vectors, secrets)
-                self.progress.stage("publishing")
-                counts = writer.publish()
-            # Still under the lock: until the manifest names the new rows, they look like nobody's.
-            project = self.name or (old.project if old else os.path.basename(self.root) or self.root)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            remote = self.settings.store_uri
-            new = Manifest(
-                project, setting, embedder.name, embedder.dim, remote, writer.name, now, self.states, self.skipped,
-                imported=self.alone,
-            )  # fmt: skip
-            self._register(new)
-            new.save(self.root)
-            provenance.forget(self.root, [*writer.removed, old.generation if old else ""])
-        for said in (drop_secrets(store, secrets.values()), tidy(store)):
-            if said:
-                self.progress.note(said)
-        if not remote:
-            close(uri)  # LanceDB makes its files by the umask
-        return self._stats(project, embedder.name, changes, counts, vectors)
+                yield store, writer, VectorSource(store, embedder, trust_store=not self.reembed)
 
-    def _secrets(self, old: Manifest | None, changes: Diff) -> dict[str, str]:
-        """Paths and keys of what was indexed before it was known to hold secrets."""
-        now = {skip.path for skip in changes.passed_over if skip.reason is SkipReason.SECRET}
-        now |= {path for path, skip in self.skipped.items() if skip.reason == SkipReason.SECRET}
-        return {path: state.key for path, state in old.files.items() if path in now} if old else {}
+    def _compile_stored(self, store: Store, writer: GenerationWriter, changes: Changes) -> list[ChangedFile]:
+        """Compile what the store has from earlier runs, branches and worktrees; returns the files it does not have."""
+        files = list(changes.changed)
+        if self.base is None:
+            files += [_as_changed(path, state) for path, state in changes.unchanged.items()]
+        if not self.full and store.count():
+            by_key = self._by_key(files)
+            self.progress.stage("reading what is known", len(by_key))
+            present = store.existing(list(by_key))
+            for rows in store.read([key for key in by_key if key in present]):
+                found = by_key.pop(rows.key)
+                writer.add(rows)
+                self.outcome.index(found.file, found.content_hash, rows, stored=True)
+                self.progress.advance()
+            if store.damaged:
+                self.progress.note(
+                    f"{len(store.damaged):,} files are damaged in {store.uri}: read again from the project; "
+                    "`sage admin verify` mends the store"
+                )
+            files = list(by_key.values())
+        if files and self.without_files:
+            raise self._no_files()
+        return files
 
-    def _sound(self, base: Generation | None, store: Store, files: int) -> Generation | None:
-        """The base, unless its files are not what was written or the store has lost rows that it was made from."""
-        from sage_code.compiled.generation import check
-
-        if base is None:
-            return None
-        damage = check(base)
-        if files and (store.count_files() < files or not store.count()):
-            damage.append(f"{store.uri} has lost rows of this project")
-        for finding in damage:
-            self.progress.note(f"{finding}; making it anew")
-        return None if damage else base
-
-    def _register(self, meta: Manifest) -> None:
-        """Have the project listed before its manifest says that it is indexed: rows of unlisted projects are rubbish
-        to whoever tidies up."""
-        entry = entry_of(self.root, meta)
-        if entry not in registry.projects():
-            registry.record(entry)
-
-    def _compile_stored(
-        self, store: Store, writer: GenerationWriter, base: Generation | None, changes: Diff
-    ) -> list[SourceFile]:
-        """Compile what the store has already: earlier runs, other branches, other worktrees. Gives back the rest."""
-        if self.full or store.count() == 0:
-            unchanged = [_file(path, state) for path, state in changes.unchanged.items()]
-            return changes.suspects + ([] if base else unchanged)
-        wanted = self._keys(changes.suspects)
-        if base is None:
-            for path, state in changes.unchanged.items():
-                key = file_key(path, state.content_hash)
-                wanted[key] = (_file(path, state), state.content_hash)
-        self.progress.stage("reading what is known", len(wanted))
-        present = store.existing(list(wanted))
-        for rows in store.read([key for key in wanted if key in present]):
-            file, content_hash = wanted.pop(rows.key)
-            writer.add(rows)
-            self.reused += len(rows.chunks) if file.path not in self.states else 0
-            self._keep(file, content_hash, rows.key, len(rows.chunks), rows.language)
-            self.progress.advance()
-        if store.damaged:
-            self.progress.note(
-                f"{len(store.damaged):,} files are damaged in {store.uri}: read again from the project; "
-                "`sage admin verify` mends the store"
-            )
-        return [file for file, _ in wanted.values()]
-
-    def _keys(self, files: Sequence[SourceFile]) -> dict[str, tuple[SourceFile, str]]:
-        """Files by the key that their content gives them; unreadable and unwanted ones are noted as skipped."""
+    def _by_key(self, files: Iterable[ChangedFile]) -> dict[str, ChangedFile]:
+        """Files by the key of their content. Reads those that were not read yet; notes skipped ones."""
         keys = {}
-        for file in files:
-            source = read_source(self.root, file, self.rules)
-            if isinstance(source, SkippedFile):
-                self._skip(file, source)
+        for changed in files:
+            if not changed.content_hash and changed.source is None:
+                changed = self.reader.keep(changed.file, self.reader.read(changed.file))
+            if isinstance(changed.source, SkippedFile):
+                self.outcome.skip(changed.file, changed.source)
             else:
-                keys[file_key(file.path, source.data_hash)] = (file, source.data_hash)
+                keys[file_key(changed.file.path, changed.content_hash)] = changed
         return keys
 
-    def _compile_fresh(
-        self, store: Store, writer: GenerationWriter, vectors: VectorSource, fresh: Sequence[SourceFile]
-    ) -> None:
-        """Cut, embed, store and compile what nobody has seen before."""
-        self.progress.stage("indexing", len(fresh))
-        for batch in self._batches(fresh):
-            rows = vectors.rows(batch)
-            store.add(rows)
-            for chunked, file in zip(batch, rows, strict=True):
-                writer.add(file)
-                self._keep(chunked.file, chunked.content_hash, file.key, len(file.chunks), file.language)
-
-    def _batches(self, files: Sequence[SourceFile]) -> Iterator[list[ChunkedFile]]:
+    def _parse_and_chunk(self, files: Sequence[ChangedFile]) -> Iterator[list[ChunkedFile]]:
+        """Chunked files in batches of about `_BATCH_CHUNKS`; notes skipped files."""
         from sage_code.chunk.workers import chunk_files
 
-        workers, budget_s = self.settings.index_workers, self.settings.parse_timeout_s
+        results = chunk_files(
+            self.root,
+            [changed.file for changed in files],
+            self.reader.rules,
+            sources={changed.file.path: changed.source for changed in files if isinstance(changed.source, SourceText)},
+            workers=self.settings.index_workers,
+            budget_s=self.settings.parse_timeout_s,
+        )
         batch: list[ChunkedFile] = []
         chunks = 0
-        results = chunk_files(self.root, files, self.rules, workers=workers, budget_s=budget_s)
-        for file, result in zip(files, results, strict=True):
+        for changed, result in zip(files, results, strict=True):
             if isinstance(result, SkippedFile):
-                self._skip(file, result)
+                self.outcome.skip(changed.file, result)
             elif result.chunks:
                 batch.append(result)
                 chunks += len(result.chunks)
@@ -365,57 +277,67 @@ class _Run:
         if batch:
             yield batch
 
-    def _consolidate(
+    def _compile(self, writer: GenerationWriter, rows: Sequence[FileRows], files: Sequence[ChunkedFile]) -> None:
+        for file, chunked in zip(rows, files, strict=True):
+            writer.add(file)
+            self.outcome.index(chunked.file, chunked.content_hash, file)
+
+    def _rewrite_crowded(
         self, store: Store, writer: GenerationWriter, vectors: VectorSource, secrets: Collection[str]
     ) -> None:
-        """Write crowded small segments again as one, and those with secrets, from the store; what is damaged there
-        comes from the files."""
+        """Write small segments again as one, and segments that hold secrets; what the store lacks comes from files."""
         keys = writer.crowded(secrets)
         if not keys:
             return
-        if len(store.existing(keys)) < len(keys) or self.alone:
+        if len(store.existing(keys)) < len(keys) or self.without_files:
             writer.keep_crowded()
             return
         missing = set(keys)
         for rows in store.read(keys):
             writer.add(rows, symbols=False)
             missing.discard(rows.key)
-        states = [(path, state) for path, state in self.states.items() if state.key in missing]
-        for batch in self._batches([SourceFile(path, state.size, state.mtime_ns) for path, state in states]):
+        files = [_as_changed(path, state) for path, state in self.outcome.files.items() if state.key in missing]
+        for batch in self._parse_and_chunk(files):
             for rows in vectors.rows(batch):
                 writer.add(rows, symbols=False)
 
+    def _clean_up(self, store: Store, secrets: dict[str, str]) -> None:
+        """Take secrets out of the store, compact it when it is crowded, close its files to other users."""
+        from sage_code.index.auto_compaction import compact_if_crowded, drop_secrets
+
+        for problem in (drop_secrets(store, secrets.values()), compact_if_crowded(store)):
+            if problem:
+                self.progress.note(problem)
+        if not self.settings.store_uri:
+            close(store.uri)  # LanceDB makes its files by the umask
+
     # -- what is remembered -----------------------------------------------------------------------------------------
 
-    def _keep(self, file: SourceFile, content_hash: str, key: str, chunks: int, language: str) -> None:
-        known = self.states.get(file.path)
-        mtime_ns = known.mtime_ns if known else self._stamp(file)
-        if known is None:
-            self.indexed += 1
-        self.states[file.path] = FileState(file.size, mtime_ns, content_hash, key, chunks, language, file.ctime_ns)
-
-    def _skip(self, file: SourceFile, skipped: SkippedFile) -> None:
-        self.states.pop(file.path, None)
-        self.skipped[file.path] = SkipState(
-            file.size, self._stamp(file), skipped.reason.value, skipped.detail, file.ctime_ns
+    def _save_manifest(self, old: Manifest | None, writer: GenerationWriter, vectors: VectorSource) -> Manifest:
+        new = Manifest(
+            project=self.name or (old.project if old else os.path.basename(self.root) or self.root),
+            model_setting=self.settings.code_embedding_model,
+            model=vectors.model,
+            dim=vectors.dim,
+            store_uri=self.settings.store_uri,
+            generation=writer.name,
+            indexed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            files=self.outcome.files,
+            skipped=self.outcome.skipped,
+            imported=self.without_files,
         )
+        self._register(new)
+        new.save(self.root)
+        provenance.forget(self.root, [*writer.removed, old.generation if old else ""])
+        return new
 
-    def _stats(
-        self, project: str, model: str, changes: Diff, counts: dict[str, int], vectors: VectorSource | None = None
-    ) -> IndexStats:
-        return IndexStats(
-            project=project,
-            root=self.root,
-            files_indexed=self.indexed,
-            files_unchanged=len(self.states) - self.indexed,
-            files_removed=len(changes.removed),
-            files_skipped=len(changes.passed_over) + len(self.skipped),
-            chunks_created=vectors.created if vectors else 0,
-            chunks_reused=self.reused + (vectors.reused if vectors else 0),
-            functions_compiled=counts["functions"],
-            classes_compiled=counts["classes"],
-            constants_compiled=counts["constants"],
-            languages=tuple(sorted({state.language for state in self.states.values()})),
-            model=model,
-            duration_ms=round((time.monotonic() - self.started) * 1000),
-        )
+    def _register(self, manifest: Manifest) -> None:
+        """List the project before its manifest is saved: rows of projects that are not listed may be deleted."""
+        entry = entry_of(self.root, manifest)
+        if entry not in registry.projects():
+            registry.record(entry)
+
+
+def _as_changed(path: str, state: FileState) -> ChangedFile:
+    """An unchanged file that is to be compiled again."""
+    return ChangedFile(SourceFile(path, state.size, state.mtime_ns, state.ctime_ns), state.content_hash)

@@ -22,7 +22,7 @@ from sage_code.progress import Progress, Silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sage_code.index.pipeline import IndexStats
+    from sage_code.index.outcome import IndexStats
 
 # How often the one who waits is asked whether it still wants to.
 _HEARTBEAT_S = 0.2
@@ -51,7 +51,7 @@ def index_apart(
 
 
 def _follow(child: subprocess.Popen[bytes], order: str, progress: Progress) -> IndexStats:
-    from sage_code.index.pipeline import IndexStats
+    from sage_code.index.outcome import IndexStats
 
     assert child.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # it ended at once: its output says why, or its end does

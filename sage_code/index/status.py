@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from sage_code.compiled.published import current
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
-from sage_code.index import manifest
-from sage_code.index.diff import Diff, look_for_changes, model_changed
+from sage_code.index.diff import Changes, ContentReader, changes_by_content, model_changed
+from sage_code.index.manifest import load_manifest, skip_states
 from sage_code.languages.table import detect
 from sage_code.paths import codebase_dir
 from sage_code.values import SkippedFile, SourceFile
@@ -68,26 +68,26 @@ def status(root: str, settings: Settings) -> Status:
     """Look at a project without changing anything."""
     damaged = ""
     try:
-        meta = manifest.load(root)
+        manifest = load_manifest(root)
     except IndexCorrupt as error:
-        meta, damaged = None, error.message
+        manifest, damaged = None, error.message
     rules = discover_rules(settings)
-    changes = look_for_changes(root, rules, list_files(root, rules), meta, time.time_ns())
+    changes = changes_by_content(ContentReader(root, rules), list_files(root, rules), manifest, time.time_ns())
     generation = current(root)
     return Status(
-        project=meta.project if meta else os.path.basename(root),
+        project=manifest.project if manifest else os.path.basename(root),
         root=root,
-        indexed=meta is not None,
-        indexed_at=meta.indexed_at if meta else "",
-        model=meta.model if meta else "",
+        indexed=manifest is not None,
+        indexed_at=manifest.indexed_at if manifest else "",
+        model=manifest.model if manifest else "",
         model_setting=settings.code_embedding_model,
-        model_changed=meta is not None and model_changed(meta, settings),
-        compiled=generation is not None and meta is not None and generation.name == meta.generation,
+        model_changed=manifest is not None and model_changed(manifest, settings),
+        compiled=generation is not None and manifest is not None and generation.name == manifest.generation,
         damaged=damaged,
-        files=len(meta.files) if meta else 0,
-        chunks=sum(state.chunks for state in meta.files.values()) if meta else 0,
-        languages=_count(state.language for state in meta.files.values()) if meta else {},
-        changed=sorted(file.path for file in changes.suspects),
+        files=len(manifest.files) if manifest else 0,
+        chunks=sum(state.chunks for state in manifest.files.values()) if manifest else 0,
+        languages=_count(state.language for state in manifest.files.values()) if manifest else {},
+        changed=sorted(changed.file.path for changed in changes.changed),
         removed=sorted(changes.removed),
         skipped=_skipped(changes),
         compiled_bytes=folder_bytes(codebase_dir(root)),
@@ -98,19 +98,20 @@ def status(root: str, settings: Settings) -> Status:
 def preview(root: str, settings: Settings) -> Preview:
     """What an index run would read and what it would leave out."""
     try:
-        meta = manifest.load(root)
+        manifest = load_manifest(root)
     except IndexCorrupt:
-        meta = None
+        manifest = None
     rules = discover_rules(settings)
     listing = list_files(root, rules, explain_ignored=True)
-    changes = look_for_changes(root, rules, listing, meta, time.time_ns())
-    languages = _count(language.name if (language := detect(file.path)) else "text" for file in changes.suspects)
-    files = sorted(changes.suspects, key=lambda file: file.path)
+    changes = changes_by_content(ContentReader(root, rules), listing, manifest, time.time_ns())
+    changed = [changed.file for changed in changes.changed]
+    languages = _count(language.name if (language := detect(file.path)) else "text" for file in changed)
+    files = sorted(changed, key=lambda file: file.path)
     return Preview(root, files, len(changes.unchanged), sorted(changes.removed), _skipped(changes), languages)
 
 
-def _skipped(changes: Diff) -> list[SkippedFile]:
-    return sorted([*changes.passed_over, *manifest.skip_states(changes.skipped)], key=lambda skip: skip.path)
+def _skipped(changes: Changes) -> list[SkippedFile]:
+    return sorted([*changes.skipped_unread, *skip_states(changes.skipped)], key=lambda skip: skip.path)
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

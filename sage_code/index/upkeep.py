@@ -22,11 +22,12 @@ from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files import dot_sage, provenance
 from sage_code.files.locks import locked
-from sage_code.index import manifest, registry
-from sage_code.index.manifest import Manifest
-from sage_code.index.pipeline import IndexStats, explained, index_project
+from sage_code.index import registry
+from sage_code.index.auto_compaction import keys_in_use, manifest_or_none
+from sage_code.index.manifest import Manifest, load_manifest
+from sage_code.index.outcome import IndexStats
+from sage_code.index.pipeline import explained, index_project
 from sage_code.index.status import folder_bytes
-from sage_code.index.tidying import keys_in_use, manifest_or_none
 from sage_code.paths import index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings, load_settings
@@ -78,39 +79,41 @@ def verify_project(
     uri = store_uri(settings.store_uri)
     findings: list[str] = []
     try:
-        meta = manifest.load(root)
+        manifest = load_manifest(root)
     except IndexCorrupt as error:
-        meta = None
+        manifest = None
         findings.append(error.message)
-    if meta is None and not findings:
+    if manifest is None and not findings:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
     progress.stage("checking the store")
     with explained(uri):
         damaged = _set_aside(uri, damaged_tables, mend=mend)
     rows = 0
-    if meta is not None and (mend or not damaged):
+    if manifest is not None and (mend or not damaged):
         try:
-            rows = _verify_rows(root, uri, meta, settings, findings, mend=mend)
+            rows = _verify_rows(root, uri, manifest, settings, findings, mend=mend)
         except StoreError as error:  # tables that open and cannot be worked with
-            names = table_name(meta.model, meta.dim)
+            names = table_name(manifest.model, manifest.dim)
             findings.append(error.message)
             damaged += _set_aside(uri, lambda _: [names, files_table(names)], mend=mend)
     generation = current(root)
     findings += damaged + (check(generation) if generation else [provenance.complaint(root)])
     if findings and mend:
         index_project(root, settings, recompile=True, progress=progress)
-    files = len(meta.files) if meta else 0
+    files = len(manifest.files) if manifest else 0
     return VerifyReport(root, files, rows, findings, clean=not findings, mended=bool(findings) and mend)
 
 
-def _verify_rows(root: str, uri: str, meta: Manifest, settings: Settings, findings: list[str], *, mend: bool) -> int:
+def _verify_rows(
+    root: str, uri: str, manifest: Manifest, settings: Settings, findings: list[str], *, mend: bool
+) -> int:
     """Look at the rows and delete those that are wrong; how many chunks the project has."""
-    store = Store(uri, meta.model, meta.dim)
-    wrong_vectors = _wrong_vectors(store, meta, settings)
+    store = Store(uri, manifest.model, manifest.dim)
+    wrong_vectors = _wrong_vectors(store, manifest, settings)
     before = len(findings)
-    rows, bad, texts = _check_rows(store, meta, wrong_vectors, findings)
+    rows, bad, texts = _check_rows(store, manifest, wrong_vectors, findings)
     if mend and len(findings) > before:
-        _delete_rows(root, meta, store, bad, texts, lambda: store.delete_damaged(wrong_vectors))
+        _delete_rows(root, manifest, store, bad, texts, lambda: store.delete_damaged(wrong_vectors))
     return rows
 
 
@@ -130,7 +133,7 @@ def _set_aside(uri: str, damaged: Callable[[str], list[str]], *, mend: bool) -> 
 
 def _delete_rows(
     root: str,
-    meta: Manifest,
+    manifest: Manifest,
     store: Store,
     keys: list[str],
     texts: set[str],
@@ -139,21 +142,21 @@ def _delete_rows(
     """Delete files of a project and texts that are to be made anew. The manifest lets go of its compiled files first:
     killed from here on, the next run looks at the store and brings back what it lacks."""
     with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
-        replace(meta, generation=f"unpublished-{secrets.token_hex(provenance.NAME_BYTES)}").save(root)
+        replace(manifest, generation=f"unpublished-{secrets.token_hex(provenance.NAME_BYTES)}").save(root)
         store.delete(keys, texts)
         if also is not None:
             also()
 
 
-def _wrong_vectors(store: Store, meta: Manifest, settings: Settings) -> WrongVectors:
+def _wrong_vectors(store: Store, manifest: Manifest, settings: Settings) -> WrongVectors:
     """Says which vectors are not what the model makes of their text. A model that ships with Sage is asked again about
     the texts of this project; of every other one, only the length of a vector is known."""
     own: set[str] = set()
     embedder = None
     if settings.code_embedding_model in BUILT_IN_MODELS:
         embedder = load_embedder(settings.code_embedding_model, "code", settings)
-        if (embedder.name, embedder.dim) == (meta.model, meta.dim):
-            own = store.texts_of([state.key for state in meta.files.values()])
+        if (embedder.name, embedder.dim) == (manifest.model, manifest.dim):
+            own = store.texts_of([state.key for state in manifest.files.values()])
 
     def are_wrong(hashes: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
         lengths = np.linalg.norm(vectors, axis=1)
@@ -168,7 +171,7 @@ def _wrong_vectors(store: Store, meta: Manifest, settings: Settings) -> WrongVec
 
 
 def _check_rows(
-    store: Store, meta: Manifest, wrong_vectors: WrongVectors, findings: list[str]
+    store: Store, manifest: Manifest, wrong_vectors: WrongVectors, findings: list[str]
 ) -> tuple[int, list[str], set[str]]:
     """How many chunks the project has in the store, the keys of its files that are wrong there, and bad texts."""
     with locked(use_lock(store.uri), shared=True):  # nothing is compacted under the scan
@@ -177,7 +180,7 @@ def _check_rows(
         findings.append(f"{checked.damaged:,} rows of {store.uri} are not what was written")
     bad = []
     rows = 0
-    for path, state in meta.files.items():
+    for path, state in manifest.files.items():
         found = checked.texts.get(state.key, 0)
         rows += found
         if state.key in checked.bad_files:
@@ -192,15 +195,15 @@ def _check_rows(
 
 def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | None = None) -> IndexStats:
     """Embed every chunk of the project anew, whatever the store has."""
-    meta = manifest_or_none(root)
+    manifest = manifest_or_none(root)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     uri = store_uri(settings.store_uri)
-    if meta is not None:
-        keys = [state.key for state in meta.files.values()]
+    if manifest is not None:
+        keys = [state.key for state in manifest.files.values()]
         with locked(use_lock(uri), shared=True):
             store = Store(uri, embedder.name, embedder.dim)
             texts = store.texts_of(keys)
-        _delete_rows(root, meta, store, keys, texts)
+        _delete_rows(root, manifest, store, keys, texts)
     return index_project(root, settings, reembed=True, progress=progress)
 
 
@@ -209,14 +212,18 @@ def forget_project(which: str) -> ForgetReport:
     entry = _find(which)
     settings = load_settings(entry.root if os.path.isdir(entry.root) else None)
     uri = store_uri(settings.store_uri)
-    meta = manifest_or_none(entry.root)
+    manifest = manifest_or_none(entry.root)
     deleted, waits = 0, True
-    with explained(uri), locked(index_lock(entry.root)) if meta else contextlib.nullcontext(), locked(use_lock(uri)):
+    with (
+        explained(uri),
+        locked(index_lock(entry.root)) if manifest else contextlib.nullcontext(),
+        locked(use_lock(uri)),
+    ):
         registry.forget(entry.root)
         if entry.store_uri == settings.store_uri:
             store = Store(uri, entry.model, entry.dim)
             used = keys_in_use(store.table)[0]
-            store.delete(sorted({state.key for state in meta.files.values()} - used) if meta else [])
+            store.delete(sorted({state.key for state in manifest.files.values()} - used) if manifest else [])
             deleted = store.sweep()
             store.compact()  # until then the old version of a table still holds what was deleted from it
             waits = not store.keys() <= used

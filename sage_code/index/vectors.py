@@ -1,4 +1,7 @@
-"""Vectors for chunks: looked up by the hash of their text, and embedded only when nobody has before."""
+"""Vectors for chunks: found in the store by the hash of the embedded text, and embedded only when they are not there.
+
+The embedded text of a chunk is made here, once; rows carry it to the store.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sage_code.chunk.embedded_text import embedded_text
 from sage_code.index.manifest import file_key
 from sage_code.store.rows import FileRows, text_hash
-from sage_code.values import Chunk
 
 if TYPE_CHECKING:
     from sage_code.chunk.files import ChunkedFile
@@ -24,20 +25,22 @@ class VectorSource:
 
     def __init__(self, store: Store, embedder: Embedder, *, trust_store: bool = True) -> None:
         self._store, self._embedder, self._trust_store = store, embedder, trust_store
+        self.model, self.dim = embedder.name, embedder.dim
         self.created = 0
         self.reused = 0
 
     def rows(self, files: Sequence[ChunkedFile]) -> list[FileRows]:
         """The rows of `files`, every chunk with its vector."""
-        hashes = [tuple(text_hash(chunk) for chunk in file.chunks) for file in files]
-        chunk_of = {
-            digest: chunk
-            for file, part in zip(files, hashes, strict=True)
-            for digest, chunk in zip(part, file.chunks, strict=True)
+        texts = [tuple(map(embedded_text, file.chunks)) for file in files]
+        hashes = [tuple(map(text_hash, part)) for part in texts]
+        text_of = {
+            digest: text
+            for digests, part in zip(hashes, texts, strict=True)
+            for digest, text in zip(digests, part, strict=True)
         }
-        known = self._store.vectors(list(chunk_of)) if self._trust_store else {}
-        missing = [digest for digest in chunk_of if digest not in known]
-        known.update(zip(missing, self._embed([chunk_of[digest] for digest in missing]), strict=True))
+        vectors = self._store.vectors(list(text_of)) if self._trust_store else {}
+        missing = [digest for digest in text_of if digest not in vectors]
+        vectors.update(zip(missing, self._embedder.embed_code([text_of[digest] for digest in missing]), strict=True))
         self.created += len(missing)
         self.reused += sum(map(len, hashes)) - len(missing)
         return [
@@ -46,12 +49,10 @@ class VectorSource:
                 path=file.file.path,
                 language=file.language,
                 chunks=file.chunks,
-                text_hashes=part,
-                vectors=np.stack([known[digest] for digest in part]),
+                texts=part,
+                text_hashes=digests,
+                vectors=np.stack([vectors[digest] for digest in digests]),
                 references=file.references,
             )
-            for file, part in zip(files, hashes, strict=True)
+            for file, part, digests in zip(files, texts, hashes, strict=True)
         ]
-
-    def _embed(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
-        return self._embedder.embed_code([embedded_text(chunk) for chunk in chunks])

@@ -14,7 +14,7 @@ from sage_code.chunk.workers import chunk_here
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.texts import stored_text
 from sage_code.discover import SourceText, discover_rules, read_source
-from sage_code.index import manifest
+from sage_code.index.manifest import load_manifest
 from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol
 
@@ -22,14 +22,14 @@ from sage_code.values import SkippedFile, SourceFile, Symbol
 def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
     """The symbols called `name` with their `source`, without those that are no longer in their file."""
     symbols = open_symbols(root)
-    indexed = manifest.load(root)
+    manifest = load_manifest(root)
     found = []
     for match in symbols.find(name):
-        state = indexed.files.get(match["file"]) if indexed else None
+        state = manifest.files.get(match["file"]) if manifest else None
         text = _text(root, settings, match["file"], state.content_hash if state else "", symbols.folder)
         if text is None:
             continue
-        if state is None or text.data_hash != state.content_hash:
+        if state is None or text.content_hash != state.content_hash:
             symbol = _find_again(root, settings, match)
             if symbol is None:
                 continue

@@ -11,8 +11,15 @@ import time
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
-from sage_code.index import manifest
-from sage_code.index.diff import diff, look_for_changes, looks_untouched, model_changed, stands_alone
+from sage_code.index.diff import (
+    ContentReader,
+    changes_by_content,
+    changes_by_stamp,
+    is_import_without_files,
+    looks_untouched,
+    model_changed,
+)
+from sage_code.index.manifest import load_manifest
 from sage_code.paths import index_lock
 from sage_code.settings.loading import Settings
 
@@ -45,23 +52,23 @@ class Freshness:
 
     def _index_few_changes(self) -> str:
         """Compares the files with the manifest and indexes a few changes; returns the note."""
-        old = manifest.load(self._root)
+        old = load_manifest(self._root)
         if old is None:
             return ""
         if model_changed(old, self._settings):
             return "the embedding model has changed since: run `sage index`"
         rules = discover_rules(self._settings)
-        changes = diff(list_files(self._root, rules), old)
-        suspects = len(changes.suspects) + len(changes.removed)
-        if not suspects or stands_alone(old, changes):
+        changes = changes_by_stamp(list_files(self._root, rules), old)
+        suspects = len(changes.changed) + len(changes.removed)
+        if not suspects or is_import_without_files(old, changes):
             return ""
         if suspects > _FEW_SUSPECTS:
-            suspects -= sum(looks_untouched(file, old) for file in changes.suspects)
+            suspects -= sum(looks_untouched(changed.file, old) for changed in changes.changed)
             return f"{suspects:,} files may have changed since the index was made: run `sage index`" if suspects else ""
         if suspects > _FEW_CHANGES:
-            listing = list_files(self._root, rules)
-            changes = look_for_changes(self._root, rules, listing, old, time.time_ns())
-            changed = len(changes.suspects) + len(changes.removed)
+            reader = ContentReader(self._root, rules)
+            changes = changes_by_content(reader, list_files(self._root, rules), old, time.time_ns())
+            changed = len(changes.changed) + len(changes.removed)
             if changed > _FEW_CHANGES:
                 return f"{changed:,} files have changed since the index was made: run `sage index`"
         return self._index()

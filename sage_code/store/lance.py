@@ -24,14 +24,13 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.chunk.embedded_text import embedded_text
 from sage_code.errors import SageError, StoreError
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 from sage_code.store.checking import StoreCheck, WrongVectors, check, damaged_rows
 from sage_code.store.columns import broken, matrix, prefixes, prefixes_of, split_hashes
 from sage_code.store.layout import pack, unpack_row
-from sage_code.store.rows import FileRows, hash_of
+from sage_code.store.rows import FileRows, text_hash
 
 # History of the columns, part of the table's name: 1: first version; 2: references; 3: each text once, files apart.
 FORMAT = 3
@@ -265,15 +264,16 @@ class Store:
         known = seen.holds(prefixes([digest for file in files for digest in file.text_hashes])).tolist()
         columns: dict[str, Any] = {name: [] for name in _chunk_schema(self.dim).names}
         taken: set[str] = set()
-        place = 0
+        number = 0
         for file in files:
-            for chunk, digest, vector in zip(file.chunks, file.text_hashes, file.vectors, strict=True):
-                if not known[place] and digest not in taken:
+            chunks = zip(file.chunks, file.texts, file.text_hashes, file.vectors, strict=True)
+            for chunk, text, digest, vector in chunks:
+                if not known[number] and digest not in taken:
                     taken.add(digest)
-                    row = (digest, file.path, file.language, chunk.kind, chunk.qualname, embedded_text(chunk), vector)
+                    row = (digest, file.path, file.language, chunk.kind, chunk.qualname, text, vector)
                     for column, value in zip(columns.values(), row, strict=True):
                         column.append(value)
-                place += 1
+                number += 1
         flat = np.concatenate([np.empty(0, np.float32), *columns["vector"]])
         columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(flat.astype(np.float32, copy=False)), self.dim)
         return pa.table(columns, schema=_chunk_schema(self.dim))
@@ -292,9 +292,9 @@ class Store:
                 if row["file_key"] in done or not texts.keys() >= set(digests):
                     continue
                 done.add(row["file_key"])
-                parts = [texts[digest]["text"] for digest in digests]
+                parts = tuple(texts[digest]["text"] for digest in digests)
                 try:
-                    if any(hash_of(text) != digest for text, digest in zip(parts, digests, strict=True)):
+                    if any(text_hash(text) != digest for text, digest in zip(parts, digests, strict=True)):
                         raise ValueError("a text of the store is damaged")
                     chunks, references = unpack_row(row, parts)
                     vectors = np.stack([texts[digest]["vector"] for digest in digests])
@@ -303,7 +303,9 @@ class Store:
                 except ValueError:
                     self.damaged.add(row["file_key"])
                     continue
-                yield FileRows(row["file_key"], row["path"], row["language"], chunks, digests, vectors, references)
+                yield FileRows(
+                    row["file_key"], row["path"], row["language"], chunks, parts, digests, vectors, references
+                )
 
     def _texts(self, hashes: Iterable[str], columns: list[str]) -> dict[str, dict[str, Any]]:
         """The wanted columns of these texts, as far as they are there."""

@@ -13,7 +13,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.chunk.embedded_text import embedded_text
 from sage_code.values import Chunk
 
 
@@ -25,16 +24,12 @@ class FileRows:
     path: str
     language: str
     chunks: tuple[Chunk, ...]
+    texts: tuple[str, ...]  # the embedded text of each chunk
     text_hashes: tuple[str, ...]
     vectors: NDArray[np.float32]
     references: str = ""  # of the file, encoded; see `sage_code.parse.reference_codec`
 
 
-def text_hash(chunk: Chunk) -> str:
-    """The key of a chunk's vector."""
-    return hash_of(embedded_text(chunk))
-
-
-def hash_of(text: str) -> str:
-    """The key of an embedded text."""
+def text_hash(text: str) -> str:
+    """The key of an embedded text and of its vector."""
     return xxhash.xxh3_128_hexdigest(text.encode())

@@ -44,7 +44,9 @@ def _projects(draw: st.DrawFn) -> list[FileRows]:
         references = References.of(Reference(kind, name, "", 1, "", "") for name, kind in used)
         vectors = np.zeros((len(chunks), DIM), np.float32)
         hashes = ("h",) * len(chunks)
-        files.append(FileRows(f"k{number}", f"{number}.py", "python", chunks, hashes, vectors, encode(references)))
+        files.append(
+            FileRows(f"k{number}", f"{number}.py", "python", chunks, hashes, hashes, vectors, encode(references))
+        )
     return files
 
 

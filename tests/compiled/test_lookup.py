@@ -52,7 +52,7 @@ def _write(root: str, symbols: Sequence[Symbol], path: str = "src/a b.py") -> No
     folder.mkdir(parents=True)
     writer = SymbolWriter(str(folder))
     chunk = Chunk("module", "", "", 1, 99, "", "", "", tuple(symbols))
-    writer.add(FileRows("key", path, "python", (chunk,), ("hash",), np.zeros((1, 2), np.float32)))
+    writer.add(FileRows("key", path, "python", (chunk,), ("",), ("hash",), np.zeros((1, 2), np.float32)))
     writer.finish(None, ())
     provenance.note(root, folder.name, str(folder))
     publish(compiled_dir(root), str(folder))

@@ -49,7 +49,9 @@ def _files(draw: st.DrawFn) -> list[FileRows]:
         vectors = draw(arrays(np.float32, (len(chunks), DIM), elements=finite))
         language = draw(st.sampled_from(["python", "go"]))
         path = f"{draw(words.filter(bool))}/{number}"
-        files.append(FileRows(f"key{number}", path, language, chunks, ("h",) * len(chunks), vectors))
+        files.append(
+            FileRows(f"key{number}", path, language, chunks, ("",) * len(chunks), ("h",) * len(chunks), vectors)
+        )
     return files
 
 
@@ -127,7 +129,8 @@ def test_merged_segments_are_what_would_have_been_written_at_once(files: list[Fi
 
 def test_a_count_beyond_a_byte_stays_at_its_limit(tmp_path: Path) -> None:
     chunk = Chunk("function", "f", "f", 1, 1, "", "", "again " * 1000)
-    segment = _written([FileRows("k", "p", "go", (chunk,), ("h",), np.ones((1, DIM), np.float32))], str(tmp_path))
+    rows = FileRows("k", "p", "go", (chunk,), ("",), ("h",), np.ones((1, DIM), np.float32))
+    segment = _written([rows], str(tmp_path))
     assert _found(segment, "body", "again") == [(0, 255)]
 
 

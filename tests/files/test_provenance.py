@@ -17,7 +17,7 @@ from sage_code.compiled.texts import stored_text
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files import provenance
 from sage_code.index import registry
-from sage_code.index.manifest import load
+from sage_code.index.manifest import load_manifest
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.paths import codebase_dir, compiled_dir
 
@@ -59,7 +59,7 @@ def test_a_committed_codebase_is_not_believed(clone: Path, reader: str) -> None:
 def test_status_texts_and_manifest_of_a_clone_are_not_believed(clone: Path) -> None:
     assert not Project.open(clone).status().indexed
     assert stored_text(str(clone), "server.py") is None
-    assert load(str(clone)) is None
+    assert load_manifest(str(clone)) is None
     assert current(str(clone)) is None
 
 
@@ -89,7 +89,7 @@ def test_another_projects_index_is_not_served_through_a_link(sample: Path, tmp_p
     (tmp_path / "hostile" / ".sage").symlink_to(sample / ".sage")
     with pytest.raises(NotIndexed):
         Project.open(tmp_path / "hostile").grep("connect")
-    assert load(str(tmp_path / "hostile")) is None
+    assert load_manifest(str(tmp_path / "hostile")) is None
     assert not Project.open(tmp_path / "hostile").status().indexed
 
 

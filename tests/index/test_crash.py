@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sage_code.compiled.generation import GenerationWriter
-from sage_code.index import manifest, registry
-from sage_code.index.manifest import Manifest
+from sage_code.index import registry
+from sage_code.index.manifest import Manifest, load_manifest
 from sage_code.paths import codebase_dir
 from sage_code.store.lance import Store
 
@@ -82,7 +82,7 @@ def test_killed_before_its_first_manifest_is_still_listed(sample: Path, answer: 
     """Rows of a project that is not listed are rubbish to `sage admin compact`."""
     with killed_at(Manifest, "save", "before"):
         answer("index", sample)
-    assert manifest.load(str(sample)) is None
+    assert load_manifest(str(sample)) is None
     assert [entry["root"] for entry in answer("projects", "list")["projects"]] == [str(sample)]
 
 

@@ -18,7 +18,7 @@ from sage_code.compiled.inventory import encoded
 from sage_code.compiled.published import current
 from sage_code.errors import IndexCorrupt, StoreError
 from sage_code.files.provenance import _private_name as private_name
-from sage_code.index import manifest
+from sage_code.index.manifest import load_manifest
 from sage_code.paths import manifest_path
 
 ASK: dict[str, Callable[[Project], Any]] = {
@@ -163,7 +163,7 @@ def test_a_folder_in_place_of_the_manifest_is_said_and_not_deleted(sample: Path)
     path.mkdir()
     (path / "inside").touch()
     with pytest.raises(IndexCorrupt) as damaged:
-        manifest.load(str(sample))
+        load_manifest(str(sample))
     with pytest.raises(StoreError) as stopped:
         Project(str(sample)).index()
     assert "move it away" in damaged.value.hint

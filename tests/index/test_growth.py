@@ -11,9 +11,9 @@ import pytest
 
 from sage_code import Project
 from sage_code.files.locks import locked
-from sage_code.index import registry, tidying
+from sage_code.index import auto_compaction, registry
+from sage_code.index.auto_compaction import compact_if_crowded
 from sage_code.index.status import folder_bytes
-from sage_code.index.tidying import tidy
 from sage_code.index.upkeep import verify_project
 from sage_code.paths import codebase_dir
 from sage_code.settings.loading import Settings
@@ -40,7 +40,7 @@ def _edit(store: Store, rows_of: MakeRows, numbers: range) -> list[FileRows]:
     for version in versions:
         with locked(use_lock(store.uri), shared=True):
             store.add([version])
-        assert tidy(store) == ""
+        assert compact_if_crowded(store) == ""
     return versions
 
 
@@ -100,9 +100,9 @@ def test_compaction_never_happens_beside_a_reader(store: Store, rows_of: MakeRow
     before = _files(store.uri)
     with locked(use_lock(store.uri), shared=True):
         assert store.is_crowded()
-        assert tidy(store) == ""
+        assert compact_if_crowded(store) == ""
         assert _files(store.uri) == before
-    assert tidy(store) == ""
+    assert compact_if_crowded(store) == ""
     assert _files(store.uri) < 20
     assert not store.is_crowded()
 
@@ -110,15 +110,15 @@ def test_compaction_never_happens_beside_a_reader(store: Store, rows_of: MakeRow
 def test_unused_versions_go_oldest_first_and_a_few_stay(
     store: Store, rows_of: MakeRows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tidying, "_SPARE_FILES", 10)
+    monkeypatch.setattr(auto_compaction, "_SPARE_FILES", 10)
     versions = [rows_of("a.py", _PAUSE.format(number)) for number in range(40)]
     for version in versions:
         store.add([version])
-    tidy(store)
+    compact_if_crowded(store)
     assert store.keys_by_age() == [version.key for version in versions[-10:]]
     for number in range(100, 140):  # compaction keeps the order of what it brings together
         store.add([rows_of("b.py", _PAUSE.format(number))])
-    tidy(store)
+    compact_if_crowded(store)
     assert store.keys_by_age() == [rows_of("b.py", _PAUSE.format(number)).key for number in range(130, 140)]
     assert store.count() == 10
 
@@ -126,8 +126,8 @@ def test_unused_versions_go_oldest_first_and_a_few_stay(
 def test_what_a_project_uses_is_never_dropped(
     tmp_path: Path, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tidying, "_SPARE_FILES", 0)
-    monkeypatch.setattr(tidying, "_SPARE_SHARE", 0)
+    monkeypatch.setattr(auto_compaction, "_SPARE_FILES", 0)
+    monkeypatch.setattr(auto_compaction, "_SPARE_SHARE", 0)
     one, two = (write(tmp_path / name, {f"{name}.py": _PAUSE.format(name)}) for name in ("one", "two"))
     Project.open(one).index()
     for number in range(30):
@@ -143,13 +143,13 @@ def test_what_a_project_uses_is_never_dropped(
 def test_nothing_is_dropped_when_it_is_not_known_who_uses_it(
     trouble: str, store: Store, rows_of: MakeRows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(tidying, "_SPARE_FILES", 0)
+    monkeypatch.setattr(auto_compaction, "_SPARE_FILES", 0)
     now = "2999-01-01T00:00:00+00:00"
     registry.record(registry.ProjectEntry(str(tmp_path / "unmounted"), "x", "model", DIM, "", 1, 1, now))
     if trouble == "damaged":
         Path(registry._path()).write_text("{")
     for number in range(40):
         store.add([rows_of("a.py", _PAUSE.format(number))])
-    tidy(store)
+    compact_if_crowded(store)
     assert store.count_files() == 40
     assert not store.is_crowded()

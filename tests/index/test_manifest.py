@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sage_code.errors import FormatTooNew, IndexCorrupt
 from sage_code.index import manifest
-from sage_code.index.diff import diff, looks_untouched, trusted_mtime
-from sage_code.index.manifest import FileState, Manifest, SkipState
+from sage_code.index.diff import ChangedFile, changes_by_stamp, looks_untouched, trusted_mtime
+from sage_code.index.manifest import FileState, Manifest, SkipState, load_manifest
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -32,17 +32,17 @@ def _manifest(files: dict[str, FileState], skipped: dict[str, SkipState]) -> Man
     return Manifest("name", "bundled", "hashing", 256, "", "000001-abc", "2026-01-01T00:00:00+00:00", files, disjoint)
 
 
-def _saved(root: str, meta: Manifest) -> Manifest | None:
+def _saved(root: str, made: Manifest) -> Manifest | None:
     Path(codebase_dir(root)).mkdir(parents=True, exist_ok=True)
-    meta.save(root)
-    return manifest.load(root)
+    made.save(root)
+    return load_manifest(root)
 
 
 @given(file_maps, skip_maps)
 def test_what_is_saved_is_loaded(files: dict[str, FileState], skipped: dict[str, SkipState]) -> None:
-    meta = _manifest(files, skipped)
+    made = _manifest(files, skipped)
     with tempfile.TemporaryDirectory() as root:
-        assert _saved(root, meta) == meta
+        assert _saved(root, made) == made
 
 
 @given(file_maps, skip_maps, st.dictionaries(paths, st.tuples(sizes, times, times), max_size=8))
@@ -51,24 +51,25 @@ def test_a_diff_applied_gives_the_folder_as_it_is(
 ) -> None:
     old = _manifest(files, skipped)
     listing = [SourceFile(path, *stamp) for path, stamp in folder.items()]
-    changes = diff(listing, old)
+    changes = changes_by_stamp(listing, old)
     after = {path: (state.size, state.mtime_ns, state.ctime_ns) for path, state in changes.unchanged.items()}
     after |= {path: (state.size, state.mtime_ns, state.ctime_ns) for path, state in changes.skipped.items()}
-    after |= {file.path: (file.size, file.mtime_ns, file.ctime_ns) for file in changes.suspects}
+    files_changed = [changed.file for changed in changes.changed]
+    after |= {file.path: (file.size, file.mtime_ns, file.ctime_ns) for file in files_changed}
     assert after == folder
-    assert len(changes.unchanged) + len(changes.skipped) + len(changes.suspects) == len(folder)
+    assert len(changes.unchanged) + len(changes.skipped) + len(changes.changed) == len(folder)
     assert all(old.files[path] == state for path, state in changes.unchanged.items())
     assert all(old.skipped[path] == state for path, state in changes.skipped.items())
     assert set(old.files) - set(changes.removed) == set(old.files) & (
-        changes.unchanged.keys() | {file.path for file in changes.suspects}
+        changes.unchanged.keys() | {file.path for file in files_changed}
     )
 
 
 def test_without_a_manifest_everything_is_new_and_skips_are_passed_on() -> None:
     skip = SkippedFile("logo.png", SkipReason.BINARY)
-    changes = diff([SourceFile("a.py", 1, 1), skip], None)
-    assert [file.path for file in changes.suspects] == ["a.py"]
-    assert changes.passed_over == [skip]
+    changes = changes_by_stamp([SourceFile("a.py", 1, 1), skip], None)
+    assert [changed.file.path for changed in changes.changed] == ["a.py"]
+    assert changes.skipped_unread == [skip]
     assert changes.removed == []
 
 
@@ -77,9 +78,9 @@ def test_a_file_written_just_now_is_looked_at_again() -> None:
     settled = SourceFile("a.py", 1, read_at - 3 * SECOND)
     fresh = SourceFile("a.py", 1, read_at - 1 * SECOND)
     assert trusted_mtime(settled, read_at) == settled.mtime_ns
-    for file, expected in ((settled, []), (fresh, [fresh])):
+    for file, expected in ((settled, []), (fresh, [ChangedFile(fresh)])):
         state = FileState(file.size, trusted_mtime(file, read_at), "hash", "key", 1, "python")
-        assert diff([file], _manifest({"a.py": state}, {})).suspects == expected
+        assert changes_by_stamp([file], _manifest({"a.py": state}, {})).changed == expected
     assert trusted_mtime(SourceFile("a.py", 1, read_at + 9 * SECOND), read_at) < 0  # a clock that runs ahead
 
 
@@ -95,8 +96,8 @@ def test_a_file_that_was_cloned_just_now_looks_untouched_until_its_size_or_time_
 
 def test_a_skipped_file_that_becomes_indexable_is_a_suspect_and_nothing_was_removed() -> None:
     old = _manifest({}, {"a.py": SkipState(0, 1, "empty", "")})
-    changes = diff([SourceFile("a.py", 5, 2)], old)
-    assert [file.path for file in changes.suspects] == ["a.py"]
+    changes = changes_by_stamp([SourceFile("a.py", 5, 2)], old)
+    assert [changed.file.path for changed in changes.changed] == ["a.py"]
     assert changes.removed == []
 
 
@@ -108,14 +109,14 @@ def test_a_manifest_without_the_second_time_is_read_and_its_files_looked_at_once
     document["format"] = 1
     document["files"]["a.py"].pop()
     path.write_text(json.dumps(document))
-    old = manifest.load(root)
+    old = load_manifest(root)
     assert old is not None
     assert old.files["a.py"] == FileState(1, 2, "hash", "key", 5, "python", 0)
-    assert [file.path for file in diff([SourceFile("a.py", 1, 2, 7)], old).suspects] == ["a.py"]
+    assert changes_by_stamp([SourceFile("a.py", 1, 2, 7)], old).changed == [ChangedFile(SourceFile("a.py", 1, 2, 7))]
 
 
 def test_no_manifest_is_none(tmp_path: Path) -> None:
-    assert manifest.load(str(tmp_path)) is None
+    assert load_manifest(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_damage_is_an_error_that_says_how_to_mend_it(tmp_path: Path, damage: str
     _saved(root, _manifest({}, {}))
     Path(manifest_path(root)).write_text(damage)
     with pytest.raises(IndexCorrupt, match=r"index_meta\.json is damaged") as caught:
-        manifest.load(root)
+        load_manifest(root)
     assert "sage index" in caught.value.hint
 
 
@@ -143,7 +144,7 @@ def test_a_manifest_of_a_newer_format_in_a_clone_does_not_count(tmp_path: Path, 
     path = Path(manifest_path(str(tmp_path)))
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(data))
-    assert manifest.load(str(tmp_path)) is None
+    assert load_manifest(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_a_value_that_cannot_be_is_damage(tmp_path: Path, key: str, value: objec
     path = Path(manifest_path(root))
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     with pytest.raises(IndexCorrupt):
-        manifest.load(root)
+        load_manifest(root)
 
 
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
@@ -171,5 +172,5 @@ def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     path = Path(manifest_path(root))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": manifest.FORMAT + 1}))
     with pytest.raises(FormatTooNew, match="newer Sage") as caught:
-        manifest.load(root)
+        load_manifest(root)
     assert "upgrade" in caught.value.hint

@@ -13,7 +13,7 @@ import pytest
 from sage_code import Project
 from sage_code.errors import UsageError
 from sage_code.files import summed
-from sage_code.index import manifest
+from sage_code.index.manifest import load_manifest
 from sage_code.memory.code.code_files import CodeFiles
 from sage_code.paths import codebase_dir, manifest_path
 from sage_code.settings.loading import set_value
@@ -44,10 +44,10 @@ def test_files_with_secrets_are_skipped_and_listed_with_the_reason(root: Path, a
     answer("index", root)
     skipped = answer("status", root)["skipped"]
     assert {skip["path"] for skip in skipped if skip["reason"] == "secret"} == SECRET
-    meta = manifest.load(str(root))
-    assert meta is not None
-    assert ".env.example" in meta.files
-    assert not SECRET & meta.files.keys()
+    manifest = load_manifest(str(root))
+    assert manifest is not None
+    assert ".env.example" in manifest.files
+    assert not SECRET & manifest.files.keys()
     assert _WORD.encode() not in _all_bytes(codebase_dir(str(root)))
     assert not Project.open(root).search(f"hunter {_WORD}").good
 
@@ -59,16 +59,16 @@ def test_a_project_cannot_let_secrets_in_and_the_user_can(root: Path, answer: An
     assert any("include_secrets" in warning for warning in Project.open(root).settings.warnings)
     set_value("include_secrets", "true", "user")
     answer("index", root)
-    assert manifest.load(str(root)).files.keys() >= SECRET  # type: ignore[union-attr]
+    assert load_manifest(str(root)).files.keys() >= SECRET  # type: ignore[union-attr]
 
 
 def test_an_index_that_holds_secrets_drops_them_at_the_next_run(root: Path, answer: Answer) -> None:
     set_value("include_secrets", "true", "user")
     answer("index", root)
-    meta = manifest.load(str(root))
-    assert meta is not None
-    keys = [meta.files[path].key for path in SECRET]
-    assert Store(store_uri(""), meta.model, meta.dim).existing(keys) == set(keys)
+    manifest = load_manifest(str(root))
+    assert manifest is not None
+    keys = [manifest.files[path].key for path in SECRET]
+    assert Store(store_uri(""), manifest.model, manifest.dim).existing(keys) == set(keys)
     assert _WORD.encode() in _all_bytes(store_uri(""))
     assert _WORD.encode() in _all_bytes(codebase_dir(str(root)))
     set_value("include_secrets", "false", "user")
@@ -79,8 +79,8 @@ def test_an_index_that_holds_secrets_drops_them_at_the_next_run(root: Path, answ
         rows.update({name: row[:-1] for name, row in rows.items()})
     path.write_text(json.dumps({**old, "format": 1}))
     answer("index", root)
-    assert not SECRET & manifest.load(str(root)).files.keys()  # type: ignore[union-attr]
-    store = Store(store_uri(""), meta.model, meta.dim)
+    assert not SECRET & load_manifest(str(root)).files.keys()  # type: ignore[union-attr]
+    store = Store(store_uri(""), manifest.model, manifest.dim)
     assert not store.existing(keys)
     assert _WORD.encode() not in _all_bytes(store.uri)
     assert store.check().bad_files == set()

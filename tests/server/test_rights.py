@@ -16,7 +16,7 @@ from mcp_types import ListRootsResult, Root
 from talking import HttpServer, complaint, content, in_process, over_stdio, text
 
 from sage_code import Project
-from sage_code.index import manifest
+from sage_code.index.manifest import load_manifest
 
 _NOT_YOURS = "neither the project you work in nor indexed by the user"
 _KEY = "\n".join(f"MIIEowIBAAKCAQEA7bq0c1xYz9kQ2mN8vB3tR5wL6pJ4hG1fD{number}sA" for number in range(8))
@@ -222,4 +222,4 @@ def test_values_that_look_like_keys_are_masked_in_text_and_data(sample: Path, mo
         assert "[masked: private key]" in text(result)
 
     in_process(conversation)
-    assert manifest.load(str(sample)) is not None
+    assert load_manifest(str(sample)) is not None

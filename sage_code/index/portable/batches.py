@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import orjson
-import xxhash
 from numpy.typing import NDArray
 
 from sage_code.chunk.embedded_text import embedded_text
@@ -28,7 +27,7 @@ from sage_code.languages.kinds import TEXT_KINDS
 from sage_code.parse.reference_codec import KINDS as REFERENCE_KINDS
 from sage_code.parse.reference_codec import TEXTS, decode
 from sage_code.store.layout import chunk_of, chunk_row
-from sage_code.store.rows import FileRows
+from sage_code.store.rows import FileRows, text_hash
 from sage_code.values import Chunk, Symbol
 
 _LENGTH = struct.Struct("<I")
@@ -58,10 +57,10 @@ def pack(files: Sequence[PortableFile]) -> bytes:
     rows = []
     for file in files:
         uses = []
-        for chunk, digest, vector in zip(file.rows.chunks, file.rows.text_hashes, file.rows.vectors, strict=True):
+        for text, digest, vector in zip(file.rows.texts, file.rows.text_hashes, file.rows.vectors, strict=True):
             if digest not in number:
                 number[digest] = len(texts)
-                texts.append(embedded_text(chunk))
+                texts.append(text)
                 vectors.append(vector)
             uses.append(number[digest])
         chunks = [chunk_row(chunk) for chunk in file.rows.chunks]
@@ -83,7 +82,7 @@ def unpack(data: bytes, dim: int) -> Iterator[PortableFile]:
         raise ValueError("a frame holds no files")
     rows, texts = head
     vectors = _unshuffled(data[_LENGTH.size + length :], len(texts), dim)
-    hashes = [xxhash.xxh3_128_hexdigest(text.encode()) for text in texts]
+    hashes = [text_hash(text) for text in texts]
     for row in rows:
         yield _file(row, texts, hashes, vectors)
 
@@ -111,9 +110,10 @@ def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.flo
         if not all(_is_in(symbol, chunk, line) for symbol in chunk.symbols):
             raise ValueError("a symbol is not in the text that it is said to be in")
     _check_references(references, line)
-    imported = _imported_hash(row, [texts[use] for use in uses])
+    own = tuple(texts[use] for use in uses)
+    imported = _imported_hash(row, own)
     key = file_key(path, imported)
-    rows = FileRows(key, path, language, made, tuple(hashes[use] for use in uses), vectors[uses], references)
+    rows = FileRows(key, path, language, made, own, tuple(hashes[use] for use in uses), vectors[uses], references)
     return PortableFile(rows, FileState(size, 0, imported, key, len(made), language))
 
 
@@ -123,7 +123,7 @@ def _is_in(symbol: Symbol, chunk: Chunk, lines: int) -> bool:
     return named and chunk.start_line <= symbol.line <= chunk.end_line and symbol.start_line <= symbol.end_line <= lines
 
 
-def _imported_hash(row: list[Any], texts: list[str]) -> str:
+def _imported_hash(row: list[Any], texts: Sequence[str]) -> str:
     """What an imported file is known by, in place of the hash of its bytes. Of a kind that nobody can aim: neither at
     the hash of a file that is there nor at what another archive brings."""
     return hashlib.blake2b(orjson.dumps([row, texts]), digest_size=16, person=b"sage import").hexdigest()

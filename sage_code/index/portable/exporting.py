@@ -16,8 +16,7 @@ from sage_code.compiled.published import open_snapshot
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.files.atomic import PRIVATE_FILE, whole_file
 from sage_code.files.locks import locked
-from sage_code.index import manifest
-from sage_code.index.manifest import Manifest, cut_as_now
+from sage_code.index.manifest import Manifest, is_of_this_chunker, load_manifest
 from sage_code.index.pipeline import explained
 from sage_code.index.portable.archive import FILES, HEAD, ArchiveWriter
 from sage_code.index.portable.batches import PortableFile, pack
@@ -51,37 +50,45 @@ class ExportReport:
 def export_index(root: str, settings: Settings, archive: str, *, progress: Progress | None = None) -> ExportReport:
     """Write the project's index to the file `archive`, which appears whole or not at all."""
     progress, started = progress or Silent(), time.monotonic()
-    meta = manifest.load(root)
-    if meta is None:
+    manifest = load_manifest(root)
+    if manifest is None:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
-    if meta.store_uri != settings.store_uri:
+    if manifest.store_uri != settings.store_uri:
         # The manifest may come from anybody: which store is opened, the user's settings say.
         raise _unsound(f"{root} was indexed into another store than the one that is set")
     uri = store_uri(settings.store_uri)
     path = os.path.abspath(archive)
     with explained(path), locked(index_lock(root)), locked(use_lock(uri), shared=True):
-        meta = manifest.load(root) or meta  # as it is now that nobody changes it
-        keys = _ordered_keys(root, meta)
-        chunks = sum(state.chunks for state in meta.files.values())
-        head = Head(meta.project, meta.model, meta.dim, CHUNKER_VERSION, len(meta.files), chunks, meta.indexed_at)
+        manifest = load_manifest(root) or manifest  # as it is now that nobody changes it
+        keys = _ordered_keys(root, manifest)
+        chunks = sum(state.chunks for state in manifest.files.values())
+        head = Head(
+            manifest.project,
+            manifest.model,
+            manifest.dim,
+            CHUNKER_VERSION,
+            len(manifest.files),
+            chunks,
+            manifest.indexed_at,
+        )
         progress.stage("exporting", len(keys))
         with whole_file(path, mode=PRIVATE_FILE) as file:
             writer = ArchiveWriter(file)
             writer.add(HEAD, head.pack())
-            for batch in _batches(Store(uri, meta.model, meta.dim), meta, keys):
+            for batch in _batches(Store(uri, manifest.model, manifest.dim), manifest, keys):
                 writer.add(FILES, pack(batch))
                 progress.advance(len(batch))
             digest = writer.finish()
             size = file.tell()
     took = round((time.monotonic() - started) * 1000)
     return ExportReport(
-        meta.project, root, path, len(meta.files), chunks, size, round(size / max(chunks, 1)), digest, took
+        manifest.project, root, path, len(manifest.files), chunks, size, round(size / max(chunks, 1)), digest, took
     )
 
 
-def _ordered_keys(root: str, meta: Manifest) -> list[str]:
+def _ordered_keys(root: str, manifest: Manifest) -> list[str]:
     """The keys of the project's files, in the order of its compiled index."""
-    if not cut_as_now(meta):
+    if not is_of_this_chunker(manifest):
         raise _unsound(f"{root} was indexed by another version of Sage")
     snapshot = open_snapshot(root)
     if snapshot is None:
@@ -91,13 +98,13 @@ def _ordered_keys(root: str, meta: Manifest) -> list[str]:
     for ref, segment in zip(generation.segments, segments, strict=True):
         dead = set(ref.dead)
         keys += [key for number, key in enumerate(segment.keys) if number not in dead]
-    if generation.name != meta.generation or set(keys) != {state.key for state in meta.files.values()}:
+    if generation.name != manifest.generation or set(keys) != {state.key for state in manifest.files.values()}:
         raise _unsound(f"the compiled index of {root} is not the one that its manifest speaks of")
     return keys
 
 
-def _batches(store: Store, meta: Manifest, keys: list[str]) -> Iterator[list[PortableFile]]:
-    states = {state.key: state for state in meta.files.values()}
+def _batches(store: Store, manifest: Manifest, keys: list[str]) -> Iterator[list[PortableFile]]:
+    states = {state.key: state for state in manifest.files.values()}
     batch: list[PortableFile] = []
     chunks = 0
     for start in range(0, len(keys), _READ_FILES):

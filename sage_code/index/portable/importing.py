@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.discover.roots import why_unusual
@@ -34,8 +33,8 @@ from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
-from sage_code.index import manifest, registry
-from sage_code.index.manifest import FileState, Manifest, entry_of
+from sage_code.index import registry
+from sage_code.index.manifest import FileState, Manifest, entry_of, load_manifest
 from sage_code.index.pipeline import explained
 from sage_code.index.portable import batches, head
 from sage_code.index.portable.archive import FILES, HEAD, Archive
@@ -195,9 +194,9 @@ class _Judge:
     def compare(self, files: list[PortableFile]) -> None:
         """Hold the vectors of a frame against the model; a `ValueError` when one of them is another."""
         vectors = {
-            digest: (embedded_text(chunk), vector)
+            digest: (text, vector)
             for file in files
-            for chunk, digest, vector in zip(file.rows.chunks, file.rows.text_hashes, file.rows.vectors, strict=True)
+            for text, digest, vector in zip(file.rows.texts, file.rows.text_hashes, file.rows.vectors, strict=True)
         }
         wanted = list(vectors.values())
         if not self._fast:
@@ -241,7 +240,7 @@ def _prepared(root: str) -> Iterator[None]:
 
 def _known_name(root: str) -> str:
     try:
-        meta = manifest.load(root)
+        manifest = load_manifest(root)
     except IndexCorrupt:
         return ""
-    return meta.project if meta else ""
+    return manifest.project if manifest else ""

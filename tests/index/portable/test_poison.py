@@ -15,7 +15,7 @@ from sage_code import Project
 from sage_code.chunk.embedded_text import embedded_text
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError
-from sage_code.index.manifest import file_key, load
+from sage_code.index.manifest import file_key, load_manifest
 from sage_code.index.portable import importing
 from sage_code.index.portable.archive import FILES, Archive, ArchiveWriter
 from sage_code.index.portable.batches import _shuffled, _unshuffled, unpack
@@ -34,7 +34,7 @@ def forged(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     with monkeypatch.context() as theirs:
         theirs.setenv("SAGE_HOME", home)
         Project.open(write(tmp_path / "honest", {"pay.py": _VICTIM})).index()
-        honest = load(str(tmp_path / "honest"))
+        honest = load_manifest(str(tmp_path / "honest"))
         assert honest is not None
         Project.open(write(tmp_path / "evil", _EVIL)).index()
         Project.open(tmp_path / "evil").export_index(tmp_path / "evil.sageindex")
@@ -148,7 +148,7 @@ def test_vectors_that_were_not_all_compared_serve_no_file_that_is_there(
     assert Project.open(tmp_path / "imported").search("run what the archive says").results
     victim = Project.open(write(tmp_path / "victim", _EVIL))
     assert victim.index().chunks_created == report.chunks
-    mine = load(victim.root)
+    mine = load_manifest(victim.root)
     assert mine is not None
     for rows in Store(store_uri(""), mine.model, mine.dim).read([state.key for state in mine.files.values()]):
         made = BundledEmbedder().embed_code([embedded_text(chunk) for chunk in rows.chunks])

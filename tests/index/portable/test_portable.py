@@ -16,7 +16,7 @@ from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError, IndexCorrupt, NotIndexed, SageError, UsageError
 from sage_code.index import registry
-from sage_code.index.manifest import FileState, load
+from sage_code.index.manifest import FileState, load_manifest
 from sage_code.index.portable.archive import FILES, HEAD, Archive, ArchiveWriter
 from sage_code.index.portable.batches import PortableFile, pack
 from sage_code.index.portable.head import Head
@@ -128,9 +128,9 @@ def test_with_the_files_only_the_difference_is_embedded(
     (root / "notes.md").unlink()
     changed = Project.open(root).index()
     assert (changed.files_indexed, changed.files_removed, changed.chunks_created) == (1, 1, 1)
-    meta = load(str(root))
-    assert meta is not None
-    assert not meta.imported
+    manifest = load_manifest(str(root))
+    assert manifest is not None
+    assert not manifest.imported
 
 
 def test_an_index_without_its_files_is_left_alone(archive: Path, another_user: Callable[[], Path]) -> None:
@@ -165,18 +165,18 @@ def test_what_cannot_be_exported(sample: Path, tmp_path: Path) -> None:
     with pytest.raises(NotIndexed):
         project.export_index(file)
     project.index()
-    meta = load(str(sample))
-    assert meta is not None
-    store = Store(store_uri(""), meta.model, meta.dim)
-    store.delete([next(iter(meta.files.values())).key])
+    manifest = load_manifest(str(sample))
+    assert manifest is not None
+    store = Store(store_uri(""), manifest.model, manifest.dim)
+    store.delete([next(iter(manifest.files.values())).key])
     with pytest.raises(IndexCorrupt, match="lost 1 files"):
         project.export_index(file)
     assert not list(tmp_path.glob("index*"))
-    replace(meta, store_uri=str(tmp_path / "theirs")).save(str(sample))
+    replace(manifest, store_uri=str(tmp_path / "theirs")).save(str(sample))
     with pytest.raises(IndexCorrupt, match="another store"):
         project.export_index(file)
     assert not (tmp_path / "theirs").exists()
-    meta.save(str(sample))
+    manifest.save(str(sample))
     with pytest.raises(SageError, match="cannot write"):
         project.export_index(tmp_path / "no" / "such" / "folder")
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from sage_code.compiled.published import open_snapshot
 from sage_code.errors import Busy, IndexCorrupt, SageError
 from sage_code.files.locks import locked
-from sage_code.index import manifest, registry
+from sage_code.index import registry
+from sage_code.index.manifest import Manifest, load_manifest
 from sage_code.store.lance import Store, table_name, use_lock
 
 if TYPE_CHECKING:
-    from sage_code.index.manifest import Manifest
     from sage_code.index.registry import ProjectEntry
 
 # Files that no project uses and that stay all the same: for each that is in use, and at least.
@@ -35,7 +35,7 @@ _SECRETS_PATIENCE_S = 10.0
 _ABSENT_DAYS = 30
 
 
-def tidy(store: Store) -> str:
+def compact_if_crowded(store: Store) -> str:
     """Compact the store when it is crowded and no other process uses it; what went wrong, in words."""
     if not store.is_crowded():
         return ""
@@ -89,10 +89,10 @@ def keys_in_use(table: str) -> tuple[set[str], list[ProjectEntry]]:
     keys: set[str] = set()
     absent: list[ProjectEntry] = []
     for entry in registry.projects():
-        meta = manifest_or_none(entry.root)
-        if meta is not None:
-            if table_name(meta.model, meta.dim) == table:
-                keys.update(state.key for state in meta.files.values())
+        manifest = manifest_or_none(entry.root)
+        if manifest is not None:
+            if table_name(manifest.model, manifest.dim) == table:
+                keys.update(state.key for state in manifest.files.values())
         elif (snapshot := open_snapshot(entry.root)) is not None:
             keys.update(key for segment in snapshot.segments for key in segment.keys)
         else:
@@ -103,7 +103,7 @@ def keys_in_use(table: str) -> tuple[set[str], list[ProjectEntry]]:
 def manifest_or_none(root: str) -> Manifest | None:
     """The manifest of a project, when it can be read."""
     try:
-        return manifest.load(root)
+        return load_manifest(root)
     except IndexCorrupt:
         return None
 
