@@ -6,7 +6,6 @@ nothing in it can pass for an answer of Sage.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from sage_code.text.escaping import one_line, visible
 from sage_mcp import projects
-from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, listing, shortened
 from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTokens, Offset, ToolSpec
 
 if TYPE_CHECKING:
@@ -138,7 +137,10 @@ def sage_load_checkpoint(
     states = found.memory.ref_states(checkpoint.code_refs)
     head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
     text = "\n".join([head, *_standing(states), _quoted(default_body(checkpoint).strip("\n"))])
-    return _fitted(text, checkpoint_document(checkpoint, states), found.root, max_tokens)
+    whole = Row(text, checkpoint_document(checkpoint, states))
+    shown = shortened(whole, max_tokens - FOOT_TOKENS)
+    rest = "" if shown is whole else "cut to fit: ask with a larger max_tokens"
+    return Answer(shown.text, shown.data, found.root, bool(rest), rest)
 
 
 def sage_list_checkpoints(
@@ -250,7 +252,7 @@ def sage_recall_knowledge(
     head = "\n".join([*_told(found.memory), head])
     nearest = [{"id": one.id, "score": one.score, "threshold": one.threshold} for one in near]
     data = {"query": query[:1_000], "nearest": nearest}
-    rows = [_short(row, max_tokens) for row in rows]
+    rows = [shortened(row, max_tokens - 4 * FOOT_TOKENS) for row in rows]
     return listing(head, "items", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a narrower question")
 
 
@@ -373,39 +375,6 @@ def _quoted(text: str) -> str:
 def _line(text: str, length: int = 300) -> str:
     line = one_line(" ".join(text.split()))
     return line if len(line) <= length else line[: length - 1] + "…"
-
-
-def _short(row: Row, max_tokens: int) -> Row:
-    """A recalled item whose text alone would fill the budget, with the beginning of it."""
-    share = max_tokens
-    while cost(row) > max_tokens - 4 * FOOT_TOKENS and share > 8:
-        share //= 2
-        content = cut(row.data["content"], share) or row.data["content"][: 2 * share]
-        refs = [{**ref, "diff": ""} for ref in row.data["code_refs"][: max(share // 40, 1)]]
-        row = replace(row, text=cut(row.text, share), data={**row.data, "content": content, "code_refs": refs})
-    return row
-
-
-def _fitted(text: str, data: dict[str, Any], root: str, max_tokens: int) -> Answer:
-    """One memory within a budget: long texts lose their ends, lists their last items."""
-    room = max_tokens - FOOT_TOKENS
-    answer = Answer(text, data, root)
-    share = room
-    while cost(Row(answer.text, answer.data)) > room and share > 4:
-        share //= 2
-        shorter = {key: _less(value, share) for key, value in data.items()}
-        answer = Answer(cut(text, room), shorter, root, True, "cut to fit: ask with a larger max_tokens")
-    return answer
-
-
-def _less(value: Any, share: int) -> Any:
-    if isinstance(value, str):
-        return cut(value, share) or value[:share]
-    if isinstance(value, list):
-        return [_less(one, share) for one in value[: max(share // 16, 0)]]
-    if isinstance(value, dict):
-        return {key: _less(one, share) for key, one in value.items()}
-    return value
 
 
 TOOLS = (

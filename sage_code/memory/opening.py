@@ -14,7 +14,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.recall.project_names import project_signals
 from sage_code.settings.loading import load_settings
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import first_lines
 
 _MOST_ITEMS = 8
 _MOST_TODOS = 5
@@ -35,7 +35,8 @@ def session_opening(project_root: str, max_tokens: int) -> str:
         lines.append("Todos that are due:")
         lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MOST_TODOS]]
     lines += [f"- {notice}" for notice in memory.notices.take()]
-    return "\n".join(_within(lines, max_tokens))
+    text = first_lines("\n".join(lines), max_tokens)
+    return text if "\n- " in f"\n{text}" else ""  # a heading alone says nothing
 
 
 def recalled_for(memory: Memory, names: Sequence[str]) -> list[KnowledgeItem]:
@@ -62,12 +63,3 @@ def _keywords(item: KnowledgeItem) -> str:
 def _first_words(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LINE_CHARS else line[:_LINE_CHARS].rpartition(" ")[0] + " …"
-
-
-def _within(lines: list[str], max_tokens: int) -> list[str]:
-    kept: list[str] = []
-    for line in lines:
-        if count_tokens("\n".join([*kept, line])) > max_tokens:
-            break
-        kept.append(line)
-    return kept if any(line.startswith("- ") for line in kept) else []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import count_tokens, first_lines, fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +59,18 @@ class SearchResponse:
 
 
 def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
-    """As many answers as fit into a budget of tokens; the first is cut rather than left out."""
-    kept: list[Hit] = []
-    spent = 0
-    for hit in response.results:
-        head = f"{hit.file}:{hit.line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
-        cost = count_tokens(f"{head}\n{hit.snippet}")
-        if spent + cost > max_tokens:
-            if not kept:
-                kept.append(replace(hit, snippet=_cut(hit.snippet, max_tokens - (cost - count_tokens(hit.snippet)))))
-            break
-        kept.append(hit)
-        spent += cost
+    """The first hits that fit into a budget of tokens; a first hit that is too long keeps a part of its snippet."""
+    kept = fit(response.results, _cost, max_tokens)
+    if response.results and not kept:
+        first = response.results[0]
+        room = max_tokens - _cost(first) + count_tokens(first.snippet)
+        kept = [replace(first, snippet=first_lines(first.snippet, room))]
     return replace(response, results=tuple(kept), truncated=response.truncated or len(kept) < len(response.results))
 
 
-def _cut(text: str, max_tokens: int) -> str:
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if count_tokens("\n".join([*lines, line])) > max_tokens:
-            break
-        lines.append(line)
-    return "\n".join(lines)
+def _cost(hit: Hit) -> int:
+    head = f"{hit.file}:{hit.line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
+    return count_tokens(f"{head}\n{hit.snippet}")
 
 
 def document(response: SearchResponse) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sage_code.files.contained import read_regular
 from sage_code.files.inside import is_inside, relative_path
 from sage_code.files.locks import locked
 from sage_code.paths import dot_sage_dir
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import count_tokens, fit
 
 CORE_FILE = "core.md"
 # More than this is no longer what matters most, and a summary is a line, not a page.
@@ -84,13 +84,8 @@ def unmark(root: str, path: str) -> str | None:
 
 def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
     """As many core files that are there, those with a summary first, as a budget of tokens has room for."""
-    chosen, spent = [], 0
-    for file in sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path)):
-        spent += count_tokens(f"- {file.path}: {file.summary}\n")
-        if spent > max_tokens:
-            break
-        chosen.append(file)
-    return chosen
+    there = sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path))
+    return fit(there, lambda file: count_tokens(f"- {file.path}: {file.summary}\n"), max_tokens)
 
 
 def _masked(summary: str) -> str:
