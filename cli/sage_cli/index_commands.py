@@ -170,24 +170,19 @@ def show_preview(preview: Preview, as_json: bool) -> None:
 
 
 def _print_status(status: Status, dates: bool) -> None:
-    if not status.indexed:
-        reason = status.damaged or f"{status.root} is not indexed"
-        say(f"{one_line(reason)}; `sage index` makes it ({len(status.changed):,} files to read)")
+    advice = status.advice
+    if advice and not status.indexed:
+        say(one_line(f"{advice.problem}; `sage index` {advice.remedy}"))
         return
-    state = "fresh" if status.fresh else f"{len(status.changed):,} files changed, {len(status.removed):,} removed since"
     languages = ", ".join(f"{one_line(name)} {count:,}" for name, count in list(status.languages.items())[:8])
     lines = [
-        f"indexed   {when(status.indexed_at, dates)}, {state}",
+        f"indexed   {when(status.indexed_at, dates)}, {one_line(advice.problem) if advice else 'fresh'}",
         f"holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled",
         *([f"languages {languages}"] if languages else []),
         f"model     {one_line(status.model)}; store: {one_line(status.store)}",
     ]
-    if status.model_changed:
-        lines.append(
-            f"the model is now {one_line(status.model_setting)}: the next `sage index` embeds everything again"
-        )
-    if not status.compiled:
-        lines.append("the compiled files are missing: `sage index` brings them back from the store")
+    if advice:
+        lines.append(f"`sage index` {advice.remedy}")
     say(f"{one_line(status.project)}  {one_line(status.root)}")
     for line in lines:
         say(f"  {line}", _STATUS_INDENT)

@@ -1,4 +1,7 @@
-"""What is indexed, how fresh it is, what was left out and why; and the same as a preview before indexing."""
+"""What is indexed, how fresh it is, what was left out and why, and what to do about it; a preview says it before a run.
+
+Reads the manifest and looks at the files on the disk. Writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sage_code.compiled.published import current
 from sage_code.discover import discover_rules, list_files
@@ -23,6 +26,14 @@ if TYPE_CHECKING:
     from sage_code.settings.loading import Settings
 
 
+class Advice(NamedTuple):
+    """What is wrong with an index, and what the next `sage index` does about it."""
+
+    level: Literal["note", "warning", "error"]
+    problem: str
+    remedy: str  # a verb phrase whose subject is `sage index`, or the tool that indexes
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """The state of a project's index; the shape of `sage status --json`."""
@@ -33,7 +44,7 @@ class Status:
     indexed_at: str
     model: str
     model_setting: str
-    model_changed: bool  # the next run embeds everything anew
+    model_changed: bool  # the next run embeds everything again
     compiled: bool  # the compiled files are there and belong to the manifest
     damaged: str  # why the manifest cannot be read, if so
     files: int
@@ -50,6 +61,23 @@ class Status:
         """Whether the next `sage index` would find nothing to do."""
         pending = self.changed or self.removed or self.model_changed or self.damaged
         return self.indexed and self.compiled and not pending
+
+    @property
+    def advice(self) -> Advice | None:
+        """The first thing to know about this index before it is used; None when all is well."""
+        if self.damaged:
+            return Advice("error", self.damaged, "makes it again")
+        if not self.indexed:
+            return Advice("warning", f"{self.root} is not indexed", f"reads its {len(self.changed):,} files")
+        if not self.compiled:
+            return Advice("error", "the compiled files are missing", "brings them back from the store")
+        if self.model_changed:
+            problem = f"it was indexed with the model {self.model}, the model is now {self.model_setting}"
+            return Advice("warning", problem, "embeds everything again")
+        if not self.fresh:
+            problem = f"{len(self.changed):,} files changed, {len(self.removed):,} removed since"
+            return Advice("note", problem, "reads them, and so does the next search if they are few")
+        return None
 
 
 @dataclass(frozen=True, slots=True)
