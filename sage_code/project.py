@@ -57,26 +57,27 @@ class Project:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] = ".", *, overrides: Mapping[str, object] | None = None) -> Project:
-        """The project that `path` lies in; `overrides` are settings that stand above all files."""
+        """The project around `path`; `overrides` are settings that win over all files."""
         path = os.fspath(path)
         if not os.path.exists(path):
             raise UsageError(f"there is no {path}", "give the path of a project's folder")
         return cls(find_root(path), overrides)
 
     @classmethod
-    def named(cls, name: str) -> Project:
-        """The project with this registered name, or the one that this path lies in."""
-        if os.sep not in name and not name.startswith(".") and name:
+    def named(cls, name: str, here: str = "") -> Project:
+        """The project with this registered name, or the one around this path, which may be relative to `here`."""
+        path = os.path.join(here, os.path.expanduser(name))
+        if os.sep not in os.path.expanduser(name) and not name.startswith(".") and name:
             from sage_code.index import registry
             from sage_code.search.everywhere import find_project
 
             if any(entry.name == name for entry in registry.projects()):
                 return cls(find_project(name).root)
-            if not os.path.exists(name):
+            if not os.path.exists(path):
                 names = ", ".join(sorted({entry.name for entry in registry.projects()})[:20])
                 hint = f"there are: {names}" if names else "run `sage index` in one"
                 raise UsageError(f"there is no {name[:200]}, and no indexed project of that name", hint)
-        return cls.open(os.path.expanduser(name))
+        return cls.open(path)
 
     @property
     def settings(self) -> Settings:
@@ -331,6 +332,12 @@ class Project:
             return location
         found = self.definitions(what)
         return Location(found[0].file, found[0].symbol.line, found[0].symbol.line) if found else None
+
+    def contains(self, path: str) -> bool:
+        """Whether a file is one of those that are indexed, or would be: not ignored, nor kept by Sage or git."""
+        from sage_code.index.status import is_listed
+
+        return is_listed(self.root, self.settings, path)
 
     def outline(self, path: str) -> Outline:
         """The skeleton of a file."""

@@ -1,9 +1,10 @@
-"""`sage checkpoint`: what was concluded, kept, found again and looked after."""
+"""`sage checkpoint`: save conclusions, find them again, archive old ones."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from sage_cli.index_commands import open_project
 from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.reading import read_text
 from sage_cli.tables import shortened, show
 
 if TYPE_CHECKING:
@@ -25,24 +27,23 @@ RefOption = Annotated[
     list[str] | None, typer.Option("--ref", metavar="FILE:LINE[-LINE]|SYMBOL", help="Code that it is about.")
 ]
 ArchivedOption = Annotated[bool, typer.Option("--archived", help="Those in the archive; `restore` takes one back.")]
-_MAX_INPUT = 2_000_000
 
 
 def memory_of(path: str) -> Memory:
-    """The memory of the project that a path lies in."""
+    """The memory of the project that a path is in; its notices go to stderr."""
     memory = open_project(path).memory
     memory.notices.listener = lambda text: say_notes([text])
     return memory
 
 
-def say_masked(masked: list[str]) -> None:
-    """Tell that secrets were masked."""
+def say_masked(masked: Sequence[str]) -> None:
+    """Say on stderr which secrets were masked."""
     for kind in masked:
         print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
 
 
 def say_notes(lines: list[str]) -> None:
-    """Print what happened besides to stderr."""
+    """Say on stderr what happened besides."""
     for line in lines:
         print(f"sage: {one_line(line)}", file=sys.stderr)
 
@@ -107,7 +108,7 @@ def save(
         print(f"saved{files}: {one_line(saved.checkpoint.id)}")
     else:
         print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
-    say_masked(list(saved.masked))
+    say_masked(saved.masked)
     say_notes(said_of_maintenance(saved.maintenance, "checkpoint"))
     if saved.checkpoint is None:
         raise typer.Exit(EXIT_NOTHING)
@@ -130,14 +131,7 @@ def list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     store = memory_of(project).checkpoints
-    found = (
-        (pair for pair in store.archived() if not skill or pair[0].skill == skill)
-        if archived
-        else store.newest(
-            wanted=(lambda one: one.skill == skill) if skill else None, on_damaged=lambda why: say_notes([why])
-        )
-    )
-    shown = islice(found, limit or None)
+    shown = islice((store.archived if archived else store.newest)(skill=skill), limit or None)
     if as_json:
         rows = [checkpoint_row(one, scope) for one, scope in shown]
         print_json({"checkpoints": rows})
@@ -276,23 +270,20 @@ def edit(checkpoint: IdArgument, project: ProjectOption = ".") -> None:
     store = memory_of(project).checkpoints
     home, path = store.find(checkpoint)
     open_at(home.path(path), 1)
-    print(f"read again: {one_line(store.load(path.rpartition('/')[2].rpartition('.')[0]).id)}")
+    print(f"read again: {one_line(store.load(checkpoint).id)}")
 
 
 def _read_json(source: str) -> dict[str, Any]:
+    """The object in a JSON file, or on standard input."""
     from sage_code.errors import UsageError
 
+    hint = "give an object with core_question, thesis ..."
     try:
-        if source == "-":
-            text = sys.stdin.read(_MAX_INPUT)
-        else:
-            with open(source, encoding="utf-8") as file:
-                text = file.read(_MAX_INPUT)
-        given = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{source} holds no JSON: {error}", "give an object with core_question, thesis ...") from error
+        given = json.loads(read_text(source))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source} holds no JSON: {error}", hint) from error
     if not isinstance(given, dict):
-        raise UsageError(f"{source} holds no object", "give an object with core_question, thesis ...")
+        raise UsageError(f"{source} holds no object", hint)
     return given
 
 

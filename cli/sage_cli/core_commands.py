@@ -55,7 +55,7 @@ def add(
         print_json(asdict(marked))
     else:
         print(f"{one_line(marked.path)} is core; commit .sage/core.md to share it")
-    if summary and "[masked: " in marked.summary:
+    if summary and marked.is_masked:
         print(f"sage: a secret in the summary was masked: {one_line(marked.summary)}", file=sys.stderr)
 
 

@@ -27,7 +27,7 @@ def sage_mark_core(
     found = projects.find(context, project)
     marked = found.mark_core(file, summary)
     text = f"{one_line(marked.path)} is core; commit .sage/core.md to share it"
-    if summary and "[masked: " in marked.summary:
+    if summary and marked.is_masked:
         text += f"\nMasked before it was written: {one_line(marked.summary)}"
     return Answer(text, asdict(marked), found.root)
 

@@ -155,9 +155,8 @@ def sage_list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     found = projects.find(context, project)
-    newest = found.memory.checkpoints.newest(wanted=(lambda one: one.skill == skill) if skill else None)
     rows = []
-    for one, scope in islice(newest, offset + limit):
+    for one, scope in islice(found.memory.checkpoints.newest(skill=skill), offset + limit):
         data = checkpoint_row(one, scope)
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
         rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
@@ -208,16 +207,14 @@ def sage_save_knowledge(
 ) -> Answer:
     """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Names what
     says the same or the opposite already: ask the user before merging. Secrets are masked."""
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import said_of_alike, said_of_maintenance, saved_knowledge
     from sage_code.memory.files.knowledge import KnowledgeItem
 
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
     lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
-    for one in saved.alike:
-        what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"
-        lines.append(f"{one_line(one.id)} {what}; `sage knowledge merge {saved.item.id} {one.id}` would merge them")
+    lines += map(one_line, said_of_alike(saved))
     lines += [*_told(found.memory), *_masked(masked)]
     lines += map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)

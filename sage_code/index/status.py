@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from sage_code.compiled.published import current
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
+from sage_code.files.inside import relative_path
 from sage_code.index import manifest
 from sage_code.index.diff import Diff, look_for_changes, model_changed
 from sage_code.languages.table import detect
@@ -135,6 +136,15 @@ def preview(root: str, settings: Settings) -> Preview:
     languages = _count(language.name if (language := detect(file.path)) else "text" for file in changes.suspects)
     files = sorted(changes.suspects, key=lambda file: file.path)
     return Preview(root, files, len(changes.unchanged), sorted(changes.removed), _skipped(changes), languages)
+
+
+def is_listed(root: str, settings: Settings, path: str) -> bool:
+    """Whether the file at `path` is in the index or would be found by the next run."""
+    inside = relative_path(root, path)
+    known = manifest.load(root)
+    if known is not None and inside in known.files:
+        return True
+    return any(file.path == inside for file in list_files(root, discover_rules(settings)))
 
 
 def _skipped(changes: Diff) -> list[SkippedFile]:

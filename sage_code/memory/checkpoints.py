@@ -166,9 +166,9 @@ class Checkpoints:
         raise UsageError(f"there is no checkpoint {wanted}", "`sage checkpoint list` shows them")
 
     def newest(
-        self, *, wanted: Callable[[Checkpoint], bool] | None = None, on_damaged: Callable[[str], None] | None = None
+        self, *, skill: str = "", on_damaged: Callable[[str], None] | None = None
     ) -> Iterator[tuple[Checkpoint, Scope]]:
-        """Checkpoints one by one, newest first; each file is read when it is its turn."""
+        """Checkpoints one by one, newest first, all or those of a skill; each file is read when it is its turn."""
         files = [(name, home) for home in homes(self._root) for name in _names(home)]
         for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
@@ -178,7 +178,7 @@ class Checkpoints:
             except MemoryDamaged as error:
                 (self._notices.add if on_damaged is None else on_damaged)(error.message)
                 continue
-            if wanted is None or wanted(found):
+            if skill in ("", found.skill):
                 yield found, home.scope
 
     def remove(self, id_: str) -> str:
@@ -221,13 +221,15 @@ class Checkpoints:
             memory_index.passages()  # forgets what is gone
         return done
 
-    def archived(self) -> Iterator[tuple[Checkpoint, Scope]]:
-        """The checkpoints in the archives, newest first; one that cannot be read is passed over."""
+    def archived(self, *, skill: str = "") -> Iterator[tuple[Checkpoint, Scope]]:
+        """The same of the archives; a checkpoint that cannot be read is passed over."""
         for home in homes(self._root):
             for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
                     names = (ARCHIVE, *path.split("/"))
-                    yield _parse(_id_of(path), home.read(*names), home.path(*names)), home.scope
+                    found = _parse(_id_of(path), home.read(*names), home.path(*names))
+                    if skill in ("", found.skill):
+                        yield found, home.scope
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Take a checkpoint back from the archive, for good; its id and where it is."""

@@ -30,10 +30,10 @@ def session_opening(project_root: str, max_tokens: int) -> str:
     if items:
         lines.append(f"Recalled for {', '.join(names)}:")
         lines += [f"- {item.id}{_keywords(item)}: {_first_words(item.content)}" for item in items]
-    todos = [known.item for known in memory.knowledge.items(kind="todo") if known.item.is_due]
+    todos = [known.item for known in memory.knowledge.todos() if known.item.is_due]
     if todos:
         lines.append("Todos that are due:")
-        lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MOST_TODOS]]
+        lines += [f"- {todo.id} (due {todo.due})" for todo in todos[:_MOST_TODOS]]
     lines += [f"- {notice}" for notice in memory.notices.take()]
     text = first_lines("\n".join(lines), max_tokens)
     return text if "\n- " in f"\n{text}" else ""  # a heading alone says nothing

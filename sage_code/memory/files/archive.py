@@ -55,7 +55,8 @@ def find_archived(homes: Iterable[MemoryHome], folder: str, id_: str) -> tuple[M
         return named[alike[0]]
     if alike:
         raise UsageError(f"{len(alike)} archived ones are called like {wanted}", f"name one: {', '.join(alike[:5])}")
-    raise UsageError(f"nothing archived is called {wanted}", "`list --archived` shows what is")
+    command = f"sage {folder.removesuffix('s')} list --archived"
+    raise UsageError(f"nothing archived is called {wanted}", f"`{command}` shows what is")
 
 
 def restore(home: MemoryHome, path: str) -> str:

@@ -41,6 +41,11 @@ class CoreFile:
     summary: str
     exists: bool
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether a secret in the summary was masked."""
+        return "[masked: " in self.summary
+
 
 def core_files(root: str) -> list[CoreFile]:
     """The project's core files, by path; those that are gone from the disk are still listed."""
