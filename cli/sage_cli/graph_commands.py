@@ -23,7 +23,7 @@ DepthOption = Annotated[int, typer.Option("--depth", "-d", min=1, max=20, help="
 ConfidenceOption = Annotated[
     float | None, typer.Option("--min-confidence", "-c", min=0, max=1, help="Leave out what is less certain.")
 ]
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most so many; 0 shows all.")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")]
 SecondsOption = Annotated[
     float | None,
     typer.Option("--seconds", "-s", min=0, help="Look no longer than this (8), and say so; 0 looks to the end."),
@@ -124,7 +124,7 @@ def map_project(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the most important symbols of a project, by who refers to them, within a budget of tokens.
+    """Show the symbols of a project that are used most, within a budget of tokens.
 
     Example:  sage map --max-tokens 2000
 
@@ -149,7 +149,7 @@ def similar(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what else looks like this.
+    """Show code that is like the code of a line or a symbol.
 
     Example:  sage similar src/server.py:120
 

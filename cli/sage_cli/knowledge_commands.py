@@ -30,12 +30,12 @@ app = typer.Typer(name="knowledge", help="Keep and recall facts, preferences and
 todo_app = typer.Typer(name="todo", help="Add, see and finish todos.", no_args_is_help=True)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id.")]
 SkillOption = Annotated[str, typer.Option("--skill", help="Of this skill; recalled only while it is active.")]
-KeywordsOption = Annotated[str, typer.Option("--keywords", "-k", help="Words that call it up, with commas.")]
+KeywordsOption = Annotated[str, typer.Option("--keywords", "-k", help="Words that recall it, with commas between.")]
 
 
 @app.command("add")
 def add(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file with the text; - reads it.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A text file; - is standard input.")],
     id_: Annotated[str, typer.Option("--id", help="What to call it.")],
     keywords: KeywordsOption = "",
     skill: SkillOption = "",
@@ -98,11 +98,11 @@ def list_knowledge(
 def match(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question as you would ask it.")],
     skill: SkillOption = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")] = 10,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a question would recall, and how each score came about.
+    """Show what a question would recall, and how each score is computed.
 
     Exits with 1 when nothing would be recalled.
 
@@ -150,7 +150,7 @@ def remove(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption =
 
 @app.command("restore")
 def restore(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Take an item back from the archive; it is not archived by itself again.
+    """Restore an item from the archive; it is not archived automatically again.
 
     Example:  sage knowledge restore staging-db
     """
@@ -164,7 +164,7 @@ def merge(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Put what two items say into the first, and remove the second.
+    """Merge two items: the first gets the text of both, the second is removed.
 
     Example:  sage knowledge merge rate-limit rate-limit-2
     """

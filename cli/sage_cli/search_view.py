@@ -1,4 +1,4 @@
-"""What a person sees of an answer: `path:line`, what stands there, its lines with the words of the question marked."""
+"""Prints hits for people: `path:line`, the definition, and its lines with the words of the query marked."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sage_code.search.results import Hit, SearchResponse
 
-# Other good places of a file that are named, and signals of an explanation that are worth a line.
+# How many other spans of a file are named, and how many features of an explanation.
 _MAX_ALSO = 3
 _MAX_SIGNALS = 8
 
 
 def print_files(response: SearchResponse) -> None:
-    """The paths alone, one a line, as they can be opened from here."""
+    """Print only the paths, one a line, as they can be opened from the current folder."""
     for path in dict.fromkeys(_path(response, hit) for hit in response.results):
         print(one_line(path))
 
 
 def print_hits(response: SearchResponse) -> None:
-    """The answers, best first."""
-    place, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
+    """Print the hits, best first."""
+    cyan, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
     for hit in response.results:
-        where = f"{place}{one_line(_path(response, hit))}:{hit.line}{end}"
+        where = f"{cyan}{one_line(_path(response, hit))}:{hit.line}{end}"
         name = f"  {one_line(hit.qualname)}" if hit.qualname else ""
         say(f"{where}  {dim}{one_line(hit.kind)}{end}{name}  {dim}{hit.score:.2f}{end}")
         if hit.signature and hit.snippet_line > hit.line:  # the part that matched does not show the head
@@ -50,11 +50,11 @@ def _marked(line: str, query: str, mark: str, end: str) -> str:
 
 
 def _more(hit: Hit) -> list[str]:
-    """What else is to be said: other places in the file, and with `--explain` why this one."""
+    """The other lines about a hit: more spans of its file, memories, and with `--explain` why it was found."""
     lines = []
     if hit.also:
-        places = (f"{span.start_line}-{span.end_line} {one_line(span.name)}".rstrip() for span in hit.also[:_MAX_ALSO])
-        lines.append(f"also {', '.join(places)}")
+        spans = (f"{span.start_line}-{span.end_line} {one_line(span.name)}".rstrip() for span in hit.also[:_MAX_ALSO])
+        lines.append(f"also {', '.join(spans)}")
     lines += [f"memory  {one_line(note)}" for note in hit.memory]
     if hit.callers is not None:
         lines.append(f"called from {hit.callers} place{'s' * (hit.callers != 1)}, calls {hit.callees}")

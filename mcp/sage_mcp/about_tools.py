@@ -52,7 +52,7 @@ def _state(project: Any) -> dict[str, Any]:
     except SageError as error:
         advice = f"{error.message}; {error.hint}"
     run = projects.background.of(project.root)
-    return {**state, "advice": run.told() if run else advice}
+    return {**state, "advice": run.state() if run else advice}
 
 
 TOOLS = (ToolSpec(sage_health, "mcp_health", READS), ToolSpec(sage_version, "mcp_version", READS))

@@ -1,4 +1,4 @@
-"""Tools for core files: what everybody who works in a project should know, kept in its `.sage/core.md`."""
+"""Tools for core files, the list in `.sage/core.md` of files that everybody who works in a project should know."""
 
 from __future__ import annotations
 

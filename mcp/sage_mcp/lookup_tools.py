@@ -54,8 +54,8 @@ def sage_grep_symbol(
 def sage_analyze_function(
     context: Context, name: Name, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
-    """The whole source of a function, method or class as it is on the disk now, and its place: reads one definition
-    instead of a file. All of that name are shown; qualify it (`Server.run`) for one."""
+    """The whole source of a function, method or class as it is on the disk now: reads one definition instead of a
+    file. All of that name are shown; qualify it (`Server.run`) for one."""
     opened = projects.indexed(context, project)
     matches = opened.analyze(name)
     data: dict[str, Any] = {"name": name}
@@ -65,7 +65,7 @@ def sage_analyze_function(
         head, "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset,
         more=len(matches) > len(rows), narrow=" or a qualified name",
     )  # fmt: skip
-    return _saying_where_the_rest_is(answer, matches[offset:])
+    return _naming_cut_lines(answer, matches[offset:])
 
 
 def sage_find_references(
@@ -148,7 +148,7 @@ def sage_similar(
     limit: Annotated[int, Field(ge=1, le=_MOST_SIMILAR)] = 10,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Code like the code at a place: other implementations, copies, what else to change along with it. Ask before
+    """Code like the code at a line: other implementations, copies, what else to change along with it. Ask before
     writing something that may exist already."""
     opened = projects.indexed(context, project)
     data: dict[str, Any] = {"query": where}
@@ -168,6 +168,7 @@ def sage_similar(
 
 
 def _missing(project: Project, name: str, data: dict[str, Any]) -> str:
+    """The text for a name that nothing has; the nearest names go into `data`."""
     data["nearest"] = project.nearest(name)
     near = f"; nearest: {one_line(', '.join(data['nearest']))}" if data["nearest"] else ""
     return f"Nothing is called {one_line(name)}{near}"
@@ -196,8 +197,8 @@ def _source(match: dict[str, Any], max_tokens: int) -> Row:
         room = min(room, count_tokens(source)) * 3 // 4
 
 
-def _saying_where_the_rest_is(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answer:
-    """An answer in which a source was cut names the lines that are missing."""
+def _naming_cut_lines(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answer:
+    """The answer; if a source was cut, it names the lines that are missing."""
     shown = answer.data["matches"]
     short = [(whole, part) for whole, part in zip(matches, shown, strict=False) if part["source"] != whole["source"]]
     if not short:

@@ -1,7 +1,7 @@
-"""Tools for memory: checkpoints of what was concluded, and knowledge that comes back when it is wanted.
+"""Tools for memory: checkpoints of conclusions, and knowledge that a question recalls.
 
-What a memory says may come from anybody who shares the project. In the text it stands behind `|`, line by line, so that
-nothing in it can pass for an answer of Sage.
+A memory may come from anybody who shares the project. In the text each of its lines follows a `|`, so that nothing in
+it can pass for an answer of Sage.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def sage_load_checkpoint(
     checkpoint = found.memory.checkpoints.load(checkpoint_id)
     states = found.memory.ref_states(checkpoint.code_refs)
     head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
-    text = "\n".join([head, *_standing(states), _quoted(default_body(checkpoint).strip("\n"))])
+    text = "\n".join([head, *_staleness(states), _quoted(default_body(checkpoint).strip("\n"))])
     whole = Row(text, checkpoint_document(checkpoint, states))
     shown = shortened(whole, max_tokens - FOOT_TOKENS)
     rest = "" if shown is whole else "cut to fit: ask with a larger max_tokens"
@@ -161,7 +161,7 @@ def sage_list_checkpoints(
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
         rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
     head = "Checkpoints, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     return listing(head, "checkpoints", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
@@ -185,7 +185,7 @@ def sage_search_checkpoints(
         text += f"   {confidence:.0%} sure, {one_line(str(row['trigger']))}"
         rows.append(Row(text, {**row, "thesis": _line(row["thesis"]), "core_question": _line(row["core_question"])}))
     head = f"Checkpoints about {one_line(query[:200])}:" if rows else "No checkpoints here"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     return listing(head, "results", rows, {"query": query[:1_000]}, root=found.root, max_tokens=max_tokens)
 
 
@@ -215,7 +215,7 @@ def sage_save_knowledge(
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
     lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
     lines += map(one_line, said_of_alike(saved))
-    lines += [*_told(found.memory), *_masked(masked)]
+    lines += [*_notices(found.memory), *_masked(masked)]
     lines += map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
@@ -238,7 +238,7 @@ def sage_recall_knowledge(
         data = knowledge_document(item, score.scope, states)
         keywords = f" ({one_line(', '.join(item.keywords))})" if item.keywords else ""
         text = "\n".join(
-            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_standing(states), _quoted(item.content)]
+            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_staleness(states), _quoted(item.content)]
         )
         rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
@@ -246,7 +246,7 @@ def sage_recall_knowledge(
     if near:
         some = ", ".join(f"{one_line(one.id)} ({one.score:.2f} of {one.threshold:.2f})" for one in near)
         head += f"; nearest, below their thresholds: {some}"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     nearest = [{"id": one.id, "score": one.score, "threshold": one.threshold} for one in near]
     data = {"query": query[:1_000], "nearest": nearest}
     rows = [shortened(row, max_tokens - 4 * FOOT_TOKENS) for row in rows]
@@ -271,7 +271,7 @@ def sage_list_knowledge(
         text = f"- {one_line(item.id)} [{', '.join(facts)}] {one_line(', '.join(item.keywords))}"
         rows.append(Row(text.rstrip(), knowledge_row(item, known.scope)))
     head = "Known:" if rows else "Nothing is known yet; sage_save_knowledge keeps something"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     return listing(head, "items", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
@@ -305,7 +305,7 @@ def sage_still_true(
 
 
 def debug_memory(project: Any, query: str, limit: int) -> tuple[list[str], dict[str, Any]]:
-    """For `sage_debug_query`: the arithmetic of what memory would answer, as lines and as data."""
+    """For `sage_debug_query`: the scores of memories for a question, as lines and as data."""
     from sage_code.memory.documents import score_row
 
     scores = project.memory.recaller.scores(query, skill=None, limit=limit)
@@ -327,6 +327,7 @@ def _save(
     auto_code_context: bool = True,
     allow_secret: bool = False,
 ) -> Answer:
+    """Save a checkpoint, and say what was done."""
     from sage_code.memory.documents import said_of_maintenance, saved_document
 
     found = projects.find(context, project)
@@ -339,12 +340,12 @@ def _save(
     else:
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
-    told = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
-    return Answer("\n".join([text, *_told(found.memory), *_masked(saved.masked), *told]), document, found.root)
+    maintained = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
+    return Answer("\n".join([text, *_notices(found.memory), *_masked(saved.masked), *maintained]), document, found.root)
 
 
-def _told(memory: Memory) -> list[str]:
-    """What was noticed on the way: damaged files, a list that was rebuilt."""
+def _notices(memory: Memory) -> list[str]:
+    """Notices of this call: damaged files, a list that was rebuilt."""
     return [one_line(notice) for notice in memory.notices.take()]
 
 
@@ -352,8 +353,8 @@ def _masked(kinds: tuple[str, ...]) -> list[str]:
     return [f"Masked before it was written: {one_line(', '.join(sorted(set(kinds))))}"] if kinds else []
 
 
-def _standing(states: tuple[RefState, ...]) -> list[str]:
-    """What has become of the code of a memory, where that matters."""
+def _staleness(states: tuple[RefState, ...]) -> list[str]:
+    """Lines about the code of a memory that has changed, moved or gone."""
     lines = []
     for state in states:
         where = one_line(f"{state.ref.file} {state.ref.symbol}".strip())

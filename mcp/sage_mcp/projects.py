@@ -85,7 +85,7 @@ def indexed(context: Context, given: str | None = None) -> Project:
         run = start_indexing(context, project)
         if not run.wait(FIRST_WAIT_S):
             hint = "meanwhile sage_search_code answers by words, and sage_index_code waits for the index"
-            raise NotIndexed(f"{project.root} is not indexed yet; {run.told()}", hint)
+            raise NotIndexed(f"{project.root} is not indexed yet; {run.state()}", hint)
     return project
 
 
