@@ -29,7 +29,6 @@ from sage_code.search.engine import SearchEngine
 from sage_code.search.evaluation import (
     K,
     Label,
-    Location,
     PathRule,
     Report,
     Score,
@@ -47,6 +46,7 @@ from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.trials import Setup, read_folders, run
 from sage_code.settings.loading import load_settings
 from sage_code.text.tokens import count_tokens
+from sage_code.values import Location
 
 # What BM25 and its coverage say, and what the model says; the rest is code-aware ranking.
 _WORDS = frozenset(

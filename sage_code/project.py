@@ -14,7 +14,7 @@ from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from sage_code.index.models import Model, Table
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sage_code.index.status import Preview, Status
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
+    from sage_code.lookup.related import Related, Relation
     from sage_code.lookup.similar import Duplicate, SimilarChunk
     from sage_code.memory.code.staleness import CheckedMemory
     from sage_code.memory.files.core_files import CoreFile
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sage_code.search.everywhere import Searchers
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Settings
-    from sage_code.values import Scope
+    from sage_code.values import Location, Scope
     from sage_code.xref.answers import Affected, Callee, Caller, Usage
     from sage_code.xref.graph import Definition
     from sage_code.xref.resolve import Resolver
@@ -56,26 +57,27 @@ class Project:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] = ".", *, overrides: Mapping[str, object] | None = None) -> Project:
-        """The project that `path` lies in; `overrides` are settings that stand above all files."""
+        """The project around `path`; `overrides` are settings that win over all files."""
         path = os.fspath(path)
         if not os.path.exists(path):
             raise UsageError(f"there is no {path}", "give the path of a project's folder")
         return cls(find_root(path), overrides)
 
     @classmethod
-    def named(cls, name: str) -> Project:
-        """The project with this registered name, or the one that this path lies in."""
-        if os.sep not in name and not name.startswith(".") and name:
+    def named(cls, name: str, here: str = "") -> Project:
+        """The project with this registered name, or the one around this path, which may be relative to `here`."""
+        path = os.path.join(here, os.path.expanduser(name))
+        if os.sep not in os.path.expanduser(name) and not name.startswith(".") and name:
             from sage_code.index import registry
             from sage_code.search.everywhere import find_project
 
             if any(entry.name == name for entry in registry.projects()):
                 return cls(find_project(name).root)
-            if not os.path.exists(name):
+            if not os.path.exists(path):
                 names = ", ".join(sorted({entry.name for entry in registry.projects()})[:20])
                 hint = f"there are: {names}" if names else "run `sage index` in one"
                 raise UsageError(f"there is no {name[:200]}, and no indexed project of that name", hint)
-        return cls.open(os.path.expanduser(name))
+        return cls.open(path)
 
     @property
     def settings(self) -> Settings:
@@ -290,9 +292,50 @@ class Project:
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()
-        place = relative_path(self.root, what) if isinstance(what, str) else what
+        target = relative_path(self.root, what) if isinstance(what, str) else what
         with reading(self.root):
-            return answers.impact(resolver.graph, place, resolver=resolver)
+            return answers.impact(resolver.graph, target, resolver=resolver)
+
+    def related(
+        self,
+        name: str,
+        relation: Relation,
+        *,
+        depth: int = 1,
+        min_confidence: float | None = None,
+        seconds: float | None = None,
+        most: int | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> Related:
+        """What refers to the definitions of a name, calls them, is called by them, or may break with them (`impact`,
+        also of a file), in one list.
+
+        Looks no longer than `seconds` (8 unless given), and at no further definition once there are `most` uses;
+        `check` is called before each definition and may raise.
+        """
+        from sage_code.lookup import related as lookup
+
+        given: dict[str, Any] = {"min_confidence": min_confidence, "seconds": seconds, "most": most, "check": check}
+        given = {key: value for key, value in given.items() if value is not None}
+        with reading(self.root):
+            return lookup.related(self.root, name, relation, depth=depth, **given)
+
+    def locate(self, what: str) -> Location | None:
+        """The location that `FILE:LINE` or `FILE:LINE-LINE` names, or that of the first definition called `what`."""
+        from sage_code.lookup.location import parse_location
+        from sage_code.values import Location
+
+        location = parse_location(self.root, what)
+        if location is not None and location.start_line is not None:
+            return location
+        found = self.definitions(what)
+        return Location(found[0].file, found[0].symbol.line, found[0].symbol.line) if found else None
+
+    def contains(self, path: str) -> bool:
+        """Whether a file is one of those that are indexed, or would be: not ignored, nor kept by Sage or git."""
+        from sage_code.index.status import is_listed
+
+        return is_listed(self.root, self.settings, path)
 
     def outline(self, path: str) -> Outline:
         """The skeleton of a file."""

@@ -51,6 +51,15 @@ class SkippedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Location:
+    """A file, or lines of it: without lines the whole file is meant."""
+
+    file: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Symbol:
     """A named definition. `line` is where its name stands; the source spans `start_line` to `end_line`,
     decorators and doc comment included."""

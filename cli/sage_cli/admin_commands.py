@@ -17,7 +17,7 @@ app = typer.Typer(name="admin", help="Check, mend and tidy up.", no_args_is_help
 
 @app.command("verify")
 def verify(
-    place: ProjectArgument = "",
+    named: ProjectArgument = "",
     project: ProjectOption = ".",
     mend: Annotated[bool, typer.Option("--mend/--check", help="Mend what is found, or only report it.")] = True,
     as_json: JsonOption = False,
@@ -30,7 +30,7 @@ def verify(
     """
     from sage_code.index.upkeep import verify_project
 
-    opened = open_project(place or project)
+    opened = open_project(named or project)
     with TerminalProgress(quiet=as_json) as progress:
         report = verify_project(opened.root, opened.settings, mend=mend, progress=progress)
     if as_json:
@@ -47,14 +47,14 @@ def verify(
 
 
 @app.command("rebuild-embeddings")
-def rebuild_embeddings(place: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Embed every chunk of a project anew, and everything that is remembered about it.
+def rebuild_embeddings(named: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Embed every chunk and every memory of a project again.
 
     Example:  sage admin rebuild-embeddings
     """
     from sage_code.index.upkeep import rebuild_embeddings as rebuild
 
-    opened = open_project(place or project)
+    opened = open_project(named or project)
     with TerminalProgress(quiet=as_json) as progress:
         stats = rebuild(opened.root, opened.settings, progress=progress)
         memories = opened.memory.rebuild()
@@ -66,14 +66,14 @@ def rebuild_embeddings(place: ProjectArgument = "", project: ProjectOption = "."
 
 
 @app.command("compact")
-def compact(place: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Give space back: rows and tables that no project uses any more, and old versions of the tables.
+def compact(named: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+    """Free space: remove rows and tables that no project uses any more, and old versions of the tables.
 
     Example:  sage admin compact
     """
     from sage_code.index.upkeep import compact_store
 
-    opened = open_project(place or project)
+    opened = open_project(named or project)
     report = compact_store(opened.settings)
     if as_json:
         print_json(asdict(report))

@@ -1,4 +1,4 @@
-"""`sage mcp install` and `sage mcp uninstall`: Sage in the configuration of a coding agent, and out of it again."""
+"""`sage mcp install` and `sage mcp uninstall`: add Sage to the configuration of coding agents, or remove it."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def install(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Tell coding agents about Sage's MCP server.
+    """Add Sage's MCP server to the configuration of coding agents.
 
-    Adds one entry to the agent's own configuration and leaves the rest of it as it is, comments included. A copy of the
-    file is kept in ~/.sage/agents. `sage mcp uninstall` makes the file again what it was.
+    Adds one entry to the agent's own configuration and leaves the rest as it is, comments included. Keeps a copy of the
+    file in ~/.sage/agents. `sage mcp uninstall` removes the entry again.
 
     Example:  sage mcp install --agent claude
 
@@ -87,9 +87,9 @@ def uninstall(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Take Sage out of the configuration of coding agents, with its lines in AGENTS.md and its helper.
+    """Remove Sage from the configuration of coding agents, with its lines in AGENTS.md and its helper.
 
-    What was inserted is taken out, and nothing else. Exits with 1 when there was nothing to take out.
+    Removes what was inserted, and nothing else. Exits with 1 when there was nothing to remove.
 
     Example:  sage mcp uninstall --agent claude --scope project
     """

@@ -1,4 +1,4 @@
-"""The Typer application: one function a command, each a thin layer over `sage_code.Project`."""
+"""The Typer application: one function for each command, each a thin layer over `sage_code.Project`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _TYPERS_INTERRUPT = 130
 
 
 class _Words(typer.core.TyperGroup):
-    """Knows commands of two words beside one of one: `sage index export` is not `sage index` of a folder `export`,
-    which is spelt `./export`."""
+    """A group whose commands may have two words: `sage index export` does not index a folder `export`, which is spelt
+    `./export`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the first words name."""
@@ -116,7 +116,7 @@ def grep(
     ] = None,
     ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Ignore upper and lower case.")] = False,
     prefix: Annotated[bool, typer.Option("--prefix", "-p", help="Names that start like this.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")] = (
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")] = (
         grep_command.DEFAULT_LIMIT
     ),
     names: Annotated[bool, typer.Option("--names", help="Print names only, each once.")] = False,
@@ -137,13 +137,13 @@ def grep(
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code. Errors of ours pass through to the entry."""
+    """Run one command line and return its exit code. A `SageError` passes through to the entry."""
     try:
         result = app(args=arguments, prog_name="sage", standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except SystemExit as ended:
-        raise BrokenPipeError from ended  # Typer's answer to a reader that is gone; with `Exit` it only returns
+        raise BrokenPipeError from ended  # Typer does this when the reader of a pipe is gone; its own `Exit` returns
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         if context and error.format_message() == context.get_help():  # a group without a command shows its help

@@ -1,9 +1,10 @@
-"""`sage checkpoint`: what was concluded, kept, found again and looked after."""
+"""`sage checkpoint`: save conclusions, find them again, archive old ones."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from sage_cli.index_commands import open_project
 from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.reading import read_text
 from sage_cli.tables import shortened, show
 
 if TYPE_CHECKING:
@@ -20,29 +22,28 @@ if TYPE_CHECKING:
 app = typer.Typer(name="checkpoint", help="Keep and find what was concluded.", no_args_is_help=True)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id, or a part of it that no other has.")]
 UserOption = Annotated[bool, typer.Option("--user", help="Keep it in your own ~/.sage, not in the project.")]
-SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret as it is.")]
+SecretOption = Annotated[bool, typer.Option("--allow-secret", help="Do not mask what looks like a secret.")]
 RefOption = Annotated[
     list[str] | None, typer.Option("--ref", metavar="FILE:LINE[-LINE]|SYMBOL", help="Code that it is about.")
 ]
-ArchivedOption = Annotated[bool, typer.Option("--archived", help="Those in the archive; `restore` takes one back.")]
-_MAX_INPUT = 2_000_000
+ArchivedOption = Annotated[bool, typer.Option("--archived", help="List the archive; `restore` takes one back.")]
 
 
 def memory_of(path: str) -> Memory:
-    """The memory of the project that a path lies in."""
+    """The memory of the project that a path is in; its notices go to stderr."""
     memory = open_project(path).memory
     memory.notices.listener = lambda text: say_notes([text])
     return memory
 
 
-def say_masked(masked: list[str]) -> None:
-    """Tell that secrets were masked."""
+def say_masked(masked: Sequence[str]) -> None:
+    """Say on stderr which secrets were masked."""
     for kind in masked:
         print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
 
 
 def say_notes(lines: list[str]) -> None:
-    """Print what happened besides to stderr."""
+    """Say on stderr what happened besides."""
     for line in lines:
         print(f"sage: {one_line(line)}", file=sys.stderr)
 
@@ -52,17 +53,19 @@ def save(
     thesis: Annotated[str, typer.Option("--thesis", "-t", help="What you concluded.")] = "",
     question: Annotated[str, typer.Option("--question", "-q", help="The question behind it.")] = "",
     confidence: Annotated[float, typer.Option("--confidence", "-c", min=0, max=1, help="How sure you are.")] = 0.7,
-    evidence: Annotated[list[str] | None, typer.Option("--evidence", "-e", help="A fact that speaks for it.")] = None,
+    evidence: Annotated[list[str] | None, typer.Option("--evidence", "-e", help="A fact that supports it.")] = None,
     open_question: Annotated[list[str] | None, typer.Option("--open", "-o", help="What is still unknown.")] = None,
     reasoning: Annotated[str, typer.Option("--reasoning", help="How you came to it.")] = "",
-    trigger: Annotated[str, typer.Option("--trigger", help="What set it off.")] = "manual",
+    trigger: Annotated[str, typer.Option("--trigger", help="What caused it.")] = "manual",
     skill: Annotated[str, typer.Option("--skill", help="The skill it belongs to.")] = "",
     parent: Annotated[str, typer.Option("--parent", help="The checkpoint it goes on from.")] = "",
-    template: Annotated[str, typer.Option("--template", help="Lay it out by this template.")] = "",
+    template: Annotated[str, typer.Option("--template", help="Use the layout of this template.")] = "",
     field: Annotated[list[str] | None, typer.Option("--field", help="NAME=TEXT for a template's own fields.")] = None,
     ref: RefOption = None,
-    source: Annotated[str, typer.Option("--from", metavar="FILE", help="All of it as JSON; - reads it.")] = "",
-    auto: Annotated[bool, typer.Option("--auto", help="Only if it is sure, deep and new enough.")] = False,
+    source: Annotated[
+        str, typer.Option("--from", metavar="FILE", help="Read all of it as JSON; - is standard input.")
+    ] = "",
+    auto: Annotated[bool, typer.Option("--auto", help="Save only if it is sure, deep and new enough.")] = False,
     code_context: Annotated[
         bool, typer.Option("--code-context/--no-code-context", help="Add the session's code.")
     ] = True,
@@ -107,7 +110,7 @@ def save(
         print(f"saved{files}: {one_line(saved.checkpoint.id)}")
     else:
         print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
-    say_masked(list(saved.masked))
+    say_masked(saved.masked)
     say_notes(said_of_maintenance(saved.maintenance, "checkpoint"))
     if saved.checkpoint is None:
         raise typer.Exit(EXIT_NOTHING)
@@ -115,7 +118,7 @@ def save(
 
 @app.command("list")
 def list_checkpoints(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")] = 20,
     skill: Annotated[str, typer.Option("--skill", help="Only those of this skill.")] = "",
     archived: ArchivedOption = False,
     project: ProjectOption = ".",
@@ -130,14 +133,7 @@ def list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     store = memory_of(project).checkpoints
-    found = (
-        (pair for pair in store.archived() if not skill or pair[0].skill == skill)
-        if archived
-        else store.newest(
-            wanted=(lambda one: one.skill == skill) if skill else None, on_damaged=lambda why: say_notes([why])
-        )
-    )
-    shown = islice(found, limit or None)
+    shown = islice((store.archived if archived else store.newest)(skill=skill), limit or None)
     if as_json:
         rows = [checkpoint_row(one, scope) for one, scope in shown]
         print_json({"checkpoints": rows})
@@ -155,7 +151,7 @@ def list_checkpoints(
 
 @app.command("show")
 def show_checkpoint(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Show a checkpoint, and what has become of the code that it is about.
+    """Show a checkpoint, and whether the code that it is about has changed.
 
     Example:  sage checkpoint show jwt-refresh
     """
@@ -178,13 +174,13 @@ def show_checkpoint(checkpoint: IdArgument, project: ProjectOption = ".", as_jso
 @app.command("search")
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What it was about, in words.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 5,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")] = 5,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
     """Find checkpoints by what they say.
 
-    The percentage says how likely one is about the question.
+    The percentage is the probability that a checkpoint is about the question.
 
     Example:  sage checkpoint search "why did we drop GraphQL"
     """
@@ -216,8 +212,8 @@ def remove(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOp
 
 @app.command("prune")
 def prune(
-    older_than: Annotated[int, typer.Option("--older-than", min=0, metavar="DAYS", help="Older ones go.")] = 0,
-    keep: Annotated[int, typer.Option("--keep", min=0, metavar="N", help="All but the newest N go.")] = 0,
+    older_than: Annotated[int, typer.Option("--older-than", min=0, metavar="DAYS", help="Archive older ones.")] = 0,
+    keep: Annotated[int, typer.Option("--keep", min=0, metavar="N", help="Archive all but the newest N.")] = 0,
     everything: Annotated[
         bool, typer.Option("--all", help="Also those that a person saved or restored, or that git tracks.")
     ] = False,
@@ -227,8 +223,8 @@ def prune(
 ) -> None:
     """Move old checkpoints into the archive; nothing is deleted.
 
-    Without --all only those that were saved automatically and that git does not track. Exits with 1 when there are
-    none to move.
+    Without --all it moves only those that were saved automatically and that git does not track. Exits with 1 when
+    there are none to move.
 
     Example:  sage checkpoint prune --older-than 180 --keep 500
     """
@@ -250,7 +246,7 @@ def prune(
 
 @app.command("restore")
 def restore(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Take a checkpoint back from the archive; it is not archived by itself again.
+    """Restore a checkpoint from the archive; it is not archived automatically again.
 
     Example:  sage checkpoint restore which-queue
     """
@@ -258,7 +254,7 @@ def restore(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonO
 
 
 def show_restored(id_: str, scope: str, as_json: bool) -> None:
-    """Say that a memory is back."""
+    """Say that a memory was restored."""
     if as_json:
         print_json({"id": id_, "restored": True, "scope": scope})
     else:
@@ -276,23 +272,20 @@ def edit(checkpoint: IdArgument, project: ProjectOption = ".") -> None:
     store = memory_of(project).checkpoints
     home, path = store.find(checkpoint)
     open_at(home.path(path), 1)
-    print(f"read again: {one_line(store.load(path.rpartition('/')[2].rpartition('.')[0]).id)}")
+    print(f"read again: {one_line(store.load(checkpoint).id)}")
 
 
 def _read_json(source: str) -> dict[str, Any]:
+    """The object in a JSON file, or on standard input."""
     from sage_code.errors import UsageError
 
+    hint = "give an object with core_question, thesis ..."
     try:
-        if source == "-":
-            text = sys.stdin.read(_MAX_INPUT)
-        else:
-            with open(source, encoding="utf-8") as file:
-                text = file.read(_MAX_INPUT)
-        given = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{source} holds no JSON: {error}", "give an object with core_question, thesis ...") from error
+        given = json.loads(read_text(source))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source} holds no JSON: {error}", hint) from error
     if not isinstance(given, dict):
-        raise UsageError(f"{source} holds no object", "give an object with core_question, thesis ...")
+        raise UsageError(f"{source} holds no object", hint)
     return given
 
 

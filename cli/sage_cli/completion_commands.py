@@ -1,6 +1,6 @@
-"""`sage completion`: a script by which a shell completes commands, options and the names of symbols.
+"""`sage completion`: prints a script with which a shell completes commands, options and the names of symbols.
 
-The script holds all commands and options, so that a shell asks Sage only for symbols, which `sage grep` names in
+The script contains all commands and options. A shell asks Sage only for symbols, which `sage grep` lists in
 milliseconds.
 """
 
@@ -11,12 +11,12 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-# Whose argument is the name of a symbol.
+# Commands whose argument is the name of a symbol.
 _SYMBOLS = ("grep", "analyze", "refs", "callers", "callees", "impact", "similar", "why")
 
 
 class Shell(StrEnum):
-    """The shells that are known."""
+    """The supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -46,6 +46,7 @@ def completion(
 
 
 def _commands(command: Any, words: str) -> list[_Command]:
+    """A command of Typer, called by `words`, and all below it."""
     options = (name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-"))
     found = [_Command(words, (command.get_short_help_str(100) or "").rstrip("."), tuple(sorted({*options, "--help"})))]
     for name, inner in getattr(command, "commands", {}).items():
@@ -62,6 +63,7 @@ def _next_words(commands: list[_Command], words: str) -> list[str]:
 
 
 def _bash(commands: list[_Command], *, zsh: bool) -> str:
+    """The script for bash; zsh reads the same after a first line of its own."""
     cases = []
     for one in commands:
         known = " ".join([*_next_words(commands, one.words), *one.options])
@@ -70,15 +72,15 @@ def _bash(commands: list[_Command], *, zsh: bool) -> str:
     return f"""\
 {"autoload -U +X compinit bashcompinit && compinit && bashcompinit" if zsh else "# bash completion for sage"}
 _sage() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" command='' name='' place
-  for ((place = 1; place < COMP_CWORD && place <= {cut}; place++)); do
-    case "${{COMP_WORDS[place]}}" in
+  local current="${{COMP_WORDS[COMP_CWORD]}}" command='' name='' at
+  for ((at = 1; at < COMP_CWORD && at <= {cut}; at++)); do
+    case "${{COMP_WORDS[at]}}" in
     -*) break ;;
     esac
-    case "$(_sage_known "$command ${{COMP_WORDS[place]}}")" in
+    case "$(_sage_known "$command ${{COMP_WORDS[at]}}")" in
     '') break ;;
     esac
-    command="${{command:+$command }}${{COMP_WORDS[place]}}"
+    command="${{command:+$command }}${{COMP_WORDS[at]}}"
   done
   COMPREPLY=($(compgen -W "$(_sage_known "$command")" -- "$current"))
   case "$command:$current" in
@@ -102,6 +104,7 @@ complete -o default -F _sage sage
 
 
 def _fish(commands: list[_Command]) -> str:
+    """The script for fish."""
     lines = ["# fish completion for sage"]
     for one in commands:
         words = one.words.split()
@@ -112,8 +115,8 @@ def _fish(commands: list[_Command]) -> str:
             where = f"{here}; and {rest}" if here else "__fish_use_subcommand"
             helps = {inner.words: inner.help for inner in commands}
             for word in following:
-                told = helps.get(f"{one.words} {word}".strip(), "").replace("\\", "").replace("'", "")
-                lines.append(f"complete -c sage -f -n '{where}' -a '{word}' -d '{told}'")
+                text = helps.get(f"{one.words} {word}".strip(), "").replace("\\", "").replace("'", "")
+                lines.append(f"complete -c sage -f -n '{where}' -a '{word}' -d '{text}'")
         for option in one.options if here else ():
             flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             lines.append(f"complete -c sage -n '{here}' {flag}")

@@ -1,4 +1,4 @@
-"""`sage config`: show settings and where each came from, change them, put them back."""
+"""`sage config`: shows settings and where each comes from, changes and resets them."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def reset_settings(
     scope: ScopeOption = ScopeChoice.USER,
     project: ProjectOption = ".",
 ) -> None:
-    """Take settings out of the user's file, or the project's, so that what lies below holds again.
+    """Remove settings from the user's file, or the project's; then the next file or the default counts again.
 
-    Exits with 1 when there was nothing to take out.
+    Exits with 1 when there was nothing to remove.
 
     Example:  sage config reset recall_threshold
     """

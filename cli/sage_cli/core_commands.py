@@ -20,7 +20,7 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the
 def list_core(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """List the core files with their summaries.
 
-    They stand in `.sage/core.md`, for the repository, and are given to each new session of an agent.
+    They are in `.sage/core.md`, which belongs in the repository. Each new session of an agent reads them first.
 
     Example:  sage core list
     """
@@ -55,13 +55,13 @@ def add(
         print_json(asdict(marked))
     else:
         print(f"{one_line(marked.path)} is core; commit .sage/core.md to share it")
-    if summary and "[masked: " in marked.summary:
+    if summary and marked.is_masked:
         print(f"sage: a secret in the summary was masked: {one_line(marked.summary)}", file=sys.stderr)
 
 
 @app.command("rm")
 def remove(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Take a mark away; the file stays.
+    """Remove the mark of a file; the file stays.
 
     Example:  sage core rm src/auth/tokens.py
     """

@@ -1,4 +1,4 @@
-"""Points in time for people: how long ago, or the exact date for those who ask for it."""
+"""Formats times for people: how long ago, or the exact date if the user asks for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_DAYS = 60
 
 
 def when(stamp: str, exact: bool = False, now: datetime | None = None) -> str:
-    """`2 min ago` for a time in ISO 8601; the date itself with `exact`, for long ago, and for what is no such time."""
+    """`2 min ago` for a time in ISO 8601; the text itself with `exact`, if it is long ago, and if it is no time."""
     from sage_cli.output import one_line
 
     try:

@@ -1,4 +1,4 @@
-"""`sage doctor`: what is wrong, and what mends it."""
+"""`sage doctor`: shows what is wrong with Sage on this machine, and how to mend it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXIT = {"ok": EXIT_FOUND, "note": EXIT_FOUND, "warning": EXIT_NOTHING, "error":
 _MARKS = {"ok": "ok     ", "note": "note   ", "warning": "warning", "error": "ERROR  "}
 
 
-def doctor(place: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
+def doctor(named: ProjectArgument = "", project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """Check everything between a question and its answer: Python, store, model, index, agents, a real MCP round trip.
 
     Exits with 0 when all is well, 1 when something could be better, 2 when something does not work. Changes nothing.
@@ -26,7 +26,7 @@ def doctor(place: ProjectArgument = "", project: ProjectOption = ".", as_json: J
     from sage_code.doctor.examination import examine, worst
     from sage_code.project import Project
 
-    root = Project.named(place or project).root
+    root = Project.named(named or project).root
     findings = examine(root, __version__)
     level = worst(findings)
     if as_json:

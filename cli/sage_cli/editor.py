@@ -8,7 +8,7 @@ import subprocess
 
 from sage_code.errors import UsageError
 
-# How editors are told a line, by the name of their program; one that is not listed is given the file alone.
+# How each editor takes a line number, by the name of its program; other editors get the file alone.
 _PLUS = "vi vim nvim view gvim mvim nano pico emacs emacsclient micro kak joe ne jed mg mcedit gedit less"
 _GOTO = "code code-insiders codium vscodium cursor windsurf positron"
 _COLON = "subl sublime_text hx helix zed zeditor atom lapce"
@@ -39,5 +39,5 @@ def editor_command(setting: str, path: str, line: int) -> list[str]:
     if not words:
         raise UsageError("neither $VISUAL nor $EDITOR is set", "set one to your editor: EDITOR=vim")
     program = os.path.basename(words[0]).removesuffix(".exe").removesuffix(".cmd").lower()
-    file = os.path.abspath(path)  # never taken for an option
+    file = os.path.abspath(path)  # absolute: an editor cannot take it for an option
     return [*words, *(part.format(file=file, line=line) for part in _STYLES.get(program, ("{file}",)))]

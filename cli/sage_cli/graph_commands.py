@@ -1,9 +1,8 @@
-"""`sage refs`, `callers`, `callees`, `impact`, `outline`, `map` and `similar`: what the code says about itself."""
+"""`sage refs`, `callers`, `callees`, `impact`, `outline`, `map` and `similar`: how definitions are related."""
 
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -16,19 +15,23 @@ from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, asked_file, one_line, plain, print_json, say, say_missing, shown_path
 
 if TYPE_CHECKING:
+    from sage_code.lookup.related import Relation
     from sage_code.project import Project
-    from sage_code.xref.graph import Definition
 
 SymbolArgument = Annotated[str, typer.Argument(metavar="SYMBOL", help="A name, bare or qualified: `Server.run`.")]
 DepthOption = Annotated[int, typer.Option("--depth", "-d", min=1, max=20, help="Steps along the calls.")]
 ConfidenceOption = Annotated[
     float | None, typer.Option("--min-confidence", "-c", min=0, max=1, help="Leave out what is less certain.")
 ]
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many; 0 shows all.")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")]
 SecondsOption = Annotated[
-    float, typer.Option("--seconds", "-s", min=0, help="Look no longer than this, and say so; 0 looks to the end.")
+    float | None,
+    typer.Option("--seconds", "-s", min=0, help="Look no longer than this (8), and say so; 0 looks to the end."),
 ]
-_DEFAULT_LIMIT = 100
+_LIMIT = 100
+# `--limit 0` of `sage similar`, which orders all chunks.
+_MOST_SIMILAR = 1_000
+# What is said when a list, by its key in the JSON document, is empty.
 _NOTHING = {
     "references": "nothing refers to it",
     "callers": "nothing calls it",
@@ -37,85 +40,51 @@ _NOTHING = {
     "similar": "nothing is like it",
     "duplicates": "no duplicates",
 }
-# A name like `make` may be meant in ten thousand places: as long as somebody watches a cursor, and as the server waits.
-_PATIENCE_S = 8.0
 
 
 def refs(
     symbol: SymbolArgument,
     min_confidence: ConfidenceOption = None,
-    limit: LimitOption = _DEFAULT_LIMIT,
-    seconds: SecondsOption = _PATIENCE_S,
+    limit: LimitOption = _LIMIT,
+    seconds: SecondsOption = None,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show who uses a symbol, each place with the confidence that it is really meant.
+    """Show what uses a symbol, each use with the confidence that this symbol is meant.
 
     Example:  sage refs Server.start --min-confidence 0.8
     """
-    opened = open_project(project)
-    resolver = opened.resolver(seconds or math.inf)
-    found = [
-        use
-        for one in opened.definitions(symbol, resolver=resolver)
-        for use in opened.references(one, min_confidence=min_confidence, resolver=resolver)
-    ]
-    rows = _with_lines(opened, found, limit, lambda use: {"definition": _target(use.definition)})
-    _answer(opened, symbol, "references", rows, limit, as_json, _use_lines, stopped=resolver.ran_out)
+    _show_related("references", symbol, limit, seconds, project, as_json, min_confidence=min_confidence)
 
 
 def callers(
-    symbol: SymbolArgument,
-    depth: DepthOption = 1,
-    min_confidence: ConfidenceOption = None,
-    limit: LimitOption = _DEFAULT_LIMIT,
-    seconds: SecondsOption = _PATIENCE_S,
-    project: ProjectOption = ".",
-    as_json: JsonOption = False,
-) -> None:
-    """Show who calls a function, and who calls those.
+    symbol: SymbolArgument, depth: DepthOption = 1, min_confidence: ConfidenceOption = None,
+    limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
+    project: ProjectOption = ".", as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Show what calls a function, and what calls the callers.
 
     Example:  sage callers parse_config --depth 3
     """
-    opened = open_project(project)
-    resolver = opened.resolver(seconds or math.inf)
-    found = [
-        one
-        for target in opened.definitions(symbol, resolver=resolver)
-        for one in opened.callers(target, depth, min_confidence, resolver=resolver)
-    ]
-    rows = _with_lines(opened, found, limit, lambda one: {"calls": _target(one.calls)})
-    _answer(opened, symbol, "callers", rows, limit, as_json, _use_lines, stopped=resolver.ran_out)
+    _show_related("callers", symbol, limit, seconds, project, as_json, depth=depth, min_confidence=min_confidence)
 
 
 def callees(
-    symbol: SymbolArgument,
-    depth: DepthOption = 1,
-    min_confidence: ConfidenceOption = None,
-    limit: LimitOption = _DEFAULT_LIMIT,
-    seconds: SecondsOption = _PATIENCE_S,
-    project: ProjectOption = ".",
-    as_json: JsonOption = False,
-) -> None:
+    symbol: SymbolArgument, depth: DepthOption = 1, min_confidence: ConfidenceOption = None,
+    limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
+    project: ProjectOption = ".", as_json: JsonOption = False,
+) -> None:  # fmt: skip
     """Show what a function calls.
 
     Example:  sage callees Server.start
     """
-    opened = open_project(project)
-    resolver = opened.resolver(seconds or math.inf)
-    found = [
-        one
-        for source in opened.definitions(symbol, resolver=resolver)
-        for one in opened.callees(source, depth, min_confidence, resolver=resolver)
-    ]
-    rows = [{**asdict(one), "definition": _target(one.definition)} for one in found]
-    _answer(opened, symbol, "callees", rows, limit, as_json, _callee_line, stopped=resolver.ran_out)
+    _show_related("callees", symbol, limit, seconds, project, as_json, depth=depth, min_confidence=min_confidence)
 
 
 def impact(
     what: Annotated[str, typer.Argument(metavar="FILE|SYMBOL", help="A file of the project, or a symbol.")],
-    limit: LimitOption = _DEFAULT_LIMIT,
-    seconds: SecondsOption = _PATIENCE_S,
+    limit: LimitOption = _LIMIT,
+    seconds: SecondsOption = None,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -123,14 +92,7 @@ def impact(
 
     Example:  sage impact src/server.py
     """
-    opened = open_project(project)
-    resolver = opened.resolver(seconds or math.inf)
-    file = asked_file(opened.root, what)
-    is_file = os.path.isfile(os.path.join(opened.root, file))
-    targets: Sequence[str | Definition] = [file] if is_file else opened.definitions(what, resolver=resolver)
-    found = [one for target in targets for one in opened.impact(target, resolver=resolver)]
-    rows = _with_lines(opened, found, limit)
-    _answer(opened, what, "affected", rows, limit, as_json, _use_lines, stopped=resolver.ran_out, known=bool(targets))
+    _show_related("impact", what, limit, seconds, project, as_json)
 
 
 def outline(
@@ -162,7 +124,7 @@ def map_project(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the most important symbols of a project, by who refers to them, within a budget of tokens.
+    """Show the symbols of a project that are used most, within a budget of tokens.
 
     Example:  sage map --max-tokens 2000
 
@@ -187,85 +149,97 @@ def similar(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what else looks like this.
+    """Show code that is like the code of a line or a symbol.
 
     Example:  sage similar src/server.py:120
 
     Example:  sage similar --duplicates
     """
     opened = open_project(project)
+    limit = limit or _MOST_SIMILAR
     if duplicates:
-        pairs = opened.duplicates(limit or 1000)
-        _answer(opened, where, "duplicates", [asdict(pair) for pair in pairs], 0, as_json, _duplicate_line, known=True)
+        pairs = [asdict(pair) for pair in opened.duplicates(limit)]
+        _answer(opened, where, "duplicates", pairs, as_json, _duplicate_line)
         return
-    place = _place(opened, where)
-    found = opened.similar(*place, limit or 1000) if place else []
+    file, colon, line = where.rpartition(":")
+    location = opened.locate(f"{asked_file(opened.root, file)}{colon}{line}")
+    found = opened.similar(location.file, location.start_line or 1, limit) if location else []
     rows = [{**asdict(one.chunk), "similarity": round(one.similarity, 4)} for one in found]
-    _answer(opened, where, "similar", rows, 0, as_json, _similar_line, known=place is not None)
+    _answer(opened, where, "similar", rows, as_json, _similar_line, is_known=location is not None)
 
 
-def _place(project: Project, where: str) -> tuple[str, int] | None:
-    file, _, line = where.rpartition(":")
-    if file and line.isdecimal():
-        here = asked_file(project.root, file)
-        return os.path.relpath(here, project.root) if os.path.isabs(here) else file, int(line)
-    found = project.definitions(where)
-    return (found[0].file, found[0].symbol.line) if found else None
+def _show_related(
+    relation: Relation,
+    name: str,
+    limit: int,
+    seconds: float | None,
+    project: str,
+    as_json: bool,
+    *,
+    depth: int = 1,
+    min_confidence: float | None = None,
+) -> None:
+    """Answer one of the questions about the uses of a name, with the line of code of each use."""
+    from sage_code.lookup.related import as_row
 
-
-def _with_lines(
-    project: Project, found: Sequence[Any], limit: int, more: Callable[[Any], dict[str, Any]] = lambda _: {}
-) -> list[dict[str, Any]]:
-    """The places as rows, those that are shown with their line of code."""
-    shown = found[:limit] if limit else found
-    lines = project.lines_at((one.file, one.line) for one in shown)
-    lines += [""] * (len(found) - len(shown))
-    return [{**asdict(one), "text": line, **more(one)} for one, line in zip(found, lines, strict=True)]
-
-
-def _target(definition: Definition) -> dict[str, Any]:
-    symbol = definition.symbol
-    return {"file": definition.file, "line": symbol.line, "kind": symbol.kind, "qualname": symbol.qualname}
+    opened = open_project(project)
+    found = opened.related(
+        asked_file(opened.root, name) if relation == "impact" else name,
+        relation,
+        depth=depth,
+        min_confidence=min_confidence,
+        seconds=math.inf if seconds == 0 else seconds,
+    )
+    shown = found.uses[:limit] if limit else found.uses
+    rows = [as_row(use) for use in shown]
+    if relation != "callees":  # these are shown by their definition
+        lines = opened.lines_at((use.file, use.line) for use in shown)
+        rows = [{**row, "text": line} for row, line in zip(rows, lines, strict=True)]
+    _answer(
+        opened,
+        name,
+        "affected" if relation == "impact" else relation,
+        rows,
+        as_json,
+        _callee_line if relation == "callees" else _use_lines,
+        more=len(found.uses) - len(shown),
+        is_complete=found.is_complete,
+        is_known=found.targets > 0,
+    )
 
 
 def _answer(
     project: Project,
     asked: str,
-    what: str,
-    rows: list[dict[str, Any]],
-    limit: int,
+    key: str,
+    rows: Sequence[dict[str, Any]],
     as_json: bool,
     lines: Callable[[str, dict[str, Any]], list[str]],
     *,
-    stopped: bool = False,
-    known: bool | None = None,
+    more: int = 0,
+    is_complete: bool = True,
+    is_known: bool = True,
 ) -> None:
-    """Print what was found; `stopped`: the time was over before everything was looked at; `known`: whether there is
-    such a thing at all, if the caller has looked."""
-    shown = rows[:limit] if limit else rows
-    is_missing = not rows and not (project.definitions(asked) if known is None else known)
+    """Print the rows under `key`, and say that there are `more`, that time was over, or that nothing has that name."""
     if as_json:
-        document: dict[str, Any] = {"query": asked, what: shown}
-        if len(shown) < len(rows):
-            document["truncated"] = len(rows) - len(shown)
-        if stopped:
-            document["incomplete"] = True
-        if is_missing:
-            document["nearest"] = project.nearest(asked)
+        document: dict[str, Any] = {"query": asked, key: rows}
+        document |= {"truncated": more} if more else {}
+        document |= {} if is_complete else {"incomplete": True}
+        document |= {} if is_known else {"nearest": project.nearest(asked)}
         print_json(document)
-    elif is_missing:
+    elif not is_known:
         say_missing(asked, project.nearest(asked))
     else:
-        for row in shown:
+        for row in rows:
             first, *rest = lines(project.root, row)
             say(first)
             for line in rest:
                 say(f"    {line}", " " * 8)
-        if len(shown) < len(rows):
-            print(f"... and {len(rows) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
+        if more:
+            print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
         if not rows:
-            print(f"{_NOTHING[what]}{' so far' if stopped else ''}", file=sys.stderr)
-        if stopped:
+            print(f"{_NOTHING[key]}{'' if is_complete else ' so far'}", file=sys.stderr)
+        if not is_complete:
             print("the time was over before everything was looked at; --seconds 0 looks to the end", file=sys.stderr)
     if not rows:
         raise typer.Exit(EXIT_NOTHING)
@@ -290,6 +264,8 @@ def _similar_line(root: str, row: dict[str, Any]) -> list[str]:
 
 
 def _duplicate_line(root: str, row: dict[str, Any]) -> list[str]:
-    places = (row["first"], row["second"])
-    first, second = (f"{one_line(shown_path(root, p['file']))}:{p['start_line']}-{p['end_line']}" for p in places)
+    first, second = (
+        f"{one_line(shown_path(root, one['file']))}:{one['start_line']}-{one['end_line']}"
+        for one in (row["first"], row["second"])
+    )
     return [f"{row['similarity']:.2f}  {first}  {second}"]

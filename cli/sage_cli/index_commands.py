@@ -1,4 +1,4 @@
-"""`sage index`, `sage status` and `sage analyze`."""
+"""`sage index`, `sage status` and `sage analyze`, and how every command opens its project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sage_code.project import Project
     from sage_code.values import SkippedFile
 
-# Skipped files named in a terminal before the list is cut; --json has them all.
+# Skipped files that `sage status` names; --json has all of them.
 _SHOWN_SKIPS = 20
 _STATUS_INDENT = " " * 12
 
@@ -48,7 +48,7 @@ def index(
 
     Example:  sage index --dry-run
 
-    `sage index export FILE` and `sage index import FILE` take an index elsewhere; a folder of that name is `./export`.
+    `sage index export FILE` and `sage index import FILE` move an index; a folder of that name is `./export`.
     """
     opened = open_folder(path, {"code_embedding_model": model} if model else None)
     if dry_run:
@@ -61,7 +61,7 @@ def index(
 
 
 def _is_wanted(project: Project) -> bool:
-    """Ask on a terminal about a folder that is rarely meant; elsewhere the library says what to do."""
+    """Ask on a terminal whether to index an unusual folder; elsewhere the library refuses it and says what to do."""
     why = project.unusual()
     if not why or not sys.stdin.isatty() or not sys.stderr.isatty():
         return False
@@ -72,7 +72,7 @@ def _is_wanted(project: Project) -> bool:
 
 
 def status(
-    place: ProjectArgument = "", project: ProjectOption = ".", dates: DatesOption = False, as_json: JsonOption = False
+    named: ProjectArgument = "", project: ProjectOption = ".", dates: DatesOption = False, as_json: JsonOption = False
 ) -> None:
     """Show what is indexed, how fresh it is, and what was left out and why.
 
@@ -80,7 +80,7 @@ def status(
 
     Example:  sage status --json
     """
-    found = open_project(place or project).status()
+    found = open_project(named or project).status()
     if as_json:
         print_json({**asdict(found), "fresh": found.fresh})
     else:
@@ -94,7 +94,7 @@ def analyze(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the whole source of a definition, with its signature, docstring and place.
+    """Show the whole source of a definition, with its signature, docstring and location.
 
     Example:  sage analyze Server.start
     """
@@ -114,14 +114,14 @@ def analyze(
 
 
 def open_project(name: str) -> Project:
-    """The project with this name or at this path, its settings' warnings said."""
+    """Open the project with this name or at this path, and print the warnings of its settings."""
     from sage_code.project import Project
 
     return _warned(Project.named(name))
 
 
 def open_folder(path: str, overrides: dict[str, object] | None = None) -> Project:
-    """The project at a path, which need not be indexed yet, its settings' warnings said."""
+    """The same for a path; the project need not be indexed yet."""
     from sage_code.project import Project
 
     return _warned(Project.open(path, overrides=overrides))
@@ -134,7 +134,7 @@ def _warned(project: Project) -> Project:
 
 
 def show_stats(stats: IndexStats, as_json: bool) -> None:
-    """The outcome of a run."""
+    """Print the outcome of a run."""
     if as_json:
         print_json(asdict(stats))
         return
@@ -151,7 +151,7 @@ def show_stats(stats: IndexStats, as_json: bool) -> None:
 
 
 def show_preview(preview: Preview, as_json: bool) -> None:
-    """What a run would do."""
+    """Print what a run would do."""
     if as_json:
         print_json(asdict(preview))
         return
@@ -170,24 +170,20 @@ def show_preview(preview: Preview, as_json: bool) -> None:
 
 
 def _print_status(status: Status, dates: bool) -> None:
-    if not status.indexed:
-        reason = status.damaged or f"{status.root} is not indexed"
-        say(f"{one_line(reason)}; `sage index` makes it ({len(status.changed):,} files to read)")
+    """Print the state of an index, and what to do about it."""
+    advice = status.advice
+    if advice and not status.indexed:
+        say(one_line(f"{advice.problem}; `sage index` {advice.remedy}"))
         return
-    state = "fresh" if status.fresh else f"{len(status.changed):,} files changed, {len(status.removed):,} removed since"
     languages = ", ".join(f"{one_line(name)} {count:,}" for name, count in list(status.languages.items())[:8])
     lines = [
-        f"indexed   {when(status.indexed_at, dates)}, {state}",
+        f"indexed   {when(status.indexed_at, dates)}, {one_line(advice.problem) if advice else 'fresh'}",
         f"holds     {status.files:,} files, {status.chunks:,} chunks, {status.compiled_bytes / 1e6:,.1f} MB compiled",
         *([f"languages {languages}"] if languages else []),
         f"model     {one_line(status.model)}; store: {one_line(status.store)}",
     ]
-    if status.model_changed:
-        lines.append(
-            f"the model is now {one_line(status.model_setting)}: the next `sage index` embeds everything again"
-        )
-    if not status.compiled:
-        lines.append("the compiled files are missing: `sage index` brings them back from the store")
+    if advice:
+        lines.append(f"`sage index` {advice.remedy}")
     say(f"{one_line(status.project)}  {one_line(status.root)}")
     for line in lines:
         say(f"  {line}", _STATUS_INDENT)
@@ -195,6 +191,7 @@ def _print_status(status: Status, dates: bool) -> None:
 
 
 def _print_skips(skipped: list[SkippedFile]) -> None:
+    """Print how many files were left out for each reason, and the first of them."""
     if not skipped:
         return
     reasons = Counter(skip.reason.value for skip in skipped)
@@ -206,6 +203,7 @@ def _print_skips(skipped: list[SkippedFile]) -> None:
 
 
 def _print_sources(root: str, found: list[dict[str, Any]]) -> None:
+    """Print definitions with their whole source, on a terminal in colour."""
     for match in found:
         heading = f"{shown_path(root, match['file'])}:{match['line']}  {match['kind']} {match['qualname']}"
         say(one_line(heading))

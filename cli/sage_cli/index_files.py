@@ -1,4 +1,4 @@
-"""`sage index export` and `sage index import`: an index in one file, from one machine to another."""
+"""`sage index export` and `sage index import`: move an index from one machine to another in one file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sage_cli.terminal import TerminalProgress
 
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The archive to write.")],
-    place: ProjectArgument = "",
+    named: ProjectArgument = "",
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -23,7 +23,7 @@ def export(
 
     Example:  sage index && sage index export server.sageindex
     """
-    opened = open_project(place or project)
+    opened = open_project(named or project)
     with TerminalProgress(quiet=as_json) as progress:
         report = opened.export_index(file, progress)
     if as_json:
@@ -44,10 +44,10 @@ def import_(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an exported index the one of a project.
+    """Import an exported index into a project.
 
-    Searching it needs no checkout. Where there is one, the next `sage index` reads its files and embeds only what is
-    different; with a model that is no part of Sage it embeds them all, since vectors of others are not believed.
+    Searching it needs no checkout. If there is one, the next `sage index` reads its files and embeds only what differs.
+    With a model that is not part of Sage it embeds all of them, since Sage cannot check the vectors of others.
 
     Example:  sage index import server.sageindex ~/src/server
     """

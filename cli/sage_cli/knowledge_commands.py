@@ -1,9 +1,10 @@
-"""`sage knowledge` and `sage todo`: what is worth knowing again, and what is still to be done."""
+"""`sage knowledge` and `sage todo`: keep facts, preferences, references and todos, and recall them."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,20 +20,24 @@ from sage_cli.checkpoint_commands import (
 )
 from sage_cli.options import JsonOption, ProjectOption
 from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.reading import read_text
 from sage_cli.tables import show
+
+if TYPE_CHECKING:
+    from sage_code.memory.knowledge_store import SavedKnowledge
 
 app = typer.Typer(name="knowledge", help="Keep and recall facts, preferences and references.", no_args_is_help=True)
 todo_app = typer.Typer(name="todo", help="Add, see and finish todos.", no_args_is_help=True)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Its id.")]
 SkillOption = Annotated[str, typer.Option("--skill", help="Of this skill; recalled only while it is active.")]
-_MAX_INPUT = 1_000_000
+KeywordsOption = Annotated[str, typer.Option("--keywords", "-k", help="Words that recall it, with commas between.")]
 
 
 @app.command("add")
 def add(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file with the text; - reads it.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A text file; - is standard input.")],
     id_: Annotated[str, typer.Option("--id", help="What to call it.")],
-    keywords: Annotated[str, typer.Option("--keywords", "-k", help="Words that call it up, with commas.")] = "",
+    keywords: KeywordsOption = "",
     skill: SkillOption = "",
     kind: Annotated[str, typer.Option("--type", help="knowledge, preference, todo or reference.")] = "knowledge",
     source: Annotated[str, typer.Option("--source", help="Where it comes from.")] = "",
@@ -49,23 +54,16 @@ def add(
 
     Example:  echo "Port 5433" | sage knowledge add - --id staging-db --keywords staging,database
     """
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import said_of_alike
     from sage_code.memory.files.knowledge import KnowledgeItem
 
-    words = tuple(word.strip() for word in keywords.split(",") if word.strip())
-    item = KnowledgeItem(id_, _read(file), kind, words, skill, source, due=due)
+    text = read_text(file).strip("\n")
+    item = KnowledgeItem(id_, text, kind, _words(keywords), skill, source, due=due)
     saved, masked = memory_of(project).save_knowledge(
         item, refs=ref or (), allow_secret=allow_secret, scope="user" if user else None
     )
-    if as_json:
-        print_json(saved_knowledge(saved, masked))
-    else:
-        print(f"{'replaced' if saved.replaced else 'kept'}: {one_line(saved.item.id)} ({saved.item.type})")
-        for one in saved.alike:
-            what = "says the same" if one.kind == "duplicate" else "may say otherwise"
-            print(f"  {one_line(one.id)} {what} ({one.similarity:.0%}): sage knowledge merge {saved.item.id} {one.id}")
-    say_masked(list(masked))
-    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
+    lines = [f"{'replaced' if saved.replaced else 'kept'}: {saved.item.id} ({saved.item.type})"]
+    _show_saved(saved, masked, [*lines, *(f"  {line}" for line in said_of_alike(saved))], as_json)
 
 
 @app.command("list")
@@ -83,11 +81,7 @@ def list_knowledge(
     from sage_code.memory.documents import knowledge_row
 
     knowledge = memory_of(project).knowledge
-    found = (
-        (one for one in knowledge.archived() if kind in ("", one.item.type) and skill in ("", one.item.skill))
-        if archived
-        else knowledge.items(skill=skill or None, kind=kind or None)
-    )
+    found = (knowledge.archived if archived else knowledge.items)(skill=skill or None, kind=kind or None)
     if as_json:
         rows = [knowledge_row(one.item, one.scope) for one in found]
         print_json({"items": rows})
@@ -104,11 +98,11 @@ def list_knowledge(
 def match(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question as you would ask it.")],
     skill: SkillOption = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")] = 10,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a question would recall, and how each score came about.
+    """Show what a question would recall, and how each score is computed.
 
     Exits with 1 when nothing would be recalled.
 
@@ -156,7 +150,7 @@ def remove(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption =
 
 @app.command("restore")
 def restore(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """Take an item back from the archive; it is not archived by itself again.
+    """Restore an item from the archive; it is not archived automatically again.
 
     Example:  sage knowledge restore staging-db
     """
@@ -170,7 +164,7 @@ def merge(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Put what two items say into the first, and remove the second.
+    """Merge two items: the first gets the text of both, the second is removed.
 
     Example:  sage knowledge merge rate-limit rate-limit-2
     """
@@ -203,7 +197,7 @@ def add_todo(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
     id_: Annotated[str, typer.Option("--id", help="What to call it; made from the text otherwise.")] = "",
     due: Annotated[str, typer.Option("--due", metavar="DAY", help="By when, as 2026-11-30.")] = "",
-    keywords: Annotated[str, typer.Option("--keywords", "-k", help="Words that call it up, with commas.")] = "",
+    keywords: KeywordsOption = "",
     ref: RefOption = None,
     allow_secret: SecretOption = False,
     user: UserOption = False,
@@ -214,24 +208,16 @@ def add_todo(
 
     Example:  sage todo add "Renew the certificate of staging" --due 2027-03-01
     """
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
-
-    words = tuple(word.strip() for word in keywords.split(",") if word.strip())
     saved, masked = memory_of(project).add_todo(
         text,
         id_=id_,
         due=due,
-        keywords=words,
+        keywords=_words(keywords),
         refs=ref or (),
         allow_secret=allow_secret,
         scope="user" if user else None,
     )
-    if as_json:
-        print_json(saved_knowledge(saved, masked))
-    else:
-        print(f"{'changed' if saved.replaced else 'added'}: {one_line(saved.item.id)}")
-    say_masked(list(masked))
-    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
+    _show_saved(saved, masked, [f"{'changed' if saved.replaced else 'added'}: {saved.item.id}"], as_json)
 
 
 @todo_app.command("list")
@@ -268,13 +254,23 @@ def done(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = F
         print(f"done: {one_line(finished.id)}")
 
 
+def _show_saved(saved: SavedKnowledge, masked: Sequence[str], lines: Sequence[str], as_json: bool) -> None:
+    """Say that an item was saved, and what happened besides."""
+    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+
+    if as_json:
+        print_json(saved_knowledge(saved, masked))
+    for line in () if as_json else lines:
+        print(one_line(line))
+    say_masked(masked)
+    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
+
+
 def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:
+    """Print all todos, or those that are not done."""
     from sage_code.memory.documents import knowledge_row
 
-    found = [
-        one for one in memory_of(project).knowledge.items(kind="todo") if not pending_only or one.item.status != "done"
-    ]
-    found.sort(key=lambda one: (one.item.status == "done", not one.item.is_due, one.item.due or "9999", one.item.id))
+    found = memory_of(project).knowledge.todos(pending_only=pending_only)
     if as_json:
         print_json({"items": [knowledge_row(one.item, one.scope) for one in found]})
     else:
@@ -289,6 +285,7 @@ def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:
 
 
 def _show(item: str, project: str, as_json: bool) -> None:
+    """Print an item, and what has become of the code that it is about."""
     from sage_code.memory.documents import knowledge_document
 
     memory = memory_of(project)
@@ -310,17 +307,5 @@ def _show(item: str, project: str, as_json: bool) -> None:
         print(f"{state.state:>10}  {one_line(state.ref.file)}  {one_line(state.ref.symbol)}")
 
 
-def _read(file: str) -> str:
-    from sage_code.errors import UsageError
-
-    try:
-        if file == "-":
-            text = sys.stdin.read(_MAX_INPUT + 1)
-        else:
-            with open(file, encoding="utf-8") as stream:
-                text = stream.read(_MAX_INPUT + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}", "give a text file, or - for standard input") from error
-    if len(text) > _MAX_INPUT:
-        raise UsageError(f"{file} is longer than {_MAX_INPUT:,} characters", "keep what matters of it")
-    return text.strip("\n")
+def _words(keywords: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in keywords.split(",") if word.strip())

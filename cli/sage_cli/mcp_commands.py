@@ -1,4 +1,4 @@
-"""`sage mcp`: the server for agents, and how agents are told about it."""
+"""`sage mcp`: runs the server for agents, and adds it to their configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sage_cli import agent_commands
 app = typer.Typer(name="mcp", help="Serve coding agents over the Model Context Protocol.", no_args_is_help=True)
 app.command("install")(agent_commands.install)
 app.command("uninstall")(agent_commands.uninstall)
-# `-P`: the server is started in a project that may come from anybody, and nothing there is to be imported.
+# `-P`: the server starts in a project that may be hostile, and must import nothing from it.
 _SERVER = (sys.executable, "-P", "-m", "sage_mcp.server")
 
 
@@ -41,7 +41,7 @@ def serve(
 
 
 def _become(command: list[str]) -> None:
-    """Run the other face in place of this process, so that whoever ends one ends the other."""
+    """Replace this process by the server, so that a signal to one ends the other."""
     if sys.platform == "win32":
         raise typer.Exit(subprocess.call(command))  # `exec` there leaves the parent's console behind
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`sage models`: which embedding models there are, what each is, and how to go over to another."""
+"""`sage models`: lists and describes embedding models, and chooses one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def info(
 def use(
     name: Annotated[str, typer.Argument(metavar="NAME", help="bundled, hashing, OWNER/NAME from the hub, ./FOLDER.")],
     scope: ScopeOption = ScopeChoice.USER,
-    index: Annotated[bool, typer.Option("--index/--no-index", help="Embed the project here anew, or later.")] = True,
+    index: Annotated[
+        bool, typer.Option("--index/--no-index", help="Embed the project now, or with the next index.")
+    ] = True,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:

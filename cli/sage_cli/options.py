@@ -1,4 +1,4 @@
-"""The options that commands share: each is called the same and means the same everywhere."""
+"""Options that several commands have; each has one name and one meaning everywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 class ScopeChoice(StrEnum):
-    """For whom: oneself in every project, or everybody in this one."""
+    """Whose it is: the user's, in every project, or this project's."""
 
     USER = "user"
     PROJECT = "project"

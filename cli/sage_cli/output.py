@@ -1,9 +1,9 @@
-"""How the command line speaks: JSON on request, one error format, clean text from foreign files, whole words.
+"""What the command line prints: JSON on request, one format of errors, escaped text from foreign files, wrapped lines.
 
-A path is printed as it can be opened from the folder in which the command runs: relative to it, or absolute for a
-project that lies elsewhere. In JSON, `file` is relative to the project's root.
+A path is printed as it can be opened from the current folder: relative to it, or absolute if the project is elsewhere.
+In JSON, `file` is relative to the project's root.
 
-Nothing but `os` and `sys` is imported up front: `sage grep` goes through here.
+Imports only `os` and `sys` up front, since `sage grep` goes through here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def print_json(value: Any) -> None:
 
 
 def plain(text: str) -> str:
-    """Foreign text as a terminal may have it: nothing in a file can drive it, or hide or reorder what it shows."""
+    """Foreign text that is safe to print: nothing in it controls the terminal, or hides or reorders text."""
     text = visible(text)
     return text if _utf8() else text.encode("ascii", "backslashreplace").decode()
 
@@ -43,13 +43,13 @@ def one_line(text: str) -> str:
 
 
 def say(line: str, indent: str = "    ", file: TextIO | None = None) -> None:
-    """Print one line that is clean already; on a terminal that is too narrow for it, broken between words."""
+    """Print one line that is safe to print; on a narrow terminal it is wrapped between words."""
     stream = file or sys.stdout
     print(wrapped(line, indent) if stream.isatty() else line, file=stream)
 
 
 def wrapped(line: str, indent: str = "    ", width: int = 0) -> str:
-    """The line broken between words to a width, the terminal's if none is given; what follows the first is indented."""
+    """The line, wrapped between words at a width (the terminal's unless given), indented after the first line."""
     width = width or columns()
     if _seen(line) <= width:
         return line
@@ -68,7 +68,7 @@ def wrapped(line: str, indent: str = "    ", width: int = 0) -> str:
 
 
 def shown_path(root: str, file: str) -> str:
-    """The path of a project's file as it can be opened from here."""
+    """The path of a project's file as it can be opened from the current folder."""
     path = os.path.join(root, file)
     try:
         here = os.getcwd()
@@ -80,18 +80,18 @@ def shown_path(root: str, file: str) -> str:
 
 
 def asked_file(root: str, path: str) -> str:
-    """A file of a project as the user names it: as seen from here, if that is in the project, else from its root."""
+    """The absolute path of a project's file that `path` names from the current folder; else `path` as it is."""
     here = os.path.realpath(path)
     return here if here.startswith(os.path.join(root, "")) and os.path.isfile(here) else path
 
 
 def has_colour() -> bool:
-    """Whether standard output shows colours: it is a terminal that can, and NO_COLOR is not set."""
+    """Whether to print colours: standard output is a terminal that has them, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def say_missing(name: str, nearest: list[str]) -> None:
-    """Nothing is called `name`; what comes closest is."""
+    """Say that no symbol is called `name`, and which names are nearest."""
     hint = f"; nearest: {one_line(', '.join(nearest))}" if nearest else ""
     say(f"no symbol {one_line(name)}{hint}", file=sys.stderr)
 
@@ -115,7 +115,7 @@ def columns() -> int:
 
 
 def _seen(word: str) -> int:
-    """How many columns a word takes: its colours take none."""
+    """The columns that a word takes; its colours take none."""
     for part in _COLOURS:
         word = word.replace(part, "")
     return len(word)

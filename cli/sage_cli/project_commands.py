@@ -1,4 +1,4 @@
-"""`sage projects`: what has been indexed on this machine, and how to undo it."""
+"""`sage projects`: lists the projects that are indexed on this machine, and forgets them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def forget(
     project: Annotated[str, typer.Argument(metavar="PROJECT", help="Its folder or its name.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a project's index: its rows that nobody else uses, and its compiled files. Your code stays.
+    """Remove a project's index: its compiled files and the rows that no other project uses. Your code stays.
 
     Example:  sage projects forget ~/src/old-server
     """
@@ -52,6 +52,6 @@ def forget(
     else:
         print(f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store")
         if report.waits:
-            print("  what no project uses any more, earlier versions of its files too, goes with `sage admin compact`")
+            print("  `sage admin compact` removes what no project uses any more, earlier versions of its files too")
         for folder in report.left:
-            print(f"  {one_line(folder)} lies behind a link and was left alone")
+            print(f"  {one_line(folder)} is behind a link and was left alone")

@@ -1,10 +1,9 @@
-"""`sage refs-check`, `stale`, `still-true` and `why`: what was concluded about the code, and whether it still holds."""
+"""`sage refs-check`, `stale`, `still-true` and `why`: memories about code, and whether that code has changed."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,9 +26,9 @@ def refs_check(
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Hold every memory against the code that it is about: unchanged, moved, changed or gone.
+    """Check the code that every memory is about: is it unchanged, moved, changed or gone?
 
-    Code that has only moved is followed. Exits with 0, whatever it finds: the check is done.
+    Code that has only moved is followed. Exits with 0 in every case.
 
     Example:  sage refs-check
 
@@ -41,9 +40,9 @@ def refs_check(
 
 
 def stale(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """List the memories that need another look, because their code has changed or is gone.
+    """List the memories that need another look because their code has changed or is gone.
 
-    Exits with 0, also when there are none: `sage still-true ID` confirms one that holds all the same.
+    Exits with 0, also when there are none. `sage still-true ID` confirms a memory that is still true.
 
     Example:  sage stale
     """
@@ -52,11 +51,11 @@ def stale(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
 
 
 def still_true(
-    memory: Annotated[str, typer.Argument(metavar="ID", help="Of a checkpoint or of an item of knowledge.")],
+    memory: Annotated[str, typer.Argument(metavar="ID", help="The id of a checkpoint or of an item of knowledge.")],
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """Say that a stale memory holds all the same: it refers to the code as it is now.
+    """Confirm that a stale memory is still true: it refers to the code as it is now.
 
     Example:  sage still-true which-queue
     """
@@ -72,13 +71,13 @@ def still_true(
 
 
 def why(
-    what: Annotated[str, typer.Argument(metavar="FILE:LINE|SYMBOL", help="A place, a file or a symbol.")],
+    what: Annotated[str, typer.Argument(metavar="FILE:LINE|SYMBOL", help="Lines, a file or a symbol.")],
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
-    """List everything that was ever concluded about a place in the code.
+    """List every memory about a piece of code.
 
-    Exits with 1 when nothing was.
+    Exits with 1 when there is none.
 
     Example:  sage why src/server.py:120
 
@@ -94,16 +93,17 @@ def why(
 def _answer(
     query: str, root: str, found: Sequence[CheckedMemory], as_json: bool, hidden: tuple[str, ...], none: str
 ) -> None:
-    counts: Counter[str] = Counter(state.state for one in found for state in one.states)
+    """Print memories with the references whose state is not `hidden`, and `none` when there is no memory."""
+    from sage_code.memory.documents import checked_document
+
+    document = checked_document(found, root, query)
     if as_json:
-        document: dict[str, Any] = {"query": query} if query else {}
-        document |= {"root": root, "memories": [_row(one) for one in found]}
-        print_json({**document, "counts": {state: counts[state] for state in _MARK}})
-    else:
-        for one in found:
-            _show(one, hidden)
-        said = ", ".join(f"{counts[state]} {state}" for state in _MARK if counts[state])
-        print(said if found else none, file=sys.stderr)
+        print_json(document)
+        return
+    for one in found:
+        _show(one, hidden)
+    counts = ", ".join(f"{count} {state}" for state, count in document["counts"].items() if count)
+    print(counts if found else none, file=sys.stderr)
 
 
 def _show(one: CheckedMemory, hidden: tuple[str, ...]) -> None:
@@ -113,41 +113,15 @@ def _show(one: CheckedMemory, hidden: tuple[str, ...]) -> None:
         print(f"    {one_line(memory.title)}")
     for state in one.states:
         if state.state not in hidden:
-            print(f"  {_MARK[state.state]}{state.state:<9} {_place(state.ref)}{_now(state)}")
+            print(f"  {_MARK[state.state]}{state.state:<9} {_where(state.ref)}{_now(state)}")
             for line in plain(state.diff).split("\n") if state.diff else ():
                 print(f"      {line}")
 
 
-def _place(ref: CodeRef) -> str:
+def _where(ref: CodeRef) -> str:
     lines = f":{ref.lines[0]}-{ref.lines[1]}" if ref.lines else ""
     return one_line(f"{ref.file}{lines}" + (f" {ref.symbol}" if ref.symbol else ""))
 
 
 def _now(state: RefState) -> str:
-    return f"  now {_place(state.now)}" if state.now and state.state in ("moved", "changed") else ""
-
-
-def _row(one: CheckedMemory) -> dict[str, Any]:
-    memory = one.memory
-    return {
-        "id": memory.id,
-        "kind": memory.kind,
-        "title": memory.title,
-        "ts": memory.ts,
-        "scope": memory.scope,
-        "stale": one.is_stale,
-        "refs": [
-            {
-                **_where(state.ref),
-                "relevance": "stale" if state.is_stale else state.ref.relevance,
-                "state": state.state,
-                "now": _where(state.now) if state.now else None,
-                "diff": state.diff,
-            }
-            for state in one.states
-        ],
-    }
-
-
-def _where(ref: CodeRef) -> dict[str, Any]:
-    return {"file": ref.file, "lines": list(ref.lines) if ref.lines else None, "symbol": ref.symbol}
+    return f"  now {_where(state.now)}" if state.now and state.state in ("moved", "changed") else ""

@@ -1,4 +1,4 @@
-"""`sage search`: a question, and the code that answers it. Answered before Typer is loaded, as `sage grep` is."""
+"""`sage search`: finds the code that answers a question. Runs before Typer is loaded, as `sage grep` does."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sage_code.project import Project
     from sage_code.search.results import SearchResponse
 
-# What the hot path understands by itself; anything else, `--help` included, goes to Typer. Flag -> (parameter, type).
-# A test holds this against the Typer command.
+# The flags that are read without Typer, each with its parameter and type; any other, `--help` too, goes to Typer.
+# A test compares them with the Typer command.
 FLAGS: dict[str, tuple[str, type]] = {
     "--limit": ("limit", int),
     "-n": ("limit", int),
@@ -67,10 +67,10 @@ def run(
     no_refresh: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Print the best places for a question; without a good one the nearest, and 1."""
+    """Print the best hits for a question; without a good one print the nearest and return 1."""
     from sage_code.project import Project
 
-    # NumPy is about to be loaded: for one question its threads cost more (they spin) than they bring.
+    # NumPy is loaded next. For one question its threads, which spin, cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     opened = Project.named(project)
     for warning in opened.settings.warnings:
@@ -109,6 +109,7 @@ def run(
 
 
 def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
+    """Print the hits or their files, or open the best one in an editor."""
     from sage_cli import search_view
 
     if response.note:
@@ -128,7 +129,7 @@ def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
 
 
 def _index_first(project: Project) -> bool:
-    """Whether the user wanted the project indexed now, and it is."""
+    """Ask on a terminal whether to index the project now; True once it is indexed."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     print(f"{one_line(project.root)} is not indexed yet. Index it now? [Y/n] ", end="", file=sys.stderr, flush=True)

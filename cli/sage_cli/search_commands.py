@@ -1,4 +1,4 @@
-"""`sage search` as Typer knows it: its flags and its help. What it does is in `search.py`, which needs no Typer."""
+"""`sage search` for Typer: its flags and its help. `search.py`, which needs no Typer, does the work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def search(
         list[str],
         typer.Argument(metavar="QUERY", help="A question, a name, a path, an error message or a bit of code."),
     ],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = search_command.DEFAULT_LIMIT,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")
+    ] = search_command.DEFAULT_LIMIT,
     lang: Annotated[
         list[str] | None, typer.Option("--lang", "-l", metavar="LANGUAGE", help="Only this language: go, py ...")
     ] = None,
@@ -39,7 +41,7 @@ def search(
 ) -> None:
     """Find the code that answers a question.
 
-    Filters may also stand in the question: lang:go path:src/ kind:class in:project. Each flag may be repeated.
+    The question may contain filters: lang:go path:src/ kind:class in:project. Each flag may be repeated.
     Without a good match the nearest are shown, and the exit code is 1.
 
     Example:  sage search "how are retries backed off"

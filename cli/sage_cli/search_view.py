@@ -14,13 +14,13 @@ _MAX_SIGNALS = 8
 
 
 def print_files(response: SearchResponse) -> None:
-    """The paths alone, one a line, as they can be opened from here."""
+    """Print only the paths, one a line, as they can be opened from the current folder."""
     for path in dict.fromkeys(_path(response, hit) for hit in response.results):
         print(one_line(path))
 
 
 def print_hits(response: SearchResponse) -> None:
-    """The hits, best first."""
+    """Print the hits, best first."""
     cyan, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
     for hit in response.results:
         where = f"{cyan}{one_line(_path(response, hit))}:{hit.line}{end}"

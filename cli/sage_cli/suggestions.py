@@ -1,11 +1,11 @@
-"""What somebody means who types a command that Sage does not have: by meaning first, then by spelling."""
+"""Suggests commands for a word that is none of them: by meaning first, then by spelling."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-# What other tools call it, or what one would call it without knowing better.
+# Words that other tools use for a command, or that a newcomer may guess.
 _MEANT = {
     "search": "find locate ask query lookup-code question semantic",
     "grep": "where symbol symbols def definition define goto which lookup rg ag ack",
@@ -41,5 +41,5 @@ def meant(word: str, commands: Iterable[str]) -> list[str]:
     known = list(commands)
     by_meaning = [_BY_WORD[word.lower()]] if word.lower() in _BY_WORD else []
     if by_meaning == ["search"]:
-        by_meaning.append("grep")  # who looks for something may know its name
+        by_meaning.append("grep")  # the user may know the name
     return list(dict.fromkeys([*by_meaning, *get_close_matches(word, known, 2, 0.75)]))[:2]

@@ -1,6 +1,6 @@
-"""Rows for people: a table on a terminal, plain lines anywhere else, each printed when it is there.
+"""Prints rows: as a table on a terminal, elsewhere as plain lines, each as soon as it is known.
 
-A table never breaks a word, however narrow the terminal is.
+A table never breaks a word, even on a narrow terminal.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from sage_cli.output import BOLD, END, columns, has_colour, one_line, wrapped
 
 _GAP = "  "
-# Narrower than this the last column reads like a list of words.
+# A last column that is narrower than this is hard to read.
 _LEAST_ROOM = 24
 
 
 def show(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Print the rows; how many there were."""
+    """Print the rows, and return how many there are."""
     count = 0
     if not sys.stdout.isatty():
         for row in rows:
@@ -30,7 +30,7 @@ def show(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
 
 
 def _print_table(headings: Sequence[str], rows: list[list[str]]) -> None:
-    """Columns as wide as they need, the last wrapped between words; where that leaves it no room, a block a row."""
+    """Print columns as wide as they need, the last wrapped; if it has no room, each row is a block of lines."""
     from rich.cells import cell_len
 
     *fixed, last = (max(map(cell_len, column)) for column in zip(headings, *rows, strict=True))

@@ -1,4 +1,4 @@
-"""`sage templates`: how checkpoints can be laid out."""
+"""`sage templates`: shows and checks the layouts of checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress on a terminal: a bar with rate and remaining time on standard error, nothing anywhere else."""
+"""Shows progress on a terminal, as a bar with rate and remaining time on standard error; elsewhere only notes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TerminalProgress:
             self._bar.stop()
 
     def stage(self, name: str, total: int | None = None) -> None:
-        """Show a new stage in place of the last."""
+        """Replace the last stage by a new one."""
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)

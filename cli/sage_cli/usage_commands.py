@@ -1,4 +1,4 @@
-"""`sage usage`: tokens and cost from the transcripts of agents, as a chart in the terminal."""
+"""`sage usage`: shows tokens and cost from the transcripts of agents, as a chart in the terminal."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def usage(
         str, typer.Option("--since", "-s", metavar="WHEN", help="7d, 4w, 3m, a date like 2026-08-01, or all.")
     ] = "30d",
     by: Annotated[str, typer.Option("--by", "-b", help="day, model, project, or several: day,model.")] = "day",
-    here: Annotated[bool, typer.Option("--here", help="Only the project in which you are.")] = False,
+    here: Annotated[bool, typer.Option("--here", help="Only the current project.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the tokens that agents have used, and what they cost by the list.
+    """Show the tokens that agents have used, and their cost at list prices.
 
     Read from the transcripts of Claude Code and Codex CLI on this machine. Each reply counts once, however many lines
     it has; a model without a known price counts without one. Exits with 1 when nothing was used.
@@ -58,6 +58,7 @@ def usage(
 
 
 def _start(since: str) -> date | None:
+    """The first day that `--since` means; None for all."""
     if since == "all":
         return None
     try:
@@ -69,6 +70,7 @@ def _start(since: str) -> date | None:
 
 
 def _document(report: UsageReport, start: date | None) -> dict[str, Any]:
+    """The report as `compiled_schema/usage.json` describes it."""
     from sage_code.transcripts.prices import dated
 
     rows = [{**dict(zip(report.by, row.keys, strict=True)), **_figures(row)} for row in report.rows]
@@ -99,6 +101,7 @@ def _figures(row: UsageRow) -> dict[str, Any]:
 
 
 def _show(report: UsageReport) -> None:
+    """Print the report as a chart."""
     from sage_code.transcripts.prices import dated
 
     if report.corrupt or report.too_long:
@@ -129,7 +132,7 @@ def _line(row: UsageRow) -> str:
 
 
 def _height(row: UsageRow) -> float:
-    """What a bar shows: the cost, and for what has none a guess that keeps it in sight."""
+    """The value of a bar: the cost; without a known price a guess from the tokens, so that the bar is visible."""
     return row.cost if row.cost is not None else row.tokens.total / 1e6
 
 

@@ -1,4 +1,4 @@
-"""Tools that say how Sage itself is: its version, its data, the state of the project at hand."""
+"""Tools about Sage itself: its version, its home, and the state of a project's index."""
 
 from __future__ import annotations
 
@@ -42,26 +42,17 @@ def sage_version(context: Context, max_tokens: MaxTokens = TOKENS) -> Answer:  #
 
 
 def _state(project: Any) -> dict[str, Any]:
-    """What `sage status` knows, in short, with what to do about it."""
-    run = projects.background.of(project.root)
+    """What `sage status` shows, in short, and what to do about it."""
+    state = {"root": project.root, "indexed": False, "fresh": False, "files": 0, "chunks": 0, "changed": 0}
     try:
         status = project.status()
-        indexed, fresh, files, chunks = status.indexed, status.fresh, status.files, status.chunks
-        changed = len(status.changed) + len(status.removed)
-        advice = "" if fresh else "not indexed yet: call sage_index_code, or search, which begins it"
-        if indexed and not fresh:
-            damage = status.damaged or ("" if status.compiled else "the compiled index is not there")
-            advice = damage or f"{changed:,} files have changed since: a search brings a few in, sage_index_code all"
+        state |= {name: getattr(status, name) for name in ("indexed", "fresh", "files", "chunks")}
+        state["changed"] = len(status.changed) + len(status.removed)
+        advice = f"{found.problem}: sage_index_code {found.remedy}" if (found := status.advice) else ""
     except SageError as error:
-        indexed = fresh = False
-        files = chunks = changed = 0
         advice = f"{error.message}; {error.hint}"
-    if run is not None:
-        advice = run.told()
-    return {
-        "root": project.root, "indexed": indexed, "fresh": fresh, "files": files, "chunks": chunks,
-        "changed": changed, "advice": advice,
-    }  # fmt: skip
+    run = projects.background.of(project.root)
+    return {**state, "advice": run.state() if run else advice}
 
 
 TOOLS = (ToolSpec(sage_health, "mcp_health", READS), ToolSpec(sage_version, "mcp_version", READS))

@@ -1,4 +1,4 @@
-"""Indexing that nobody waits for: a first question about a project starts it and is answered from what is there."""
+"""Indexes projects in the background: the first question about a project starts a run, and does not wait for it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sage_code.errors import SageError
 if TYPE_CHECKING:
     from sage_code.project import Project
 
-# After a run that failed: whoever asks again and again does not start it again and again.
+# How long after a failed run no question starts another.
 _SECONDS_BEFORE_ANOTHER = 60.0
 
 
 class Run:
-    """One run in the background; a `Progress` that only remembers."""
+    """One run in the background; as a `Progress` it only remembers how far it is."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -24,11 +24,11 @@ class Run:
         self._ended = threading.Event()
         self.ended_at = float("inf")
         self.error: SageError | None = None
-        # A daemon: the server's end ends the thread, and with it the child process.
+        # A daemon thread ends with the server, and the child process with it.
         threading.Thread(target=self._run, name="sage-index", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Whether an index is there, given at most so many seconds."""
+        """Wait at most so many seconds; whether the run has ended well."""
         return self._ended.wait(seconds) and self.error is None
 
     @property
@@ -36,8 +36,8 @@ class Run:
         """Whether it has ended, well or not."""
         return self._ended.is_set()
 
-    def told(self) -> str:
-        """How far it has come, in a few words."""
+    def state(self) -> str:
+        """How far the run is, or why it failed, for the reader of an answer."""
         if self.error is not None:
             return f"indexing failed: {self.error.message}; {self.error.hint}"
         count = f" {self._done:,} of {self._total:,}" if self._total else ""
@@ -63,11 +63,11 @@ class Run:
         self._done += steps
 
     def note(self, text: str) -> None:
-        """Nobody listens."""
+        """Ignored."""
 
 
 class Background:
-    """The runs of a server, one a project."""
+    """The runs of a server, one for each project."""
 
     def __init__(self) -> None:
         self._runs: dict[str, Run] = {}
@@ -82,7 +82,7 @@ class Background:
             return run
 
     def of(self, root: str) -> Run | None:
-        """The run that is under way, or has failed lately."""
+        """The run that is under way, or the last one if it failed."""
         run = self._runs.get(root)
         return run if run is not None and (not run.is_over or run.error is not None) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
@@ -18,10 +18,11 @@ from sage_mcp.tooling import READS, TOKENS, WRITES, AskedProject, MaxTokens, Off
 
 if TYPE_CHECKING:
     from sage_code.project import Project
-    from sage_code.search.results import SearchResponse
+    from sage_code.search.results import Hit, SearchResponse
 
 _MOST_RESULTS = 100
-_MOST_REMEMBERED = 3  # memories of each kind in a look behind the scenes, which is about code
+_MOST_SHARES = 6  # features of the explanation of a result
+_MOST_REMEMBERED = 3  # memories of each kind in `sage_debug_query`, which is mostly about code
 
 Question = Annotated[
     str,
@@ -87,17 +88,16 @@ def sage_search_code(
 
 
 def _first_answer(context: Context, project: Project, query: str, limit: int, more: dict[str, Any]) -> SearchResponse:
-    """What can be said about a project whose index is just being made: for the first time, or since it was damaged."""
-    from dataclasses import replace
-
+    """The answer for a project without a usable index: starts a run, and answers by words if that takes long."""
     run = projects.start_indexing(context, project)
     if run.wait(projects.FIRST_WAIT_S):
         return project.search(query, limit=limit, **more)
     response = project.quick_look(query, limit, more["language"], more["paths"])
-    return replace(response, note=f"{response.note}; {run.told()}")
+    return replace(response, note=f"{response.note}; {run.state()}")
 
 
 def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int) -> Answer:
+    """A response as text and data."""
     from sage_code.search.results import document
 
     data = document(response)
@@ -116,17 +116,18 @@ def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int
 
 
 def _result_text(row: dict[str, Any]) -> str:
-    place = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
+    """The lines of a result: where it is, what else is to know about it, its snippet."""
+    where = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
     if "root" in row:
-        place = f"{one_line(row['project'])}: {place}"
+        where = f"{one_line(row['project'])}: {where}"
     what = f"{row['kind']} {one_line(row['qualname'])}".rstrip()
-    lines = [f"{row['rank']}. {place}  {what}  score {row['score']:.2f}"]
+    lines = [f"{row['rank']}. {where}  {what}  score {row['score']:.2f}"]
     if row["also"]:
         others = ", ".join(f"{span['start_line']}-{span['end_line']} {one_line(span['name'])}" for span in row["also"])
         lines.append(f"   also: {others}")
     lines += [f"   memory: {one_line(note)}" for note in row["memory"]]
     if shares := row.get("explain"):
-        best = sorted(shares.items(), key=lambda share: -abs(share[1]))[:6]
+        best = list(shares.items())[:_MOST_SHARES]
         calls = f"; {row['callers']} callers, {row['callees']} callees" if row.get("callers") is not None else ""
         lines.append(f"   because: {', '.join(f'{name} {share:+.2f}' for name, share in best)}{calls}")
     if row["snippet"]:
@@ -171,14 +172,16 @@ def sage_debug_query(
     return listing(head, "code", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a smaller limit")
 
 
-def _scored(hit: Any) -> Row:
+def _scored(hit: Hit) -> Row:
+    """A hit with what every feature brought to its score."""
     from sage_code.search.features import FEATURES
 
     shares = {name: round(share, 4) for name, share in hit.explain.items()}
-    place = f"{one_line(hit.file)}:{hit.start_line}-{hit.end_line}"
-    lines = [f"{hit.rank}. {place}  {hit.kind} {one_line(hit.qualname)}  score {hit.score:.4f}"]
-    ranked = sorted(shares.items(), key=lambda share: -abs(share[1]))
-    lines += [f"   {share:+.3f}  {name}: {FEATURES.get(name, '')}" for name, share in ranked if abs(share) >= 0.005]
+    where = f"{one_line(hit.file)}:{hit.start_line}-{hit.end_line}"
+    lines = [f"{hit.rank}. {where}  {hit.kind} {one_line(hit.qualname)}  score {hit.score:.4f}"]
+    lines += [
+        f"   {share:+.3f}  {name}: {FEATURES.get(name, '')}" for name, share in shares.items() if abs(share) >= 0.005
+    ]
     data = {
         "rank": hit.rank, "score": hit.score, "file": hit.file, "start_line": hit.start_line, "end_line": hit.end_line,
         "kind": hit.kind, "qualname": hit.qualname, "features": shares,

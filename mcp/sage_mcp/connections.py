@@ -1,7 +1,7 @@
-"""Connections that end: a peer that sends half a request, reads no answer or opens too many loses them.
+"""Ends the connections of a peer that sends half a request, reads no answer or opens too many.
 
 uvicorn waits for ever for the rest of a request and for room in the peer's buffers. Any page in a browser can open
-connections to a port of this machine, so that each is held only as long as a program on the same machine could need.
+connections to a port of this machine, so each lasts only as long as a program on the same machine could need it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# From the connection, or from the end of the answer before, to the last byte of a request. Nobody on this machine needs
-# more, and a byte now and then does not make it longer.
+# From the connection, or from the end of the answer before, to the last byte of a request. No program on this machine
+# needs more, and a byte now and then does not prolong it.
 REQUEST_S = 20.0
 # How long a peer may leave an answer unread that no longer fits into the buffers.
 UNREAD_S = 60.0
@@ -21,7 +21,7 @@ MAX_CONNECTIONS = 512
 
 
 class BoundedConnection(H11Protocol):
-    """One connection, with an end."""
+    """One connection, with its time limits."""
 
     _waiting: asyncio.TimerHandle | None = None  # for the rest of a request
     _unread: asyncio.TimerHandle | None = None
@@ -55,13 +55,13 @@ class BoundedConnection(H11Protocol):
         _cancel(self._unread)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended, one way or another."""
+        """The connection has ended."""
         super().connection_lost(exc)
         _cancel(self._waiting)
         _cancel(self._unread)
 
     def _watch(self) -> None:
-        """Time runs while a request is on its way, and stops when the whole of it is here."""
+        """Start the clock while a request is incomplete, and stop it when the whole request is here."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) or self.transport.is_closing():
             _cancel(self._waiting)
             self._waiting = None

@@ -1,4 +1,4 @@
-"""Tools for core files: what everybody who works in a project should know, kept in its `.sage/core.md`."""
+"""Tools for core files, the list in `.sage/core.md` of files that everybody who works in a project should know."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sage_mark_core(
     found = projects.find(context, project)
     marked = found.mark_core(file, summary)
     text = f"{one_line(marked.path)} is core; commit .sage/core.md to share it"
-    if summary and "[masked: " in marked.summary:
+    if summary and marked.is_masked:
         text += f"\nMasked before it was written: {one_line(marked.summary)}"
     return Answer(text, asdict(marked), found.root)
 

@@ -1,35 +1,31 @@
-"""Tools that look up what the index knows for certain: definitions, uses, outlines, the map, what is alike."""
+"""Tools that look things up in the index: definitions, their uses, outlines, the map, similar code."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from anyio import from_thread
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from sage_code.errors import UsageError
 from sage_code.text.escaping import one_line
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import count_tokens, first_lines
 from sage_mcp import projects
-from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, fit, listing, quoted
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, fitting, listing, quoted
 from sage_mcp.tooling import READS, TOKENS, AskedProject, MaxTokens, Name, Offset, OneFile, ToolSpec
 
 if TYPE_CHECKING:
+    from sage_code.lookup.related import Use
     from sage_code.project import Project
-    from sage_code.xref.graph import Definition
-    from sage_code.xref.resolve import Resolver
 
-# An agent reads every word: more than this of one name help nobody.
+# An agent reads every word: more definitions of one name do not help it.
 _MOST_SOURCES = 10
 _MOST_SIMILAR = 50
-# A common name has hundreds of definitions, each with its uses: nobody reads them all, or waits for them.
+# A common name has hundreds of definitions, each with its uses: far more than an answer shows.
 _MOST_USES = 1_000
-_PATIENCE_S = 8.0
-# Left for what is said around a source that is cut to fill an answer.
+# Left for the lines around a source that is cut to fill an answer.
 _AROUND = FOOT_TOKENS + 24
 
 Relation = Literal["references", "callers", "callees", "impact"]
@@ -58,8 +54,8 @@ def sage_grep_symbol(
 def sage_analyze_function(
     context: Context, name: Name, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
-    """The whole source of a function, method or class as it is on the disk now, and its place: reads one definition
-    instead of a file. All of that name are shown; qualify it (`Server.run`) for one."""
+    """The whole source of a function, method or class as it is on the disk now: reads one definition instead of a
+    file. All of that name are shown; qualify it (`Server.run`) for one."""
     opened = projects.indexed(context, project)
     matches = opened.analyze(name)
     data: dict[str, Any] = {"name": name}
@@ -69,7 +65,7 @@ def sage_analyze_function(
         head, "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset,
         more=len(matches) > len(rows), narrow=" or a qualified name",
     )  # fmt: skip
-    return _saying_where_the_rest_is(answer, matches[offset:])
+    return _naming_cut_lines(answer, matches[offset:])
 
 
 def sage_find_references(
@@ -89,25 +85,14 @@ def sage_find_references(
     same name; each answer says how certain it is and why."""
     opened = projects.indexed(context, project)
     data: dict[str, Any] = {"name": name, "relation": relation}
-    resolver = opened.resolver(_PATIENCE_S)
-    targets = opened.definitions(name, resolver=resolver)
-    found: list[Any]
-    more = False
-    if not targets and relation == "impact":
-        try:
-            found = list(opened.impact(name, resolver=resolver))
-            more = resolver.ran_out
-        except UsageError:
-            found = []
-            _missing(opened, name, data)
-    else:
-        found, more = _all_related(opened, targets, relation, depth, resolver)
-    head = f"{_HEADS[relation]} {one_line(name)}: {len(found)}{' or more' if more else ''}"
-    if not targets and not found:
+    found = opened.related(name, relation, depth=depth, most=_MOST_USES, check=from_thread.check_cancelled)
+    more = not found.is_complete
+    head = f"{_HEADS[relation]} {one_line(name)}: {len(found.uses)}{' or more' if more else ''}"
+    if not found.targets:
         head = _missing(opened, name, data)
     return listing(
-        head, "uses", [_use(one) for one in found], data, root=opened.root, max_tokens=max_tokens, offset=offset,
-        more=more, narrow=", or a qualified name" if len(targets) > 1 else "",
+        head, "uses", [_use(one) for one in found.uses], data, root=opened.root, max_tokens=max_tokens, offset=offset,
+        more=more, narrow=", or a qualified name" if found.targets > 1 else "",
     )  # fmt: skip
 
 
@@ -143,17 +128,13 @@ def sage_map(
 ) -> Answer:
     """The most important symbols of a project or a folder, with file, line and signature. Read this first in a project
     that you do not know."""
+    from sage_code.lookup.map import entry_line, map_text
+
     opened = projects.indexed(context, project)
     found = opened.map(under, max_tokens)
-    rows = [Row(f"  {entry.line}: {one_line(entry.title)}", asdict(entry)) for entry in found.entries]
-    kept = fit(rows, max_tokens - FOOT_TOKENS)
-    by_file: dict[str, list[Row]] = defaultdict(list)
-    for row in kept:
-        by_file[row.data["file"]].append(row)
-    text = "\n".join(
-        "\n".join([f"{one_line(file)}:", *(row.text for row in sorted(members, key=lambda row: int(row.data["line"])))])
-        for file, members in by_file.items()
-    )
+    rows = [Row(entry_line(entry), asdict(entry)) for entry in found.entries]
+    kept = fitting(rows, max_tokens - FOOT_TOKENS)
+    text = map_text(found.entries[: len(kept)])
     truncated = found.truncated or len(kept) < len(rows)
     following = "the less important are left out: ask for a folder with under, or give a larger max_tokens"
     data = {"entries": [row.data for row in kept], "tokens": found.tokens}
@@ -167,28 +148,27 @@ def sage_similar(
     limit: Annotated[int, Field(ge=1, le=_MOST_SIMILAR)] = 10,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
-    """Code like the code at a place: other implementations, copies, what else to change along with it. Ask before
+    """Code like the code at a line: other implementations, copies, what else to change along with it. Ask before
     writing something that may exist already."""
     opened = projects.indexed(context, project)
     data: dict[str, Any] = {"query": where}
-    file, _, line = where.rpartition(":")
-    if not (file and line.isdecimal()):
-        definitions = opened.definitions(where)
-        if not definitions:
-            head = _missing(opened, where, data)
-            del data["nearest"]
-            return listing(head, "similar", [], data, root=opened.root, max_tokens=max_tokens)
-        file, line = definitions[0].file, str(definitions[0].symbol.line)
+    location = opened.locate(where)
+    if location is None:
+        head = _missing(opened, where, data)
+        del data["nearest"]
+        return listing(head, "similar", [], data, root=opened.root, max_tokens=max_tokens)
+    line = location.start_line or 1
     rows = []
-    for one in opened.similar(file, int(line), limit):
+    for one in opened.similar(location.file, line, limit):
         row = {**asdict(one.chunk), "similarity": round(one.similarity, 4)}
-        place = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
-        rows.append(Row(f"{row['similarity']:.2f}  {place}  {row['kind']} {one_line(row['qualname'])}", row))
-    head = f"Most like {one_line(file)}:{line}"
+        found = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
+        rows.append(Row(f"{row['similarity']:.2f}  {found}  {row['kind']} {one_line(row['qualname'])}", row))
+    head = f"Most like {one_line(location.file)}:{line}"
     return listing(head, "similar", rows, data, root=opened.root, max_tokens=max_tokens)
 
 
 def _missing(project: Project, name: str, data: dict[str, Any]) -> str:
+    """The text for a name that nothing has; the nearest names go into `data`."""
     data["nearest"] = project.nearest(name)
     near = f"; nearest: {one_line(', '.join(data['nearest']))}" if data["nearest"] else ""
     return f"Nothing is called {one_line(name)}{near}"
@@ -209,7 +189,7 @@ def _source(match: dict[str, Any], max_tokens: int) -> Row:
     head = f"{one_line(match['file'])}:{match['start_line']}-{match['end_line']}  {match['kind']} "
     room = max_tokens
     while True:
-        source = cut(match["source"], room)
+        source = first_lines(match["source"], room)
         text = f"{head}{one_line(match['qualname'])}\n{quoted(source, match['start_line'], '')}"
         row = Row(text, {**match, "source": source})
         if not source or cost(row) <= max_tokens - _AROUND:
@@ -217,10 +197,8 @@ def _source(match: dict[str, Any], max_tokens: int) -> Row:
         room = min(room, count_tokens(source)) * 3 // 4
 
 
-def _saying_where_the_rest_is(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answer:
-    """An answer in which a source was cut names the lines that are missing."""
-    from dataclasses import replace
-
+def _naming_cut_lines(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answer:
+    """The answer; if a source was cut, it names the lines that are missing."""
     shown = answer.data["matches"]
     short = [(whole, part) for whole, part in zip(matches, shown, strict=False) if part["source"] != whole["source"]]
     if not short:
@@ -233,44 +211,20 @@ def _saying_where_the_rest_is(answer: Answer, matches: Sequence[dict[str, Any]])
     return replace(answer, truncated=True, next=f"{rest}; {answer.next}" if answer.next else rest)
 
 
-def _all_related(
-    project: Project, targets: Sequence[Definition], relation: Relation, depth: int, resolver: Resolver
-) -> tuple[list[Any], bool]:
-    """What is related to things of one name, as far as it is found in time, and whether some were left out."""
-    found: list[Any] = []
-    ask: dict[str, Callable[[Definition], Sequence[Any]]] = {
-        "references": lambda target: project.references(target, resolver=resolver),
-        "callers": lambda target: project.callers(target, depth, resolver=resolver),
-        "callees": lambda target: project.callees(target, depth, resolver=resolver),
-        "impact": lambda target: project.impact(target, resolver=resolver),
-    }
-    for target in targets:
-        if len(found) >= _MOST_USES or resolver.ran_out:
-            return found, True
-        from_thread.check_cancelled()
-        found += ask[relation](target)
-    return found, resolver.ran_out
+def _use(use: Use) -> Row:
+    """A reference, a caller, a callee or something affected, all in one shape."""
+    from sage_code.lookup.related import as_row
 
-
-def _use(one: Any) -> Row:
-    """A reference, caller, callee or what is affected, all in one shape."""
-    target = getattr(one, "definition", None) or getattr(one, "calls", None)
-    symbol = target and {
-        "file": target.file, "line": target.symbol.line, "kind": target.symbol.kind, "qualname": target.symbol.qualname
-    }  # fmt: skip
+    row = as_row(use)
+    symbol = row.get("definition") or row.get("calls")
     data = {
-        "file": one.file,
-        "line": one.line,
-        "scope": one.scope,
-        "kind": getattr(one, "kind", ""),
-        "distance": getattr(one, "distance", 1),
-        "symbol": symbol,
-        "confidence": round(one.confidence, 4),
-        "why": one.why,
-    }
-    what = f" → {one_line(symbol['qualname'])} ({one_line(symbol['file'])}:{symbol['line']})" if symbol else ""
-    scope = one_line(one.scope) or "(top of the file)"
-    return Row(f"{one_line(one.file)}:{one.line}  {scope}{what}  {one.confidence:.2f} {one_line(one.why)}", data)
+        "file": use.file, "line": use.line, "scope": use.scope, "kind": row.get("kind", ""),
+        "distance": row.get("distance", 1), "symbol": symbol, "confidence": round(use.confidence, 4), "why": use.why,
+    }  # fmt: skip
+    target = f" → {one_line(symbol['qualname'])} ({one_line(symbol['file'])}:{symbol['line']})" if symbol else ""
+    scope = one_line(use.scope) or "(top of the file)"
+    text = f"{one_line(use.file)}:{use.line}  {scope}{target}  {use.confidence:.2f} {one_line(use.why)}"
+    return Row(text, data)
 
 
 TOOLS = (

@@ -1,8 +1,8 @@
-"""Keys, tokens and passwords in an answer: masked in its text and in its data, at one place for all tools.
+"""Masks keys, tokens and passwords in the text and the data of every answer.
 
-The data is looked through first, since a key may go over many lines and the text shows them behind numbers; what was
-masked there is masked in the text line by line. Then those lines of the text are looked through that the data does not
-have. The number of lines stays what it is: places in an answer are places in files.
+The data is searched first: a key may have many lines, which the text shows behind numbers. What is masked there is
+masked in the text line by line. Then those lines of the text are searched that are not in the data. The number of lines
+does not change, so line numbers in an answer stay right.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 from sage_code.text.escaping import visible
 
-# Between pieces of an answer: no name of a secret reaches over it to a value.
+# Joins the strings of an answer. No rule of masking matches across it.
 _BETWEEN = "\n\0\n"
-# A shorter text is no secret by itself, and the keys of the data are ours.
+# A shorter text is no secret by itself.
 _LEAST_CHARS = 8
 
 
 def masked(text: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Text and data of an answer without what looks like a secret."""
+    """The text and the data of an answer, with everything that looks like a secret masked."""
     strings = dict.fromkeys(_strings(data))
     changed = _masked_strings(strings)
     if changed:
@@ -43,12 +43,12 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _masked_strings(strings: Iterable[str]) -> dict[str, str]:
-    """Those of `strings` that hold secrets, with what to show instead."""
-    from sage_code.text.masking import find  # lazy: compiles its rules, which the handshake need not wait for
+    """The strings that contain secrets, each with its masked form."""
+    from sage_code.text.masking import find  # lazy: the handshake must not wait for its rules
 
     given = list(strings)
     changed: dict[str, list[str]] = {}
-    start = number = done = 0  # of the string that is looked at: where it begins, and how much of it is done
+    start = number = done = 0  # of the current string: its offset, its number, how much of it is copied
     for finding in find(_BETWEEN.join(given)):
         while finding.start >= start + len(given[number]) + len(_BETWEEN):
             start += len(given[number]) + len(_BETWEEN)
@@ -73,7 +73,7 @@ def _replaced(value: Any, changed: dict[str, str]) -> Any:
 
 
 def _without(text: str, changed: dict[str, str]) -> str:
-    """The text with the lines of `changed` as they are shown now."""
+    """The text with the lines of `changed` in their masked form."""
     lines: dict[str, str] = {}
     for old, new in changed.items():
         lines.update(

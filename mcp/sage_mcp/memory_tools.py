@@ -1,12 +1,11 @@
-"""Tools for memory: checkpoints of what was concluded, and knowledge that comes back when it is wanted.
+"""Tools for memory: checkpoints of conclusions, and knowledge that a question recalls.
 
-What a memory says may come from anybody who shares the project. In the text it stands behind `|`, line by line, so that
-nothing in it can pass for an answer of Sage.
+A memory may come from anybody who shares the project. In the text each of its lines follows a `|`, so that nothing in
+it can pass for an answer of Sage.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from sage_code.text.escaping import one_line, visible
 from sage_mcp import projects
-from sage_mcp.answers import FOOT_TOKENS, Answer, Row, cost, cut, listing
+from sage_mcp.answers import FOOT_TOKENS, Answer, Row, listing, shortened
 from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTokens, Offset, ToolSpec
 
 if TYPE_CHECKING:
@@ -137,8 +136,11 @@ def sage_load_checkpoint(
     checkpoint = found.memory.checkpoints.load(checkpoint_id)
     states = found.memory.ref_states(checkpoint.code_refs)
     head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
-    text = "\n".join([head, *_standing(states), _quoted(default_body(checkpoint).strip("\n"))])
-    return _fitted(text, checkpoint_document(checkpoint, states), found.root, max_tokens)
+    text = "\n".join([head, *_staleness(states), _quoted(default_body(checkpoint).strip("\n"))])
+    whole = Row(text, checkpoint_document(checkpoint, states))
+    shown = shortened(whole, max_tokens - FOOT_TOKENS)
+    rest = "" if shown is whole else "cut to fit: ask with a larger max_tokens"
+    return Answer(shown.text, shown.data, found.root, bool(rest), rest)
 
 
 def sage_list_checkpoints(
@@ -153,14 +155,13 @@ def sage_list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     found = projects.find(context, project)
-    newest = found.memory.checkpoints.newest(wanted=(lambda one: one.skill == skill) if skill else None)
     rows = []
-    for one, scope in islice(newest, offset + limit):
+    for one, scope in islice(found.memory.checkpoints.newest(skill=skill), offset + limit):
         data = checkpoint_row(one, scope)
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
         rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
     head = "Checkpoints, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     return listing(head, "checkpoints", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
@@ -184,7 +185,7 @@ def sage_search_checkpoints(
         text += f"   {confidence:.0%} sure, {one_line(str(row['trigger']))}"
         rows.append(Row(text, {**row, "thesis": _line(row["thesis"]), "core_question": _line(row["core_question"])}))
     head = f"Checkpoints about {one_line(query[:200])}:" if rows else "No checkpoints here"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     return listing(head, "results", rows, {"query": query[:1_000]}, root=found.root, max_tokens=max_tokens)
 
 
@@ -206,17 +207,15 @@ def sage_save_knowledge(
 ) -> Answer:
     """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Names what
     says the same or the opposite already: ask the user before merging. Secrets are masked."""
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import said_of_alike, said_of_maintenance, saved_knowledge
     from sage_code.memory.files.knowledge import KnowledgeItem
 
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
     lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
-    for one in saved.alike:
-        what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"
-        lines.append(f"{one_line(one.id)} {what}; `sage knowledge merge {saved.item.id} {one.id}` would merge them")
-    lines += [*_told(found.memory), *_masked(masked)]
+    lines += map(one_line, said_of_alike(saved))
+    lines += [*_notices(found.memory), *_masked(masked)]
     lines += map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
@@ -239,7 +238,7 @@ def sage_recall_knowledge(
         data = knowledge_document(item, score.scope, states)
         keywords = f" ({one_line(', '.join(item.keywords))})" if item.keywords else ""
         text = "\n".join(
-            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_standing(states), _quoted(item.content)]
+            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_staleness(states), _quoted(item.content)]
         )
         rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
@@ -247,10 +246,10 @@ def sage_recall_knowledge(
     if near:
         some = ", ".join(f"{one_line(one.id)} ({one.score:.2f} of {one.threshold:.2f})" for one in near)
         head += f"; nearest, below their thresholds: {some}"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     nearest = [{"id": one.id, "score": one.score, "threshold": one.threshold} for one in near]
     data = {"query": query[:1_000], "nearest": nearest}
-    rows = [_short(row, max_tokens) for row in rows]
+    rows = [shortened(row, max_tokens - 4 * FOOT_TOKENS) for row in rows]
     return listing(head, "items", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a narrower question")
 
 
@@ -272,7 +271,7 @@ def sage_list_knowledge(
         text = f"- {one_line(item.id)} [{', '.join(facts)}] {one_line(', '.join(item.keywords))}"
         rows.append(Row(text.rstrip(), knowledge_row(item, known.scope)))
     head = "Known:" if rows else "Nothing is known yet; sage_save_knowledge keeps something"
-    head = "\n".join([*_told(found.memory), head])
+    head = "\n".join([*_notices(found.memory), head])
     return listing(head, "items", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
@@ -306,7 +305,7 @@ def sage_still_true(
 
 
 def debug_memory(project: Any, query: str, limit: int) -> tuple[list[str], dict[str, Any]]:
-    """For `sage_debug_query`: the arithmetic of what memory would answer, as lines and as data."""
+    """For `sage_debug_query`: the scores of memories for a question, as lines and as data."""
     from sage_code.memory.documents import score_row
 
     scores = project.memory.recaller.scores(query, skill=None, limit=limit)
@@ -328,6 +327,7 @@ def _save(
     auto_code_context: bool = True,
     allow_secret: bool = False,
 ) -> Answer:
+    """Save a checkpoint, and say what was done."""
     from sage_code.memory.documents import said_of_maintenance, saved_document
 
     found = projects.find(context, project)
@@ -340,12 +340,12 @@ def _save(
     else:
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
-    told = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
-    return Answer("\n".join([text, *_told(found.memory), *_masked(saved.masked), *told]), document, found.root)
+    maintained = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
+    return Answer("\n".join([text, *_notices(found.memory), *_masked(saved.masked), *maintained]), document, found.root)
 
 
-def _told(memory: Memory) -> list[str]:
-    """What was noticed on the way: damaged files, a list that was rebuilt."""
+def _notices(memory: Memory) -> list[str]:
+    """Notices of this call: damaged files, a list that was rebuilt."""
     return [one_line(notice) for notice in memory.notices.take()]
 
 
@@ -353,8 +353,8 @@ def _masked(kinds: tuple[str, ...]) -> list[str]:
     return [f"Masked before it was written: {one_line(', '.join(sorted(set(kinds))))}"] if kinds else []
 
 
-def _standing(states: tuple[RefState, ...]) -> list[str]:
-    """What has become of the code of a memory, where that matters."""
+def _staleness(states: tuple[RefState, ...]) -> list[str]:
+    """Lines about the code of a memory that has changed, moved or gone."""
     lines = []
     for state in states:
         where = one_line(f"{state.ref.file} {state.ref.symbol}".strip())
@@ -373,39 +373,6 @@ def _quoted(text: str) -> str:
 def _line(text: str, length: int = 300) -> str:
     line = one_line(" ".join(text.split()))
     return line if len(line) <= length else line[: length - 1] + "…"
-
-
-def _short(row: Row, max_tokens: int) -> Row:
-    """A recalled item whose text alone would fill the budget, with the beginning of it."""
-    share = max_tokens
-    while cost(row) > max_tokens - 4 * FOOT_TOKENS and share > 8:
-        share //= 2
-        content = cut(row.data["content"], share) or row.data["content"][: 2 * share]
-        refs = [{**ref, "diff": ""} for ref in row.data["code_refs"][: max(share // 40, 1)]]
-        row = replace(row, text=cut(row.text, share), data={**row.data, "content": content, "code_refs": refs})
-    return row
-
-
-def _fitted(text: str, data: dict[str, Any], root: str, max_tokens: int) -> Answer:
-    """One memory within a budget: long texts lose their ends, lists their last items."""
-    room = max_tokens - FOOT_TOKENS
-    answer = Answer(text, data, root)
-    share = room
-    while cost(Row(answer.text, answer.data)) > room and share > 4:
-        share //= 2
-        shorter = {key: _less(value, share) for key, value in data.items()}
-        answer = Answer(cut(text, room), shorter, root, True, "cut to fit: ask with a larger max_tokens")
-    return answer
-
-
-def _less(value: Any, share: int) -> Any:
-    if isinstance(value, str):
-        return cut(value, share) or value[:share]
-    if isinstance(value, list):
-        return [_less(one, share) for one in value[: max(share // 16, 0)]]
-    if isinstance(value, dict):
-        return {key: _less(one, share) for key, one in value.items()}
-    return value
 
 
 TOOLS = (

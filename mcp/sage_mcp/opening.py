@@ -1,7 +1,7 @@
-"""What a session is told about its project once, beside the first answer: the core files, and what else is offered.
+"""What a session reads about its project once, with its first answer: the core files, and memories.
 
-`SOURCES` is the seam: each gives a title and lines for a project within a budget, or nothing. What they say comes with
-the project, from anybody: it is shown as such, without unseen characters.
+Each of `SOURCES` gives a section for a project within a budget, or none. The text comes with the project and may be
+hostile: it is shown as the project's, without invisible characters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # What the opening may cost, over and above the budget of the answer that it comes with.
 OPENING_TOKENS = 800
-# Clients of the newest protocol have no session over HTTP: one that was silent for so long begins anew.
+# Clients of the newest protocol have no session over HTTP: after so long a silence a new one begins.
 _SESSION_S = 3_600.0
 _KEPT_SESSIONS = 1_024
 
@@ -47,7 +47,7 @@ def core_files(project: Project, max_tokens: int) -> Section | None:
 
 
 def memories(project: Project, max_tokens: int) -> Section | None:
-    """The knowledge that the project's names call up, and the todos that are due."""
+    """The knowledge that the project's names recall, and the todos that are due."""
     from sage_code.memory.opening import session_opening
 
     text = session_opening(project.root, max_tokens)
@@ -58,29 +58,29 @@ SOURCES: list[Callable[[Project, int], Section | None]] = [core_files, memories]
 
 
 class Openings:
-    """Remembers which sessions have been told about which project."""
+    """Remembers which sessions have read the opening of which project."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], float] = {}
+        self._opened: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
     def due(self, session: str, root: str) -> bool:
-        """Whether this session has yet to hear about this project; from now on it has."""
+        """Whether this session has not read the opening of this project yet; from now on it has."""
         now = time.monotonic()
         with self._lock:
-            last = self._told.pop((session, root), float("-inf"))
-            self._told[session, root] = now
-            if len(self._told) > _KEPT_SESSIONS:
-                del self._told[next(iter(self._told))]
+            last = self._opened.pop((session, root), float("-inf"))
+            self._opened[session, root] = now
+            if len(self._opened) > _KEPT_SESSIONS:
+                del self._opened[next(iter(self._opened))]
         return last == float("-inf") or (session.startswith("client ") and now - last > _SESSION_S)
 
 
 def sections(project: Project) -> list[Section]:
-    """What there is to be said about a project."""
+    """The sections that a project has."""
     share = OPENING_TOKENS // len(SOURCES)
     return [section for source in SOURCES if (section := source(project, share))]
 
 
 def as_text(parts: list[Section]) -> str:
-    """The sections as they are read."""
+    """The sections as text."""
     return "\n\n".join(f"{part.title}:\n{visible(part.text)}" for part in parts)

@@ -1,7 +1,7 @@
-"""The server over streamable HTTP: on this machine only, and only for whoever knows its token.
+"""The server over streamable HTTP: on this machine only, and only for clients that know its token.
 
-Any page in a browser can send requests to a port of this machine. So each must carry the token, name this server in
-`Host` (a foreign name that was made to point here is refused) and, if it says where it comes from, come from here.
+Any page in a browser can send requests to a port of this machine. So each request must carry the token, name this
+server in `Host` (DNS may make a foreign name point here) and, if it has an `Origin`, come from here.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _LOOPBACK = "127.0.0.1"
 _NAMES = (_LOOPBACK, "localhost")
 _TOKEN_BYTES = 32
 _PATIENCE_S = 10.0
-# A shorter one could be guessed by whoever may ask often enough.
+# A shorter one could be guessed in many requests.
 _LEAST_TOKEN_CHARS = 16
 _MAX_TOKEN_CHARS = 1_024
-# A session of which nothing was heard for so long ends, and its client begins another; one with an open stream stays.
+# A session that is silent for so long ends, and its client begins another; one with an open stream stays.
 SESSION_IDLE_S = 1_800.0
-# Far more than one user's agents have, and what they take is still small.
+# Far more than one user's agents need, and still little memory.
 MAX_SESSIONS = 1_000
 # The longest text that a tool takes is far shorter.
 MAX_BODY_BYTES = 4 << 20
 
 
 def default_token_file() -> str:
-    """Where the token is kept unless somebody says otherwise."""
+    """Where the token is kept unless the user gives a file."""
     return os.path.join(sage_home(), "mcp-token")
 
 
 def find_token(file: str | None = None) -> tuple[str, str]:
-    """The token, and where it is from: the environment, or a file of the user that is made when it is missing."""
+    """The token and its source: the environment, or a file of the user, which is made when it is missing."""
     if token := os.environ.get(TOKEN_VARIABLE, "").strip():
         return _checked(token, TOKEN_VARIABLE), TOKEN_VARIABLE
     path = file or default_token_file()
@@ -81,10 +81,11 @@ def _read(path: str) -> str:
 
 
 def _made(path: str) -> str:
+    """A new token, written to `path`; the one that is there if another server was faster."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        with locked(f"{path}.lock", timeout_s=_PATIENCE_S):  # of two servers that start at once, one makes it
+        with locked(f"{path}.lock", timeout_s=_PATIENCE_S):  # if two servers start at once, one makes it
             if not os.path.lexists(path):
                 write_bytes(path, f"{token}\n".encode(), mode=PRIVATE_FILE)
         return _checked(_read(path), path)
@@ -116,6 +117,7 @@ class Guard:
             await self._app(scope, receive, send)
 
     def _judge(self, scope: Scope) -> tuple[int, str]:
+        """The status and the reason of a refusal; 0 lets the request through."""
         given: dict[bytes, list[bytes]] = {}
         for name, value in scope.get("headers", ()):
             given.setdefault(name.lower(), []).append(value)
@@ -155,7 +157,7 @@ def serve(server: MCPServer[Any], port: int | None, token_file: str | None) -> N
             raise ConfigError(
                 f"port {number} cannot be used: {why}", "give another --port; 0 takes a free one"
             ) from error
-        listener.listen()  # before anybody is told: a client that is quicker than the server waits
+        listener.listen()  # before the address is printed: a client that is faster than the server waits
         number = listener.getsockname()[1]
         sys.stderr.write(f"sage-mcp: http://{_LOOPBACK}:{number}/mcp, the token is in {source}\n")
         sys.stderr.flush()

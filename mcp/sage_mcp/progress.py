@@ -1,4 +1,4 @@
-"""Tells a client how far a run has come, and lets it end the run."""
+"""Reports the progress of a run to a client, and ends the run when the client cancels the request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Reports:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._steps = 0  # of all stages: the protocol wants a figure that only grows
+        self._steps = 0  # of all stages: in the protocol progress only grows
         self._stage, self._done, self._total = "", 0, 0
         self._last = 0.0
 

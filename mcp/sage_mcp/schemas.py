@@ -1,8 +1,8 @@
-"""The schemas of the tools: what an answer looks like, from `compiled_schema/`, and what a client is sent of it.
+"""The schemas of the tools: whole ones from `compiled_schema/`, and the shorter ones that a client gets.
 
-A tool answers with the document that the command line prints, so that there is one description of both. A listing is
-paid for by every session that reads it: what is sent says names, types, choices and what must be there. The rest, what
-each field means and the limits of its values, is in `compiled_schema/`, and every answer keeps to that as well.
+A tool answers with the document that the command line prints, so one schema describes both. Every session pays for the
+listing of the tools, so a client gets only names, types, choices and what is required. The meaning of each field and
+the limits of its values are in `compiled_schema/`, and every answer keeps to them too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from sage_code.paths import assets_dir
 
-# What every answer says besides its own.
+# Fields that every answer has besides its own.
 _ENVELOPE: dict[str, Any] = {
     "truncated": {"type": "boolean", "description": "Whether there is more than the budget had room for."},
     "next": {"type": "string", "description": "How to get the rest; empty when all is here."},
@@ -40,13 +40,13 @@ _ENVELOPE: dict[str, Any] = {
     },
 }
 _SENT_ENVELOPE = {"truncated": {"type": "boolean"}, "next": {"type": "string"}, "opening": {"type": "object"}}
-# Of an answer, what only says more about values that come from us; of a call, what the server checks by itself.
+# Left out of the schema of an answer, whose values Sage makes; and of a call, which the server checks itself.
 _NOT_SENT_OF_ANSWERS = frozenset(
     {"$schema", "title", "description", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "pattern"}
     | {"minItems", "maxItems", "uniqueItems", "format", "additionalProperties", "propertyNames", "examples", "default"}
 )
 _NOT_SENT_OF_CALLS = frozenset({"title", "maxLength", "minimum", "maximum", "additionalProperties"})
-# What the server's instructions say of all tools at once.
+# Arguments that the server's instructions describe once for all tools.
 _SAID_ONCE = frozenset({"project", "offset", "max_tokens"})
 
 
@@ -63,13 +63,13 @@ def answer_schema(name: str, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def sent_answer_schema(name: str, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a client is sent of `answer_schema`: it accepts every answer that the whole one accepts."""
+    """The part of `answer_schema` that a client gets; it accepts every answer that the whole schema accepts."""
     sent: dict[str, Any] = _without(answer_schema(name, leave_out), _NOT_SENT_OF_ANSWERS)
     return {**sent, "properties": {**sent["properties"], **_SENT_ENVELOPE}}
 
 
 def sent_call_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """What a client is sent of the schema of a tool's arguments; the server itself checks all of it, and says so."""
+    """The part of the schema of a tool's arguments that a client gets; the server checks calls against all of it."""
     sent = _without(schema, _NOT_SENT_OF_CALLS)
     properties = {name: _plain_argument(value) for name, value in sent["properties"].items()}
     for name in _SAID_ONCE & properties.keys():
@@ -78,7 +78,7 @@ def sent_call_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain_argument(schema: dict[str, Any]) -> dict[str, Any]:
-    """An argument by its type alone: that null is as good as none, and a default that is empty, go without saying."""
+    """An argument without what is obvious: that null means no argument, and a default that is empty."""
     schema = _joined(schema)
     if isinstance(schema.get("items"), dict):
         schema["items"] = _joined(schema["items"])
@@ -88,6 +88,7 @@ def _plain_argument(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose `anyOf` is one list of types, where it can be."""
     choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if len(choices) == 1:
@@ -98,7 +99,7 @@ def _joined(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without(part: Any, names: frozenset[str]) -> Any:
-    """A schema without some of its words; what its properties are called is none of them."""
+    """A schema without the keywords `names`; properties may have these names all the same."""
     if isinstance(part, list):
         return [_without(value, names) for value in part]
     if not isinstance(part, dict):
@@ -113,7 +114,7 @@ def _without(part: Any, names: frozenset[str]) -> Any:
 
 
 def _whole(name: str) -> Any:
-    """A schema with those that it refers to in their places."""
+    """A schema with the schemas that it refers to included."""
     with open(os.path.join(assets_dir("compiled_schema"), name), encoding="utf-8") as file:
         return _inlined(json.load(file))
 

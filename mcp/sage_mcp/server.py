@@ -1,7 +1,7 @@
 """`sage-mcp`: Sage's library as tools of the Model Context Protocol, over standard streams or HTTP.
 
-The SDK is all that is loaded before the handshake; the library's heavy parts come with the first call that needs them.
-`TOOL_MODULES` is the seam: each module there lists its tools.
+Only the SDK is loaded before the handshake; the first call that needs a heavy part of the library loads it. Each of
+`TOOL_MODULES` lists its tools.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def make_server() -> MCPServer[Any]:
 
 def main() -> None:
     """The `sage-mcp` command."""
-    # One question at a time is too small for several threads: they would only wait for each other, and spin meanwhile.
+    # One question is too small for several threads: they would only wait for each other, and spin meanwhile.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:]
     if not words:

@@ -1,7 +1,7 @@
-"""From a function of ours to a tool of the protocol: its schemas, its errors, and what goes along with its answer.
+"""Makes a tool of the protocol from a Python function: its schemas, its errors, and the opening of a session.
 
-A module of tools has plain functions that take a `Context` and give an `Answer`, and lists them in `TOOLS`. The SDK
-runs each call in a thread, so that the server goes on answering meanwhile.
+A module of tools has plain functions that take a `Context` and return an `Answer`, and lists them in `TOOLS`. The SDK
+runs each call in a thread, so the server answers other calls meanwhile.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from sage_mcp.masked import masked
 from sage_mcp.projects import session_of
 from sage_mcp.schemas import sent_answer_schema, sent_call_schema
 
-# Nothing leaves this machine, so the world is closed. A search may bring Sage's own index up to date, which changes
-# nothing that anybody else reads: it still counts as reading.
+# Nothing leaves this machine, so the world is closed. A search may update Sage's own index, which nothing else reads:
+# it still counts as reading.
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
-# In every tool that has them the same: the server's instructions say what they are.
+# The same in every tool that has them; the server's instructions describe them.
 MaxTokens = Annotated[int, Field(ge=LEAST_TOKENS, le=MOST_TOKENS)]
 Offset = Annotated[int, Field(ge=0, le=100_000)]
 AskedProject = Annotated[str | None, Field(max_length=4_096)]
@@ -43,9 +43,9 @@ Under = Annotated[str | None, Field(max_length=4_096, description="Only below th
 TOKENS = DEFAULT_TOKENS
 
 _BUG = "this is a bug of Sage; `sage admin verify` checks the index, other tools may still answer"
-# What a hint tells people to run, where an agent has a tool.
+# What a hint tells people to run and an agent does with a tool.
 _RUN_INDEX = re.compile(r"run `sage index[^`]*`(?: first)?")
-# What parameters were called before each had one meaning in all tools: still understood, and listed nowhere.
+# Former names of parameters: still understood, and not listed.
 _FORMER_NAMES = {"project_path": ("project",), "path": ("under", "file")}
 _log = logging.getLogger(__name__)
 _openings = opening.Openings()
@@ -62,7 +62,7 @@ class ToolSpec:
 
 
 class _StrictTool(Tool):
-    """Refuses arguments that it does not know, by name, and says plainly what is wrong with those that it knows."""
+    """Refuses unknown arguments by name, and says what is wrong with the others."""
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """Answer one call."""
@@ -88,7 +88,7 @@ def as_tool(spec: ToolSpec) -> Tool:
         structured_output=False,
     )
     tool.parameters = sent_call_schema(tool.parameters)
-    # Read live by the SDK: the schema is a file, not something to be derived from types at every start.
+    # The SDK reads this attribute for each listing: the schema is a file, and is not derived from types.
     tool.fn_metadata.output_schema = sent_answer_schema(spec.schema, spec.leave_out)
     return tool
 
@@ -98,7 +98,7 @@ def _present_name(name: str, known: Container[str]) -> str:
 
 
 def _unknown(tool: str, names: list[str], known: list[str]) -> str:
-    """What to say about arguments that a tool does not have."""
+    """The error for arguments that a tool does not have."""
     from difflib import get_close_matches  # lazy: only mistakes need it
 
     said = []
@@ -109,7 +109,7 @@ def _unknown(tool: str, names: list[str], known: list[str]) -> str:
 
 
 def _invalid(tool: str, error: ValidationError) -> str:
-    """What is wrong with arguments, each by its name, without what they held."""
+    """The error for arguments with wrong values: names and reasons, without the values."""
     wrong = (
         f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
         for one in error.errors(include_url=False, include_context=False, include_input=False)
@@ -118,6 +118,8 @@ def _invalid(tool: str, error: ValidationError) -> str:
 
 
 def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]:
+    """The function as the SDK calls it: its answer as a result, its errors as errors of the tool."""
+
     @functools.wraps(function)
     def call(context: Context, **given: Any) -> CallToolResult:
         try:
@@ -135,7 +137,7 @@ def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]
 
 
 def _check_texts(given: object) -> None:
-    """Refuse texts that no path, no name and no file can hold."""
+    """Refuse texts that no path, no name and no file can contain."""
     if isinstance(given, str):
         if "\0" in given:
             raise UsageError("an argument holds a NUL character", "leave it out")
@@ -150,6 +152,7 @@ def _check_texts(given: object) -> None:
 
 
 def _result(context: Context, answer: Answer) -> CallToolResult:
+    """An answer as the client gets it: masked, with the opening if the session has not read it yet."""
     text = f"{answer.text}\n[{answer.next}]" if answer.next else answer.text
     data = {**answer.data, "truncated": answer.truncated, "next": answer.next}
     text, data = masked(text, data)

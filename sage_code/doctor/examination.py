@@ -141,21 +141,8 @@ def _index(root: str, settings: Settings) -> Iterator[Finding]:
     from sage_code.index.status import status
 
     found = status(root, settings)
-    index = f"`sage index {root}`"
-    if found.damaged:
-        yield Finding("index", "error", found.damaged, f"{index} makes it anew")
-    elif not found.indexed:
-        yield Finding("index", "warning", f"{root} is not indexed", index)
-    elif not found.compiled:
-        yield Finding("index", "error", f"the compiled files of {root} are missing", f"{index} brings them back")
-    elif found.model_changed:
-        yield Finding(
-            "index", "warning", f"{root} was indexed with {found.model}", f"{index} embeds it with the new model"
-        )
-    elif not found.fresh:
-        changed = len(found.changed) + len(found.removed)
-        yield Finding(
-            "index", "note", f"{root}: {changed:,} files have changed since", f"{index}, or the next search does it"
-        )
+    if advice := found.advice:
+        problem = advice.problem if root in advice.problem else f"{root}: {advice.problem}"
+        yield Finding("index", advice.level, problem, f"`sage index {root}` {advice.remedy}")
     else:
         yield Finding("index", "ok", f"{root}: {found.files:,} files, {found.chunks:,} chunks, fresh")

@@ -1,4 +1,7 @@
-"""What is indexed, how fresh it is, what was left out and why; and the same as a preview before indexing."""
+"""What is indexed, how fresh it is, what was left out and why, and what to do about it; a preview says it before a run.
+
+Reads the manifest and looks at the files on the disk. Writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sage_code.compiled.published import current
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
+from sage_code.files.inside import relative_path
 from sage_code.index.diff import Changes, ContentReader, changes_by_content, model_changed
 from sage_code.index.manifest import load_manifest, skip_states
 from sage_code.languages.table import detect
@@ -21,6 +25,14 @@ from sage_code.values import SkippedFile, SourceFile
 
 if TYPE_CHECKING:
     from sage_code.settings.loading import Settings
+
+
+class Advice(NamedTuple):
+    """What is wrong with an index, and what the next `sage index` does about it."""
+
+    level: Literal["note", "warning", "error"]
+    problem: str
+    remedy: str  # a verb phrase whose subject is `sage index`, or the tool that indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +45,7 @@ class Status:
     indexed_at: str
     model: str
     model_setting: str
-    model_changed: bool  # the next run embeds everything anew
+    model_changed: bool  # the next run embeds everything again
     compiled: bool  # the compiled files are there and belong to the manifest
     damaged: str  # why the manifest cannot be read, if so
     files: int
@@ -50,6 +62,23 @@ class Status:
         """Whether the next `sage index` would find nothing to do."""
         pending = self.changed or self.removed or self.model_changed or self.damaged
         return self.indexed and self.compiled and not pending
+
+    @property
+    def advice(self) -> Advice | None:
+        """The first thing to know about this index before it is used; None when all is well."""
+        if self.damaged:
+            return Advice("error", self.damaged, "makes it again")
+        if not self.indexed:
+            return Advice("warning", f"{self.root} is not indexed", f"reads its {len(self.changed):,} files")
+        if not self.compiled:
+            return Advice("error", "the compiled files are missing", "brings them back from the store")
+        if self.model_changed:
+            problem = f"it was indexed with the model {self.model}, the model is now {self.model_setting}"
+            return Advice("warning", problem, "embeds everything again")
+        if not self.fresh:
+            problem = f"{len(self.changed):,} files changed, {len(self.removed):,} removed since"
+            return Advice("note", problem, "reads them, and so does the next search if they are few")
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +137,15 @@ def preview(root: str, settings: Settings) -> Preview:
     languages = _count(language.name if (language := detect(file.path)) else "text" for file in changed)
     files = sorted(changed, key=lambda file: file.path)
     return Preview(root, files, len(changes.unchanged), sorted(changes.removed), _skipped(changes), languages)
+
+
+def is_listed(root: str, settings: Settings, path: str) -> bool:
+    """Whether the file at `path` is in the index or would be found by the next run."""
+    inside = relative_path(root, path)
+    known = load_manifest(root)
+    if known is not None and inside in known.files:
+        return True
+    return any(file.path == inside for file in list_files(root, discover_rules(settings)))
 
 
 def _skipped(changes: Changes) -> list[SkippedFile]:

@@ -8,6 +8,7 @@ order of names and files, so the same files give the same map, however their ind
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.languages.kinds import HEAD_KINDS
 from sage_code.text.escaping import one_line
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import count_tokens, fit
 from sage_code.xref.guess import family
 
 _DAMPING = 0.85
@@ -68,28 +69,37 @@ def project_map(root: str, *, below: str = "", max_tokens: int = 1024) -> Projec
     ranked = [
         entry for entry in _ranked(root) if not below or entry.file == below or entry.file.startswith(below + "/")
     ]
-    # The text grows with every entry, so the largest prefix that fits is found by bisection.
-    low, high = 0, len(ranked)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(_text(ranked[:middle])) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    text = _text(ranked[:low])
-    return ProjectMap(tuple(ranked[:low]), text, count_tokens(text), low < len(ranked))
+    listed: set[str] = set()
+
+    def cost(entry: MapEntry) -> int:
+        """What an entry adds: its line, the line end before it, and the heading of a file that is not listed yet."""
+        heading = 0 if entry.file in listed else count_tokens(_heading(entry.file)) + 1
+        listed.add(entry.file)
+        return heading + count_tokens(entry_line(entry)) + 1
+
+    chosen = fit(ranked, cost, max_tokens + 1)
+    text = map_text(chosen)
+    return ProjectMap(tuple(chosen), text, count_tokens(text), len(chosen) < len(ranked))
 
 
-def _text(entries: list[MapEntry]) -> str:
-    """The entries by file, in the order of their lines."""
+def map_text(entries: Iterable[MapEntry]) -> str:
+    """The entries in lines, under their files."""
     by_file: dict[str, list[MapEntry]] = defaultdict(list)
     for entry in entries:
         by_file[entry.file].append(entry)
     lines = []
     for file, members in by_file.items():
-        lines.append(f"{one_line(file)}:")
-        lines += [f"  {entry.line}: {one_line(entry.title)}" for entry in sorted(members, key=lambda e: e.line)]
+        lines += [_heading(file), *(entry_line(entry) for entry in sorted(members, key=lambda entry: entry.line))]
     return "\n".join(lines)
+
+
+def _heading(file: str) -> str:
+    return f"{one_line(file)}:"
+
+
+def entry_line(entry: MapEntry) -> str:
+    """One entry of the text."""
+    return f"  {entry.line}: {one_line(entry.title)}"
 
 
 def _ranked(root: str) -> list[MapEntry]:

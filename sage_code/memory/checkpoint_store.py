@@ -165,9 +165,9 @@ class CheckpointStore:
         raise UsageError(f"there is no checkpoint {wanted}", "`sage checkpoint list` shows them")
 
     def newest(
-        self, *, wanted: Callable[[Checkpoint], bool] | None = None, on_damaged: Callable[[str], None] | None = None
+        self, *, skill: str = "", on_damaged: Callable[[str], None] | None = None
     ) -> Iterator[tuple[Checkpoint, Scope]]:
-        """The checkpoints, newest first; each file is read only when the iterator reaches it."""
+        """Checkpoints, newest first, all or those of a skill; a file is read only when the iterator reaches it."""
         files = [(name, home) for home in homes(self._root) for name in _names(home)]
         for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
@@ -177,7 +177,7 @@ class CheckpointStore:
             except MemoryDamaged as error:
                 (self._notices.add if on_damaged is None else on_damaged)(error.message)
                 continue
-            if wanted is None or wanted(found):
+            if skill in ("", found.skill):
                 yield found, home.scope
 
     def remove(self, id_: str) -> str:
@@ -221,12 +221,14 @@ class CheckpointStore:
             memory_index.passages()  # removes them from the index
         return done
 
-    def archived(self) -> Iterator[tuple[Checkpoint, Scope]]:
+    def archived(self, *, skill: str = "") -> Iterator[tuple[Checkpoint, Scope]]:
         """The archived checkpoints, newest first; a file that cannot be read is skipped."""
         for home in homes(self._root):
             for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
-                    yield _read(home, f"{ARCHIVE}/{path}"), home.scope
+                    found = _read(home, f"{ARCHIVE}/{path}")
+                    if skill in ("", found.skill):
+                        yield found, home.scope
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Move a checkpoint back from the archive, for good; returns its id and scope."""

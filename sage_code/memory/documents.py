@@ -16,8 +16,13 @@ from sage_code.memory.knowledge_store import SavedKnowledge
 from sage_code.memory.memory import SavedCheckpoint
 
 if TYPE_CHECKING:
-    from sage_code.memory.code.check import RefState
+    from sage_code.memory.code.check import RefState, State
+    from sage_code.memory.code.staleness import CheckedMemory
     from sage_code.memory.confirming import Confirmed
+    from sage_code.memory.files.code_ref import CodeRef
+
+# What may have become of the code of a reference.
+STATES: tuple[State, ...] = ("unchanged", "moved", "changed", "gone")
 
 _ROW = ("id", "ts", "trigger", "confidence", "core_question", "thesis", "skill", "project")
 
@@ -100,18 +105,54 @@ def said_of_maintenance(done: MaintenanceResult, kind: str) -> list[str]:
     return lines
 
 
-def confirmed_document(done: Confirmed) -> dict[str, Any]:
-    """A memory that holds, with its references as its code is now."""
-    refs = [
-        {"file": ref.file, "lines": list(ref.lines) if ref.lines else None, "symbol": ref.symbol} for ref in done.refs
+def said_of_alike(saved: SavedKnowledge) -> list[str]:
+    """Lines about items that say the same as one that was saved, or perhaps the opposite: how to merge the two."""
+    return [
+        f"{one.id} {'says the same' if one.kind == 'duplicate' else 'may say otherwise'} "
+        f"({one.similarity:.0%}): sage knowledge merge {saved.item.id} {one.id}"
+        for one in saved.alike
     ]
+
+
+def checked_document(found: Sequence[CheckedMemory], root: str, query: str = "") -> dict[str, Any]:
+    """Memories with what has become of their code, and how many references are in each state."""
+    states = [state.state for one in found for state in one.states]
+    return {
+        **({"query": query} if query else {}),
+        "root": root,
+        "memories": [_checked(one) for one in found],
+        "counts": {state: states.count(state) for state in STATES},
+    }
+
+
+def _checked(one: CheckedMemory) -> dict[str, Any]:
+    refs = [
+        {
+            **_where(state.ref),
+            "relevance": "stale" if state.is_stale else state.ref.relevance,
+            "state": state.state,
+            "now": _where(state.now) if state.now else None,
+            "diff": state.diff,
+        }
+        for state in one.states
+    ]
+    facts = {name: getattr(one.memory, name) for name in ("id", "kind", "title", "ts", "scope")}
+    return {**facts, "stale": one.is_stale, "refs": refs}
+
+
+def _where(ref: CodeRef) -> dict[str, Any]:
+    return {"file": ref.file, "lines": list(ref.lines) if ref.lines else None, "symbol": ref.symbol}
+
+
+def confirmed_document(done: Confirmed) -> dict[str, Any]:
+    """A memory that is still true, with its references to the code as it is now."""
     return {
         "id": done.id,
         "kind": done.kind,
         "scope": done.scope,
         "renewed": done.renewed,
         "dropped": done.dropped,
-        "refs": refs,
+        "refs": [_where(ref) for ref in done.refs],
     }
 
 
@@ -133,9 +174,7 @@ def _refs(refs: Sequence[Any], states: Sequence[RefState]) -> list[dict[str, Any
         lines = state.now.lines if state and state.now else None
         rows.append(
             {
-                "file": ref.file,
-                "lines": list(ref.lines) if ref.lines else None,
-                "symbol": ref.symbol,
+                **_where(ref),
                 "relevance": ref.relevance,
                 "state": state.state if state else "",
                 "now": f"{state.now.file}:{lines[0] if lines else 1}" if state and state.now else "",

@@ -205,8 +205,13 @@ class KnowledgeStore:
                 except MemoryDamaged as error:
                     self.notices.add(error.message)
                     continue
-                if (skill is None or item.skill in ("", skill)) and kind in (None, item.type):
+                if _is_wanted(item, skill, kind):
                     yield ListedItem(item, home.scope, path)
+
+    def todos(self, *, pending_only: bool = False) -> list[ListedItem]:
+        """The todos: those that are due first, then by their day, those that are done last."""
+        found = [one for one in self.items(kind="todo") if not pending_only or one.item.status != "done"]
+        return sorted(found, key=lambda one: (*_urgency(one.item), one.item.id))
 
     def remove(self, id_: str) -> str:
         """Delete an item; its id."""
@@ -259,14 +264,15 @@ class KnowledgeStore:
                 self._listing(home, lambda known: known.remove(*done.archived))
         return done
 
-    def archived(self) -> Iterator[ListedItem]:
-        """The items in the archives; one that cannot be read is passed over."""
+    def archived(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[ListedItem]:
+        """The archived items; one that cannot be read is skipped."""
         for home in homes(self.root):
             for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
                     text = home.read(ARCHIVE, *path.split("/"))
                     item = from_markdown(text, home.path(ARCHIVE, path), os.path.splitext(os.path.basename(path))[0])
-                    yield ListedItem(item, home.scope, path)
+                    if _is_wanted(item, skill, kind):
+                        yield ListedItem(item, home.scope, path)
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Take an item back from the archive, for good; its id and where it is."""
@@ -281,6 +287,14 @@ class KnowledgeStore:
             if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
                 return path
         return None
+
+
+def _is_wanted(item: KnowledgeItem, skill: str | None, kind: str | None) -> bool:
+    return (skill is None or item.skill in ("", skill)) and kind in (None, item.type)
+
+
+def _urgency(todo: KnowledgeItem) -> tuple[bool, bool, str]:
+    return todo.status == "done", not todo.is_due, todo.due or "9999"
 
 
 def _listed(home: MemoryHome, path: str, id_: str, entry: dict[str, Any], is_listed: bool) -> KnowledgeItem:

@@ -13,7 +13,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.recall.project_names import project_names
 from sage_code.settings.loading import load_settings
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import first_lines
 
 _MAX_ITEMS = 8
 _MAX_TODOS = 5
@@ -29,12 +29,13 @@ def session_opening(project_root: str, max_tokens: int) -> str:
     if items:
         lines.append(f"Recalled for {', '.join(names)}:")
         lines += [f"- {item.id}{_keywords(item)}: {_first_words(item.content)}" for item in items]
-    todos = [known.item for known in memory.knowledge.items(kind="todo") if known.item.is_due]
+    todos = [known.item for known in memory.knowledge.todos() if known.item.is_due]
     if todos:
         lines.append("Todos that are due:")
-        lines += [f"- {todo.id} (due {todo.due})" for todo in sorted(todos, key=lambda todo: todo.due)[:_MAX_TODOS]]
+        lines += [f"- {todo.id} (due {todo.due})" for todo in todos[:_MAX_TODOS]]
     lines += [f"- {notice}" for notice in memory.notices.take()]
-    return "\n".join(_within(lines, max_tokens))
+    text = first_lines("\n".join(lines), max_tokens)
+    return text if "\n- " in f"\n{text}" else ""  # a heading alone says nothing
 
 
 def recalled_for(memory: Memory, names: Sequence[str]) -> list[KnowledgeItem]:
@@ -54,12 +55,3 @@ def _keywords(item: KnowledgeItem) -> str:
 def _first_words(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LINE_CHARS else line[:_LINE_CHARS].rpartition(" ")[0] + " …"
-
-
-def _within(lines: list[str], max_tokens: int) -> list[str]:
-    kept: list[str] = []
-    for line in lines:
-        if count_tokens("\n".join([*kept, line])) > max_tokens:
-            break
-        kept.append(line)
-    return kept if any(line.startswith("- ") for line in kept) else []

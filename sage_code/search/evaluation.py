@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sage_code.errors import UsageError
+from sage_code.values import Location
 
 if TYPE_CHECKING:
     from sage_code.search.results import Hit
@@ -46,15 +47,6 @@ class Label:
     repo: str = ""
     language: str = ""
     category: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """The file and lines of a result."""
-
-    file: str
-    start_line: int | None = None
-    end_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

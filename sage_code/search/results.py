@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sage_code.search.query import Query
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import count_tokens, first_lines, fit
 
 
 class OtherChunk(NamedTuple):
@@ -65,31 +65,20 @@ class SearchResponse:
 
 
 def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
-    """As many hits as fit into a budget of tokens; the first is cut rather than left out."""
-    kept: list[Hit] = []
-    spent = 0
-    for hit in response.results:
-        head = f"{hit.file}:{hit.line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
-        cost = count_tokens(f"{head}\n{hit.snippet}")
-        if spent + cost > max_tokens:
-            if not kept:
-                snippet = _cut(hit.snippet, max_tokens - (cost - count_tokens(hit.snippet)))
-                spans = tuple(span for span in hit.match_spans if span[1] <= len(snippet))
-                kept.append(replace(hit, snippet=snippet, match_spans=spans))
-            break
-        kept.append(hit)
-        spent += cost
+    """The first hits that fit into a budget of tokens; a first hit that is too long keeps a part of its snippet."""
+    kept = fit(response.results, _cost, max_tokens)
+    if response.results and not kept:
+        first = response.results[0]
+        room = max_tokens - _cost(first) + count_tokens(first.snippet)
+        snippet = first_lines(first.snippet, room)
+        spans = tuple(span for span in first.match_spans if span[1] <= len(snippet))
+        kept = [replace(first, snippet=snippet, match_spans=spans)]
     return replace(response, results=tuple(kept), truncated=response.truncated or len(kept) < len(response.results))
 
 
-def _cut(text: str, max_tokens: int) -> str:
-    """The first lines of a text that fit into a budget of tokens."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if count_tokens("\n".join([*lines, line])) > max_tokens:
-            break
-        lines.append(line)
-    return "\n".join(lines)
+def _cost(hit: Hit) -> int:
+    head = f"{hit.file}:{hit.line} {hit.kind} {hit.qualname} {hit.signature} {' '.join(hit.memory)}"
+    return count_tokens(f"{head}\n{hit.snippet}")
 
 
 def document(response: SearchResponse) -> dict[str, Any]:

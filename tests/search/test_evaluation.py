@@ -14,7 +14,6 @@ from sage_code.errors import UsageError
 from sage_code.search.evaluation import (
     Expected,
     Label,
-    Location,
     PathRule,
     Score,
     covers,
@@ -23,6 +22,7 @@ from sage_code.search.evaluation import (
     report,
     score,
 )  # fmt: skip
+from sage_code.values import Location
 
 LOOSE, STRICT = PathRule(), PathRule(strict=True, below="src")
 

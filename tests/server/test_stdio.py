@@ -159,8 +159,9 @@ def test_nothing_heavy_is_loaded_before_the_handshake() -> None:
     loaded = set(json.loads(ended.stdout))
     assert not loaded & {"numpy", "lancedb", "pyarrow", "tree_sitter", "yaml", "orjson", "xxhash", "typer"}
     ours = {name for name in loaded if name.startswith("sage_code.")}
-    few = {"paths", "errors", "core_files", "dot_sage", "text", "text.tokens", "files", "files.atomic"}
-    few |= {"files.locks", "files.inside", "files.contained", "files.private", "ours", "roots", "text.escaping"}
+    few = {"paths", "errors", "text", "text.tokens", "text.escaping", "memory", "memory.files"}
+    few |= {"memory.files.core_files", "files", "files.atomic", "files.locks", "files.inside", "files.contained"}
+    few |= {"files.private", "files.dot_sage", "files.provenance"}
     assert ours <= {f"sage_code.{name}" for name in few}
 
 

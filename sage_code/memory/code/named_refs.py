@@ -7,18 +7,17 @@ still says the same. A place that is not there is an error: a conclusion about n
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
+from sage_code.lookup.location import parse_location
 from sage_code.memory.code.capture import capture
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext
 
-_PLACE = re.compile(r"(?P<file>.+?)(?::(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?)?", re.DOTALL)
 # More definitions of one name are no longer what somebody means.
 _MOST_DEFINITIONS = 5
 
@@ -51,20 +50,14 @@ def _of_record(root: str, record: Any) -> tuple[CodeRef, ...]:
 
 
 def _of_text(root: str, text: str) -> tuple[CodeRef, ...]:
-    found = _PLACE.fullmatch(text.strip())
-    if found is None:
-        raise UsageError("a place in the code is empty", "name it as FILE:LINE, FILE:LINE-LINE or SYMBOL")
-    file, first, last = found["file"], found["first"], found["last"]
-    is_file = first is not None or "/" in file or os.path.isfile(os.path.join(root, file)) or os.path.isfile(file)
-    if not is_file:
-        return _of_symbol(root, file)
-    path = relative_file(relative_path(root, file))
-    if first is None:
-        return _at(root, path, None)
-    lines = (int(first), int(last or first))
-    if not 1 <= lines[0] <= lines[1]:
-        raise UsageError(f"{text[:80]} names no lines", "the first line is 1, and the last is not before the first")
-    return _at(root, path, lines)
+    if not text.strip():
+        raise UsageError("a code reference is empty", "name it as FILE:LINE, FILE:LINE-LINE or SYMBOL")
+    location = parse_location(root, text)
+    if location is None:
+        return _of_symbol(root, text.strip())
+    path = relative_file(relative_path(root, location.file))
+    first, last = location.start_line, location.end_line
+    return _at(root, path, (first, last) if first and last else None)
 
 
 def _of_symbol(root: str, name: str) -> tuple[CodeRef, ...]:

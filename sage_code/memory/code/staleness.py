@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sage_code.errors import UsageError
-from sage_code.files.inside import relative_path
+from sage_code.lookup.location import parse_location
 from sage_code.memory.code.attached import follow
 from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.code.referring_memories import ReferringMemory, memories
-from sage_code.memory.files.code_ref import CodeRef, relative_file
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import homes
+from sage_code.values import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,36 +53,16 @@ def why(root: str, what: str) -> list[CheckedMemory]:
 
     A reference counts where it was written to and where its code is now.
     """
-    file, line = _home(root, what)
+    location = parse_location(root, what)
     checker = Checker(root)
     found = []
     for memory in memories(root):
-        near = [ref for ref in memory.refs if not file or _may_be_about(ref, file)]
+        near = [ref for ref in memory.refs if location is None or _may_be_about(ref, location.file)]
         states = [checker.check(ref) for ref in near]
-        about = tuple(state for state in states if any(_is_about(ref, file, line, what) for ref in _both(state)))
+        about = tuple(state for state in states if any(_is_about(ref, location or what) for ref in _both(state)))
         if about:
             found.append(CheckedMemory(memory, about))
     return found
-
-
-def _home(root: str, what: str) -> tuple[str, int]:
-    """The file and line that are meant; no file for a symbol."""
-    file, _, line = what.rpartition(":")
-    if file and line.isascii() and line.isdecimal() and len(line) < 9:
-        return _file(root, file), int(line)
-    if "/" in what or "." in what:
-        try:
-            return relative_path(root, what), 0
-        except UsageError:  # a qualified name has a dot, too
-            return "", 0
-    return "", 0
-
-
-def _file(root: str, file: str) -> str:
-    try:
-        return relative_path(root, file)
-    except UsageError:
-        return relative_file(file)  # deleted since: what was concluded about it is still known
 
 
 def _may_be_about(ref: CodeRef, file: str) -> bool:
@@ -96,7 +76,10 @@ def _both(state: RefState) -> Iterator[CodeRef]:
         yield state.now
 
 
-def _is_about(ref: CodeRef, file: str, line: int, what: str) -> bool:
-    if file:
-        return ref.file == file and (not line or ref.lines is None or ref.lines[0] <= line <= ref.lines[1])
-    return bool(ref.symbol) and (ref.symbol == what or f".{ref.symbol}".endswith(f".{what}"))
+def _is_about(ref: CodeRef, what: Location | str) -> bool:
+    """Whether a reference is about a location, or about a symbol of that name."""
+    if isinstance(what, str):
+        return bool(ref.symbol) and (ref.symbol == what or f".{ref.symbol}".endswith(f".{what}"))
+    if ref.file != what.file or ref.lines is None or what.start_line is None or what.end_line is None:
+        return ref.file == what.file
+    return ref.lines[0] <= what.end_line and what.start_line <= ref.lines[1]

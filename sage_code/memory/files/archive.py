@@ -55,7 +55,8 @@ def find_archived(homes: Iterable[MemoryHome], folder: str, id_: str) -> tuple[M
         return by_id[matches[0]]
     if matches:
         raise UsageError(f"{len(matches)} archived ids contain {wanted}", f"name one: {', '.join(matches[:5])}")
-    raise UsageError(f"nothing archived is called {wanted}", "`list --archived` shows what is")
+    command = f"sage {folder.removesuffix('s')} list --archived"
+    raise UsageError(f"nothing archived is called {wanted}", f"`{command}` shows what is")
 
 
 def restore(home: MemoryHome, path: str) -> str:

@@ -19,7 +19,7 @@ from sage_code.files.contained import read_regular
 from sage_code.files.inside import is_inside, relative_path
 from sage_code.files.locks import locked
 from sage_code.paths import dot_sage_dir
-from sage_code.text.tokens import count_tokens
+from sage_code.text.tokens import count_tokens, fit
 
 CORE_FILE = "core.md"
 # A longer list no longer says what matters most; a summary is one line.
@@ -40,6 +40,11 @@ class CoreFile:
     path: str  # from the project's root, with forward slashes
     summary: str
     exists: bool
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether a secret in the summary was masked."""
+        return "[masked: " in self.summary
 
 
 def core_files(root: str) -> list[CoreFile]:
@@ -84,13 +89,8 @@ def unmark(root: str, path: str) -> str | None:
 
 def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
     """The existing core files that fit into a budget of tokens, those with a summary first."""
-    chosen, spent = [], 0
-    for file in sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path)):
-        spent += count_tokens(f"- {file.path}: {file.summary}\n")
-        if spent > max_tokens:
-            break
-        chosen.append(file)
-    return chosen
+    there = sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path))
+    return fit(there, lambda file: count_tokens(f"- {file.path}: {file.summary}\n"), max_tokens)
 
 
 def _masked(summary: str) -> str:
