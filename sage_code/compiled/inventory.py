@@ -8,20 +8,18 @@ are imported here: this is on the path of `sage grep`.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import zlib
-from functools import lru_cache
 
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files.contained import open_regular, read_regular
 from sage_code.files.provenance import complaint, is_known, published_folder
 from sage_code.languages.kinds import TABLES
+from sage_code.text.light_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 # History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6;
@@ -38,7 +36,8 @@ MEND_HINT = "run `sage index`: it comes back from the store"
 TRIES = 20
 _MAX_INDEX_BYTES = 1 << 26
 _SUM = b',"crc32":'
-_KEPT_DIGESTS = 64
+_MAX_KEPT_SUMS = 64
+_kept_sums: dict[tuple[object, ...], Any] = {}
 _READ_BYTES = 1 << 20
 # What is listed of a file: size, xxh3, time, crc32.
 _MARKS = 4
@@ -100,13 +99,13 @@ def _parts(path: str) -> Iterator[bytes]:
 
 def check_symbols(path: str, size: int, crc32: int) -> None:
     """Raise IndexCorrupt when a symbol file is small and not what was written."""
-    if size <= _SUMMED_SYMBOLS and _sum_in_state(path, *_state(os.stat(path))) != crc32:
+    if size <= _SUMMED_SYMBOLS and _in_its_state(path, checksum) != crc32:
         raise IndexCorrupt(f"{path} is damaged", MEND_HINT)
 
 
 def check_segment(path: str, size: int, hashed: str) -> None:
     """Raise IndexCorrupt when a segment, or the file of centrality, is small and not what was written."""
-    if size <= _SUMMED_SEGMENT and _digest_in_state(path, *_state(os.stat(path))) != hashed:
+    if size <= _SUMMED_SEGMENT and _in_its_state(path, digest) != hashed:
         raise IndexCorrupt(f"{path} is damaged", MEND_HINT)
 
 
@@ -124,20 +123,23 @@ def damaged(folder: str, files: dict[str, Any]) -> list[str]:
     return found
 
 
-@contextlib.contextmanager
-def reading(root: str) -> Iterator[None]:
-    """Within this, an exception is said to be damage when a file of the index is damaged; otherwise it is passed on."""
-    try:
-        yield
-    except IndexCorrupt:
-        _find_damage(root)
-        raise
-    except SageError:
-        raise
-    except Exception as error:
-        if message := _find_damage(root):
+class reading:  # noqa: N801 - used like `contextlib.suppress`
+    """A block that reads the index of a project. An exception in it becomes IndexCorrupt if a file of the index is
+    damaged, and is passed on otherwise."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        is_corrupt = isinstance(error, IndexCorrupt)
+        if not isinstance(error, Exception) or (isinstance(error, SageError) and not is_corrupt):
+            return
+        message = _find_damage(self._root)
+        if message and not is_corrupt:
             raise IndexCorrupt(message, MEND_HINT) from error
-        raise
 
 
 def _find_damage(root: str) -> str:
@@ -148,8 +150,10 @@ def _find_damage(root: str) -> str:
         return missing(root).message
     paths = damaged(found[0], found[1]["files"])
     for path in paths:
-        with contextlib.suppress(OSError):
+        try:
             os.utime(path)
+        except OSError:
+            continue
     return f"{paths[0]} is damaged" if paths else ""
 
 
@@ -159,7 +163,7 @@ def _read(folder: str) -> dict[str, Any] | None:
         index, _, total = data.rpartition(_SUM)
         if int(total[:-1]) != zlib.crc32(index + b"}"):
             return None
-        found = json.loads(index + b"}")
+        found = loads(index + b"}")
         return found if found["format"] == FORMAT and _is_ours(found) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -184,17 +188,14 @@ def _is_name(generation: str) -> bool:
     return number.isdecimal() and number.isascii() and chance.isalnum() and chance.isascii() and len(generation) < 64
 
 
-def _state(facts: os.stat_result) -> tuple[int, int, int]:
-    return facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns
-
-
-@lru_cache(maxsize=_KEPT_DIGESTS)
-def _sum_in_state(path: str, *_state: int) -> int:
-    """The sum of a small file in a state: a server asks before every answer."""
-    return checksum(path)
-
-
-@lru_cache(maxsize=_KEPT_DIGESTS)
-def _digest_in_state(path: str, *_state: int) -> str:
-    """The digest of a file in a state: a server asks before every answer."""
-    return digest(path)
+def _in_its_state(path: str, hashed: Callable[[str], Any]) -> Any:
+    """`hashed(path)`, remembered until the file changes: a server asks before every answer."""
+    facts = os.stat(path)
+    state = (hashed, path, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns)
+    found = _kept_sums.get(state)
+    if found is None:
+        found = hashed(path)
+        if len(_kept_sums) >= _MAX_KEPT_SUMS:
+            _kept_sums.clear()
+        _kept_sums[state] = found
+    return found

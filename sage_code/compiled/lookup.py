@@ -7,16 +7,15 @@ path of `sage grep`.
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import re
 from itertools import islice, pairwise, product
 
 from sage_code.compiled.inventory import MEND_HINT, TRIES, check_symbols, current_listing, missing
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 from sage_code.languages.kinds import TABLES, TEXT_KINDS
+from sage_code.text.light_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ _ALIKE, _CLOSE = 0.4, 0.7
 _HEAD_LETTERS = 3
 # What stands between two names. In `operator->`, `operator/` and Ruby's method `/` it is the name itself.
 _SEPARATOR = r"(?:::|#)(?=.)|(?:->|/)(?=\w)"
+_SEPARATOR_SIGNS = ":#>/"
 
 
 def open_symbols(root: str) -> SymbolFiles:
@@ -143,7 +143,7 @@ class _SortedLines:
 
     def starting_with(self, name: str, *, ignore_case: bool, whole: bool) -> Iterator[bytes]:
         """The lines of symbols whose name is `name`, or starts with it unless `whole`."""
-        text = LINE_START.decode() + json.dumps(name, ensure_ascii=False)[1 : None if whole else -1]
+        text = LINE_START.decode() + dumps(name)[1 : None if whole else -1]
         if not ignore_case:
             yield from self._block(text.encode("utf-8", "surrogatepass"))
         elif text.isascii():
@@ -168,7 +168,7 @@ class _SortedLines:
     def _headed(self, letters: str) -> Iterator[bytes]:
         """The lines of symbols whose name starts with `letters`, in whatever case."""
         for spelling in _spellings(letters):
-            text = json.dumps(spelling, ensure_ascii=False)[1:-1]
+            text = dumps(spelling)[1:-1]
             yield from self._block(LINE_START + text.encode("utf-8", "surrogatepass"))
 
     def _scan_unicode(self, key: str) -> Iterator[bytes]:
@@ -209,8 +209,11 @@ def normalise(name: str) -> str:
     name = name.strip()
     if not name.endswith("operator()"):
         name = name.removesuffix("()")
-    # Most names have none, and compiling the expression would take longer than looking the name up.
-    return name if name.isidentifier() else re.sub(_SEPARATOR, ".", name)
+    if set(_SEPARATOR_SIGNS).isdisjoint(name):
+        return name
+    import re  # lazy: it takes longer to import than a name to look up
+
+    return re.sub(_SEPARATOR, ".", name)
 
 
 def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None) -> bool:
@@ -227,7 +230,7 @@ def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: 
 
 def _decode(line: bytes, path: str) -> dict[str, Any]:
     try:
-        symbol: dict[str, Any] = json.loads(line.rstrip(b","))
+        symbol: dict[str, Any] = loads(line.rstrip(b","))
     except (ValueError, RecursionError) as error:
         raise _damaged(path) from error
     return symbol
