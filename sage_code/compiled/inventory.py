@@ -1,9 +1,9 @@
 """`segments.json`: which files the published generation consists of, and whether they are the ones that were written.
 
-A file is known by its size and its time; one that was touched since is hashed. Damage that keeps the time, as decay of
-a disk does, is found when a small file is opened (`check_symbols`, `check_segment`); in a large one a reader stumbles
-over it (`reading`), or `sage index` and `sage admin verify` find it, which hash everything. Only small standard modules
-are imported here: this is on the path of `sage grep`.
+Each file is listed with its size, time and hashes. Damage that keeps size and time, such as a failing disk causes, is
+found in a small file when it is opened (`check_symbols`, `check_segment`). In a large file it is found when reading
+fails (`reading`), or by `sage index` and `sage admin verify`, which hash everything. Only small standard modules are
+imported here: this is on the path of `sage grep`.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from typing import Any
 
 # History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6;
-# 6: of 7, with a file of centrality, the time of every file, and a sum over the list itself;
-# 7: a second sum of every file.
+# 6: of 7, with the centrality file, the time of every file, and a checksum of the list itself;
+# 7: a second checksum of every file.
 FORMAT = 7
 INDEX_FILE = "segments.json"
-# How much every chunk and file is used, see `sage_code.compiled.centrality`.
+# Written by `sage_code.compiled.centrality`.
 CENTRALITY_FILE = "centrality.bin"
 # Only of an imported index: see `sage_code.compiled.texts`.
 TEXTS_FILE = "texts.bin"
 MEND_HINT = "run `sage index`: it comes back from the store"
-# A reader that resolved a generation just before it was replaced may find its files gone; it looks again.
+# A reader that resolves a generation just before it is replaced may find its files deleted; it looks again.
 TRIES = 20
 _MAX_INDEX_BYTES = 1 << 26
 _SUM = b',"crc32":'
 _MAX_KEPT_SUMS = 64
 _kept_sums: dict[tuple[object, ...], Any] = {}
 _READ_BYTES = 1 << 20
-# What is listed of a file: size, xxh3, time, crc32.
+# Listed of each file: size, xxh3, time, crc32.
 _MARKS = 4
-# Files up to this size are summed whenever they are opened: symbol files with `zlib` (1 ms a MB, at most 0.4 ms a
+# Files up to this size are hashed whenever they are opened: symbol files with `zlib` (1 ms a MB, at most 0.4 ms a
 # `sage grep`), segments with xxh3, which a search has loaded (0.1 ms a MB).
-_SUMMED_SYMBOLS, _SUMMED_SEGMENT = 1 << 17, 8 << 20
+_HASHED_SYMBOLS, _HASHED_SEGMENT = 1 << 17, 8 << 20
 
 
 def encoded(index: bytes) -> bytes:
-    """The JSON object `index` with a sum over itself as its last member."""
+    """The JSON object `index` with its own checksum as the last member."""
     return index[:-1] + _SUM + b"%d}" % zlib.crc32(index)
 
 
 def current_listing(root: str) -> tuple[str, dict[str, Any]] | None:
-    """The published folder and its list; None when there is none that can be used."""
+    """The published folder and its list; None if there is none that can be used."""
     folder = published_folder(root)
     for _ in range(TRIES):
         if folder is None:
@@ -98,14 +98,14 @@ def _parts(path: str) -> Iterator[bytes]:
 
 
 def check_symbols(path: str, size: int, crc32: int) -> None:
-    """Raise IndexCorrupt when a symbol file is small and not what was written."""
-    if size <= _SUMMED_SYMBOLS and _in_its_state(path, checksum) != crc32:
+    """Raise IndexCorrupt if a symbol file is small and not what was written."""
+    if size <= _HASHED_SYMBOLS and _in_its_state(path, checksum) != crc32:
         raise IndexCorrupt(f"{path} is damaged", MEND_HINT)
 
 
 def check_segment(path: str, size: int, hashed: str) -> None:
-    """Raise IndexCorrupt when a segment, or the file of centrality, is small and not what was written."""
-    if size <= _SUMMED_SEGMENT and _in_its_state(path, digest) != hashed:
+    """Raise IndexCorrupt if a segment or the centrality file is small and not what was written."""
+    if size <= _HASHED_SEGMENT and _in_its_state(path, digest) != hashed:
         raise IndexCorrupt(f"{path} is damaged", MEND_HINT)
 
 
@@ -143,8 +143,8 @@ class reading:  # noqa: N801 - used like `contextlib.suppress`
 
 
 def _find_damage(root: str) -> str:
-    """What is damaged, in words. Damaged files are touched: from now on every reader sees it without hashing, and the
-    next `sage index` makes them from the store."""
+    """Name a damaged file, or return "" if there is none. Damaged files are touched: readers then see the damage
+    without hashing, and the next `sage index` makes the files again from the store."""
     found = current_listing(root)
     if found is None:
         return missing(root).message
@@ -158,22 +158,23 @@ def _find_damage(root: str) -> str:
 
 
 def _read(folder: str) -> dict[str, Any] | None:
+    """The list in a generation's folder; None if it is damaged or of another format."""
     try:
         data = read_regular(os.path.join(folder, INDEX_FILE), _MAX_INDEX_BYTES)
         index, _, total = data.rpartition(_SUM)
         if int(total[:-1]) != zlib.crc32(index + b"}"):
             return None
         found = loads(index + b"}")
-        return found if found["format"] == FORMAT and _is_ours(found) else None
+        return found if found["format"] == FORMAT and _is_well_formed(found) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _is_ours(found: dict[str, Any]) -> bool:
-    """Whether it is a list that we write. That its files are there and untouched, `published_folder` has seen."""
+def _is_well_formed(found: dict[str, Any]) -> bool:
+    """Whether this is a list as Sage writes it. `published_folder` has checked that its files are there, unchanged."""
     files = found["files"]
     names = {segment["file"] for segment in found["segments"]} | {f"{table}.json" for table in TABLES}
-    # A file name from the list that points elsewhere was not written by us.
+    # A name that leads to another folder was not written by Sage.
     return (
         _is_name(found["generation"])
         and names | {CENTRALITY_FILE} == files.keys() - {TEXTS_FILE}
@@ -182,10 +183,10 @@ def _is_ours(found: dict[str, Any]) -> bool:
 
 
 def _is_name(generation: str) -> bool:
-    """Whether this is a name that a generation has: a number and some bytes of chance."""
-    number, _, chance = generation.partition("-")
-    # No regular expression: compiling one takes longer than all that `sage grep` looks up.
-    return number.isdecimal() and number.isascii() and chance.isalnum() and chance.isascii() and len(generation) < 64
+    """Whether this can be the name of a generation: a number and random bytes."""
+    number, _, random = generation.partition("-")
+    # No regular expression: compiling one takes longer than `sage grep` takes to look a name up.
+    return number.isdecimal() and number.isascii() and random.isalnum() and random.isascii() and len(generation) < 64
 
 
 def _in_its_state(path: str, hashed: Callable[[str], Any]) -> Any:
