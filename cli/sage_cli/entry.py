@@ -57,22 +57,21 @@ def _present_name(word: str) -> str:
 def _dispatch(arguments: list[str]) -> int:
     if any("\0" in word for word in arguments):
         raise UsageError("an argument holds a NUL character", "leave it out: no path and no name has one")
-    if arguments[:1] == ["grep"]:
-        from sage_cli import grep
+    command, words = arguments[:1], arguments[1:]
+    gc.disable()  # a process this short leaves nothing to collect; looking for it costs a tenth of the start
+    try:
+        if command == ["grep"]:
+            from sage_cli import grep
 
-        given = grep.parse(arguments[1:])
-        if given is not None:
-            return grep.run(**given)
-    if arguments[:1] == ["search"]:
-        from sage_cli import search
+            if (asked := grep.parse(words)) is not None:
+                return grep.run(**asked)
+        elif command == ["search"]:
+            from sage_cli import search
 
-        asked = search.parse(arguments[1:])
-        if asked is not None:
-            gc.disable()  # a process this short leaves nothing to collect; looking for it costs a tenth of the start
-            try:
+            if (asked := search.parse(words)) is not None:
                 return search.run(**asked)
-            finally:
-                gc.enable()
+    finally:
+        gc.enable()
     from sage_cli.app import run  # lazy: Typer and Rich take about 130 ms
 
     return run(arguments)

@@ -25,9 +25,14 @@ _USUAL_COLUMNS = 80
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    import json
+    if sys.stdout.isatty():
+        import json  # lazy: only people need indentation
 
-    text = json.dumps(value, ensure_ascii=not _utf8(), indent=2 if sys.stdout.isatty() else None)
+        text = json.dumps(value, ensure_ascii=not _utf8(), indent=2)
+    else:
+        from sage_code.text.light_json import dumps
+
+        text = dumps(value, ensure_ascii=not _utf8())
     print(in_json(text))
 
 

@@ -1,5 +1,4 @@
-"""What a project needs to answer in milliseconds: symbol files and the search snapshot.
+"""The compiled files of a project, which answer in milliseconds: symbol files and the search snapshot.
 
-Everything here is derived from the store and can be deleted at any time. This file imports nothing, because
-`sage grep` passes through it.
+They are made from the store and can be deleted at any time. This file imports nothing, because `sage grep` imports it.
 """

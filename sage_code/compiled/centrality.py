@@ -1,8 +1,9 @@
-"""How much the rest of a project uses what a file defines, counted by name when a generation is written.
+"""Centrality: how much the rest of a project uses what a chunk or a file defines.
 
-Nobody has resolved the references yet, so a name that is defined in several files shares its users among them, and one
-that is defined in many says nothing about any file. A file's own uses do not count, nor do imports. Names are compared
-by their hashes over all segments, dead files left out: the same files give the same counts, however they are spread.
+It is counted by name when a generation is written. References are not resolved then, so a name that several files
+define divides its count among them, and a name that many files define counts for none. A file's use of its own names
+does not count, nor do imports. Names are compared by their hashes over all segments, without dead files: the same files
+give the same counts, however segments divide them.
 """
 
 from __future__ import annotations
@@ -16,44 +17,48 @@ from numpy.typing import NDArray
 from sage_code.compiled.segment import Segment
 from sage_code.parse.reference_codec import KINDS
 
-# In more files than this a name is defined too often to say whose it is.
+# A name that more files define does not tell which file is meant.
 _MAX_DEFINERS = 3
 
 Numbers = NDArray[np.int64]
 
 
 def centrality(segments: Sequence[tuple[Segment, Collection[int]]]) -> dict[str, NDArray[Any]]:
-    """`chunk_uses`, the users of the most used name that each chunk defines, by its definers; `file_users`, the files
-    that use anything a file defines. Chunks and files are numbered through, and those of dead files have none."""
+    """The two sections of the centrality file.
+
+    `chunk_uses`: for each chunk, of the name that it defines and most files refer to, those files divided by the files
+    that define it. `file_users`: for each file, the files that refer to anything it defines. Chunks and files are
+    numbered over all segments; those of dead files count zero.
+    """
     files, chunks_in_all = (sum(segment.meta[what] for segment, _ in segments) for what in ("files", "chunks"))
     known, defined, owners, chunks = _defined(segments)
-    names, users = _used(segments, known)
-    uses = np.bincount(names, minlength=len(known))
-    starts = np.cumsum(uses) - uses
-    # Which name is defined where, each pair once.
+    names, referrers = _referred(segments, known)
+    references = np.bincount(names, minlength=len(known))
+    starts = np.cumsum(references) - references
+    # Each pair of a name and a file that defines it, once.
     pairs, pair_of = np.unique(defined * files + owners, return_inverse=True)
     name, owner = np.divmod(pairs, max(files, 1))
     definers = np.bincount(name, minlength=len(known))[name]
-    own = np.isin(pairs, names * files + users)
-    others = uses[name] - own
-    chunk_uses = np.zeros(chunks_in_all, np.float32)
-    np.maximum.at(chunk_uses, chunks, (others / np.maximum(definers, 1)).astype(np.float32)[pair_of])
-    # The users of every name that tells whose it is, side by side; each file of them once.
+    own = np.isin(pairs, names * files + referrers)
+    others = references[name] - own
+    of_chunks = np.zeros(chunks_in_all, np.float32)
+    np.maximum.at(of_chunks, chunks, (others / np.maximum(definers, 1)).astype(np.float32)[pair_of])
+    # For every name that few files define, the files that refer to it; each pair of files counts once.
     telling = (definers <= _MAX_DEFINERS) & (others > 0)
     name, owner = name[telling], owner[telling]
-    counts = uses[name]
-    places = np.repeat(starts[name] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    counts = references[name]
+    rows = np.repeat(starts[name] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
     owner = np.repeat(owner, counts)
-    using = np.unique((owner * files + users[places])[owner != users[places]])
-    file_users = np.bincount(using // max(files, 1), minlength=files)
-    return {"chunk_uses": chunk_uses, "file_users": file_users.astype(np.uint32)}
+    referring = np.unique((owner * files + referrers[rows])[owner != referrers[rows]])
+    of_files = np.bincount(referring // max(files, 1), minlength=files)
+    return {"chunk_uses": of_chunks, "file_users": of_files.astype(np.uint32)}
 
 
 def _defined(
     segments: Sequence[tuple[Segment, Collection[int]]],
 ) -> tuple[NDArray[np.uint64], Numbers, Numbers, Numbers]:
-    """The hashes of the names that are defined, in order; and of every definition its name among them, its file and
-    its chunk."""
+    """The sorted hashes of the defined names; and for every definition the row of its name in them, its file and its
+    chunk."""
     hashes, owners, chunks = [np.empty(0, np.uint64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     first_file = first_chunk = 0
     for segment, dead in segments:
@@ -70,22 +75,24 @@ def _defined(
     return known, defined, np.concatenate(owners), np.concatenate(chunks)
 
 
-def _used(segments: Sequence[tuple[Segment, Collection[int]]], known: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
-    """Which of the `known` names which file uses, each pair once, by name."""
-    names, users = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+def _referred(
+    segments: Sequence[tuple[Segment, Collection[int]]], known: NDArray[np.uint64]
+) -> tuple[Numbers, Numbers]:
+    """Pairs of a row in `known` and a file that refers to that name, each once, sorted by name."""
+    names, referrers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     first_file = 0
     for segment, dead in segments if len(known) else ():
         arrays = segment.arrays
-        place = np.minimum(np.searchsorted(known, arrays["ref_hash"]), len(known) - 1)
-        is_known = known[place] == arrays["ref_hash"]
+        row = np.minimum(np.searchsorted(known, arrays["ref_hash"]), len(known) - 1)
+        is_known = known[row] == arrays["ref_hash"]
         ends = arrays["ref_ends"].astype(np.int64)
-        user = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        counts = (arrays["ref_kind"] < KINDS.index("import")) & is_known[arrays["ref_name"]] & segment.alive(dead)[user]
-        pairs = np.unique(place[arrays["ref_name"][counts]] * len(ends) + user[counts])
-        name, user = np.divmod(pairs, max(len(ends), 1))
+        file = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        counts = (arrays["ref_kind"] < KINDS.index("import")) & is_known[arrays["ref_name"]] & segment.alive(dead)[file]
+        pairs = np.unique(row[arrays["ref_name"][counts]] * len(ends) + file[counts])
+        name, file = np.divmod(pairs, max(len(ends), 1))
         names.append(name)
-        users.append(user + first_file)
+        referrers.append(file + first_file)
         first_file += segment.meta["files"]
     name = np.concatenate(names)
     order = np.argsort(name, kind="stable")
-    return name[order], np.concatenate(users)[order]
+    return name[order], np.concatenate(referrers)[order]

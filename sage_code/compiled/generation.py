@@ -1,8 +1,8 @@
 """Generations: each change of the index is a new folder of compiled files, published in one step.
 
-`segments.json` in it names the segments of the search snapshot and the files in them that are dead. Segments that
-did not change are hard links into the older generation, so a small change costs little, and an old generation goes
-away by deleting its folder. Readers resolve the link once; the generation they hold stays for at least one more.
+`segments.json` in it lists the segments of the search snapshot and the dead files of each. An unchanged segment is a
+hard link to the file of the older generation, so a small change costs little, and an old generation is removed by
+deleting its folder. Readers resolve the link once; their generation is kept until two more are published.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from sage_code.store.rows import FileRows
 _SEGMENT_CHUNKS = 8_192
 # The segments of a run are merged up to this size: a search pays for each, a merge for its postings in memory (120 MB).
 _MERGED_CHUNKS = 262_144
-# More small segments than this, and they are written anew as one; a search pays for each.
+# More small segments than this are written again as one, since a search pays for each.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_CHUNKS = 4_096
 
 
 class GenerationWriter:
-    """Builds the next generation beside the current one. Use as a context manager: without `publish` nothing stays."""
+    """Builds the next generation beside the current one. A context manager: without `publish` nothing is kept."""
 
     def __init__(
         self,
@@ -62,7 +62,8 @@ class GenerationWriter:
         *,
         keep_texts: bool = False,
     ) -> None:
-        """`keep_texts`, of a generation without a base: for an index that must answer without the files."""
+        """`dropped` are paths whose old versions are dead. `keep_texts` stores the text of every file too, for an index
+        that must answer without the files; it has no `base`."""
         self._root, self._model, self._dim = root, model, dim
         self._base, self._dropped = base, dropped
         number = int(base.name.partition("-")[0]) + 1 if base else 1
@@ -75,7 +76,7 @@ class GenerationWriter:
         self._builder = SegmentBuilder(model, dim)
         self._refs: list[SegmentRef] = []
         self._rewritten: frozenset[str] = frozenset()
-        self.removed: list[str] = []  # generations that went away when this one was published
+        self.removed: list[str] = []  # the generations that `publish` has deleted
 
     def __enter__(self) -> Self:
         return self
@@ -86,15 +87,15 @@ class GenerationWriter:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def crowded(self, secret: Collection[str] = ()) -> list[str]:
-        """Store keys of the files in segments that should be written anew, now that one more comes, or since they hold
-        one of the files `secret`, of which no word may stay."""
+        """Store keys of the files in segments that are to be written again: there are too many small ones, most of a
+        segment is dead, or it holds a file of `secret`, whose words must not stay on the disk."""
         if self._base is None:
             return []
         alive = {ref.file: self._alive(ref) for ref in self._base.segments}
-        telling = {
+        with_secrets = {
             ref.file for ref in self._base.segments if not set(self._base.open_segment(ref).paths).isdisjoint(secret)
         }
-        chosen = [name for name, (_, chunks, total) in alive.items() if chunks * 2 < total or name in telling]
+        chosen = [name for name, (_, chunks, total) in alive.items() if chunks * 2 < total or name in with_secrets]
         small = [name for name, (_, chunks, _) in alive.items() if chunks < _SMALL_CHUNKS]
         if len(small) > _MAX_SMALL_SEGMENTS:
             chosen = list({*chosen, *small})
@@ -102,11 +103,11 @@ class GenerationWriter:
         return [key for name in chosen for key in alive[name][0]]
 
     def keep_crowded(self) -> None:
-        """Leave the segments as they are after all: their rows are not to be had."""
+        """Do not write segments again after all: the store does not have their rows."""
         self._rewritten = frozenset()
 
     def _alive(self, ref: SegmentRef) -> tuple[list[str], int, int]:
-        """Keys of the files of a segment that stay, their chunks, and all chunks."""
+        """The keys of a segment's living files, how many chunks those have, and how many all files have."""
         assert self._base is not None
         segment = self._base.open_segment(ref)
         dead = self._dead(segment, ref)
@@ -117,7 +118,7 @@ class GenerationWriter:
         return set(ref.dead) | {number for number, path in enumerate(segment.paths) if path in self._dropped}
 
     def add(self, file: FileRows, *, symbols: bool = True) -> None:
-        """Take one file; `symbols=False` when its symbols are listed already."""
+        """Take one file; `symbols=False` if its symbols are listed already."""
         if symbols:
             self._symbols.add(file)
         if self._texts is not None:
@@ -136,7 +137,7 @@ class GenerationWriter:
                 if ref.file not in self._rewritten:
                     self._carry_over(ref)
         counts = self._symbols.finish(self._base.folder if self._base else None, self._dropped)
-        self._count_uses()
+        self._write_centrality()
         files = [f"{table}.json" for table in TABLES] + [ref.file for ref in self._refs] + [CENTRALITY_FILE]
         if self._texts is not None:
             self._texts.finish()
@@ -162,8 +163,8 @@ class GenerationWriter:
         self._remove_all_but(final, before)
         return counts
 
-    def _count_uses(self) -> None:
-        """Who uses what is counted over all segments, so that it says the same however they came about."""
+    def _write_centrality(self) -> None:
+        """Count over all segments, so that the counts do not depend on how files are divided among them."""
         segments = [Segment.open(os.path.join(self._folder, ref.file)) for ref in self._refs]
         found = centrality([(segment, ref.dead) for segment, ref in zip(segments, self._refs, strict=True)])
         write_sections(os.path.join(self._folder, CENTRALITY_FILE), {}, found)
@@ -183,7 +184,7 @@ class GenerationWriter:
         self._builder = SegmentBuilder(self._model, self._dim)
 
     def _merge(self) -> None:
-        """Bring the segments of this run together, as many at a time as may be one."""
+        """Merge the segments of this run in groups of at most `_MERGED_CHUNKS` chunks."""
         written, self._refs = self._refs, []
         group: list[SegmentRef] = []
         for ref in written:
@@ -205,6 +206,7 @@ class GenerationWriter:
         self._refs.append(SegmentRef(name, (), sum(ref.live_chunks for ref in group)))
 
     def _carry_over(self, ref: SegmentRef) -> None:
+        """Take a segment of the base with its dead files marked; one whose files are all dead is left out."""
         assert self._base is not None
         segment = self._base.open_segment(ref)
         dead = self._dead(segment, ref)
@@ -218,7 +220,7 @@ class GenerationWriter:
         self._refs.append(SegmentRef(ref.file, tuple(sorted(dead)), segment.chunks_outside(dead)))
 
     def _remove_all_but(self, *kept: str | None) -> None:
-        # Whoever indexes holds the project's lock, so an unfinished folder belongs to nobody alive.
+        # The caller holds the project's lock, so no other process is writing an unfinished folder.
         for entry in os.listdir(self._home):
             folder = os.path.join(self._home, entry)
             if folder not in kept:
@@ -227,7 +229,7 @@ class GenerationWriter:
 
 
 def check(generation: Generation | None) -> list[str]:
-    """Files of a generation that are not what was written, in words; reads all of them."""
+    """A message for each file of a generation that is not what was written; reads all of them."""
     if generation is None:
         return ["the compiled index is missing or incomplete"]
     return [f"{path} is damaged" for path in damaged(generation.folder, dict(generation.files))]

@@ -1,22 +1,21 @@
-"""Find symbols by name in the compiled JSON files, without parsing them.
+"""Finds symbols by name in the symbol files, without parsing them.
 
-A symbol file is valid JSON with one symbol a line, the lines sorted as bytes and each starting with the symbol's
-name; so a name is found by bisecting the mapped file. Only small standard modules are imported here: this is the
-path of `sage grep`.
+A symbol file is valid JSON with one symbol a line. Each line starts with the symbol's name, and the lines are sorted as
+bytes, so a name is found by bisecting the mapped file. Only small standard modules are imported here: this is the path
+of `sage grep`.
 """
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import re
 from itertools import islice, pairwise, product
 
 from sage_code.compiled.inventory import MEND_HINT, TRIES, check_symbols, current_listing, missing
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import open_regular
 from sage_code.languages.kinds import TABLES, TEXT_KINDS
+from sage_code.text.light_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,23 +27,24 @@ LINE_START = b'{"name":"'
 _FRAME_BYTES = 4096
 # Names offered when nothing matches.
 _MAX_NEAREST = 5
-# Shares of common letter pairs: worth offering from the first on; one slip in eight letters leaves the second.
+# Shares of common letter pairs: a name above the first is offered; one typing error in eight letters leaves the second.
 _ALIKE, _CLOSE = 0.4, 0.7
-# Letters whose spellings are looked up one by one: eight short bisections, where a scan reads the whole file.
+# The cases of so many first letters are looked up one by one: eight bisections instead of a scan of the whole file.
 _HEAD_LETTERS = 3
-# What stands between two names. In `operator->`, `operator/` and Ruby's method `/` it is the name itself.
+# What separates two names. At the end of `operator->`, `operator/` and Ruby's method `/` it is part of the name.
 _SEPARATOR = r"(?:::|#)(?=.)|(?:->|/)(?=\w)"
+_SEPARATOR_SIGNS = ":#>/"
 
 
 def open_symbols(root: str) -> SymbolFiles:
-    """The symbol files that are published for a project; an error that says what to do when there are none."""
+    """The symbol files of a project's published generation; NotIndexed or IndexCorrupt if there are none."""
     for _ in range(TRIES):
         found = current_listing(root)
         if found is None:
             break
         try:
             return SymbolFiles(found[0], found[1]["files"])
-        except FileNotFoundError:  # two generations were published since
+        except FileNotFoundError:  # two generations were published meanwhile
             continue
     raise missing(root)
 
@@ -70,13 +70,13 @@ class SymbolFiles:
     ) -> list[dict[str, Any]]:
         """Symbols called `name`, by bare or qualified name (`Class.method`, `Class::method`).
 
-        With `patience`, none when more symbols than that share the bare name: they are not even read.
+        If more than `patience` symbols have the bare name, none are returned, and none are decoded.
         """
         wanted = normalise(name)
         bare = wanted.rpartition(".")[2] or wanted
         names = [bare]
         if wanted != bare and not (prefix and wanted.casefold().startswith(bare.casefold())):
-            names.append(wanted)  # a key or a heading may have dots of its own: "Node.js"
+            names.append(wanted)  # the name of a key or a heading may contain a dot: "Node.js"
         candidates: Iterator[tuple[bytes, str]] = (
             (line, lines.path)
             for lines, start in product(self._maps.values(), names)
@@ -90,7 +90,7 @@ class SymbolFiles:
             symbol = _decode(line, path)
             if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
                 found.append(symbol)
-        # A definition in code before a key or a heading of the same name, of which there may be thousands.
+        # Definitions in code come before keys and headings of the same name: there may be thousands of those.
         found.sort(
             key=lambda symbol: (
                 symbol["name"] not in names,
@@ -102,9 +102,9 @@ class SymbolFiles:
         return found
 
     def nearest(self, name: str) -> list[str]:
-        """Names that look like `name`, best first, for a miss."""
+        """Names that look like `name`, which was not found; the most similar first."""
         bare = normalise(name).rpartition(".")[2] or name
-        # A slip rarely hits the first letters; only when nothing there is close enough, every name is looked at.
+        # Typing errors are rare in the first letters: all names are compared only if none with these letters is close.
         for letters in (bare[:_HEAD_LETTERS], ""):
             names = (name for lines in self._maps.values() for name in lines.names(letters))
             best = _alike(bare, names)
@@ -143,7 +143,7 @@ class _SortedLines:
 
     def starting_with(self, name: str, *, ignore_case: bool, whole: bool) -> Iterator[bytes]:
         """The lines of symbols whose name is `name`, or starts with it unless `whole`."""
-        text = LINE_START.decode() + json.dumps(name, ensure_ascii=False)[1 : None if whole else -1]
+        text = LINE_START.decode() + dumps(name)[1 : None if whole else -1]
         if not ignore_case:
             yield from self._block(text.encode("utf-8", "surrogatepass"))
         elif text.isascii():
@@ -155,7 +155,7 @@ class _SortedLines:
             yield from self._scan_unicode(text)
 
     def _block(self, key: bytes) -> Iterator[bytes]:
-        """The lines that start with `key`; they stand together."""
+        """The lines that start with `key`; they are adjacent."""
         position = self._lower_bound(key)
         while position < self._end:
             end = self._map.find(b"\n", position)
@@ -166,13 +166,14 @@ class _SortedLines:
             position = end + 1
 
     def _headed(self, letters: str) -> Iterator[bytes]:
-        """The lines of symbols whose name starts with `letters`, in whatever case."""
+        """The lines of symbols whose name starts with `letters`, in upper or lower case."""
         for spelling in _spellings(letters):
-            text = json.dumps(spelling, ensure_ascii=False)[1:-1]
+            text = dumps(spelling)[1:-1]
             yield from self._block(LINE_START + text.encode("utf-8", "surrogatepass"))
 
     def _scan_unicode(self, key: str) -> Iterator[bytes]:
-        # Outside ASCII, case is no matter of single bytes. No letter folds to nothing, and none takes over 4 bytes.
+        """The lines that start with `key`, case ignored: outside ASCII the case of a letter is more than one byte."""
+        # No letter folds to nothing, and none takes more than 4 bytes.
         wanted = key.casefold()
         for line in self._map[self._start : self._end].split(b"\n"):
             if line[: 4 * len(wanted)].decode("utf-8", "ignore").casefold().startswith(wanted):
@@ -191,7 +192,7 @@ class _SortedLines:
         return low
 
     def names(self, letters: str) -> Iterator[str]:
-        """Every distinct name that starts with `letters`, in whatever case."""
+        """Every distinct name that starts with `letters`, in upper or lower case."""
         before = b""
         for line in self._headed(letters):
             name = line[len(LINE_START) : line.find(b'","', len(LINE_START))]
@@ -200,7 +201,7 @@ class _SortedLines:
                 yield name.decode("utf-8", "replace")
 
     def count(self) -> int:
-        """Lines, which are symbols."""
+        """How many symbols it lists: one a line."""
         return self._map[self._start : self._end].count(b"\n")
 
 
@@ -209,11 +210,15 @@ def normalise(name: str) -> str:
     name = name.strip()
     if not name.endswith("operator()"):
         name = name.removesuffix("()")
-    # Most names have none, and compiling the expression would take longer than looking the name up.
-    return name if name.isidentifier() else re.sub(_SEPARATOR, ".", name)
+    if set(_SEPARATOR_SIGNS).isdisjoint(name):
+        return name
+    import re  # lazy: it takes longer to import than a name to look up
+
+    return re.sub(_SEPARATOR, ".", name)
 
 
 def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: bool, kind: str | None) -> bool:
+    """Whether a symbol whose bare name fits is of that kind and has the qualified name that is wanted."""
     if kind is not None and symbol["kind"] != kind:
         return False
     if "." not in wanted.strip("."):
@@ -227,7 +232,7 @@ def _matches(symbol: dict[str, Any], wanted: str, *, ignore_case: bool, prefix: 
 
 def _decode(line: bytes, path: str) -> dict[str, Any]:
     try:
-        symbol: dict[str, Any] = json.loads(line.rstrip(b","))
+        symbol: dict[str, Any] = loads(line.rstrip(b","))
     except (ValueError, RecursionError) as error:
         raise _damaged(path) from error
     return symbol
@@ -246,7 +251,7 @@ def _spellings(letters: str) -> set[str]:
 
 
 def _alike(name: str, candidates: Iterable[str]) -> dict[str, float]:
-    """Those of `candidates` that share enough pairs of letters with `name`, and what share."""
+    """The candidates that share enough pairs of letters with `name`, each with the share."""
     pairs = {first + second for first, second in pairwise(f"^{name.lower()}$")}
     longest_gap = max(3, len(name) // 2)
     alike = {}

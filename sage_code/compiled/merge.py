@@ -1,7 +1,7 @@
-"""Several segments as one, from their files alone: a search pays for every segment, and a cold run leaves many.
+"""Merges segments into one, reading only their files: every segment costs a search time, and a first run writes many.
 
-Columns are copied part by part; only the postings and the numbers of the references are in memory, of one segment at a
-time and once as a whole. The result is what `SegmentBuilder` would have written for all the files together.
+Columns are copied part by part. In memory are only the postings and the numbers of the references: those of one segment
+at a time, and those of the result. The result is what `SegmentBuilder` would write for all the files together.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def merge(segments: Sequence[Segment], path: str) -> None:
         heaps = _column(segments, name)
         ends = _shifted(segments, f"{name}_at", _starts(len(heap) for heap in heaps))
         arrays[f"{name}_at"], arrays[name] = [ends[0], *(part[1:] for part in ends[1:])], heaps
-    terms, places = _union([segment.terms for segment in segments])
+    terms, term_rows = _union([segment.terms for segment in segments])
     arrays.update(pack_terms(terms, "terms"))
     posting_ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
     for column, field in enumerate(FIELDS):
         arrays[f"{field}_lengths"] = _column(segments, f"{field}_lengths")
         documents = files if field in FILE_FIELDS else chunks
         posting_ends[1:, column], arrays[f"{field}_docs"], arrays[f"{field}_tfs"] = _postings(
-            segments, column, places, len(terms), documents
+            segments, column, term_rows, len(terms), documents
         )
     arrays["posting_ends"] = posting_ends
     arrays.update(_references(segments, chunks))
@@ -65,53 +65,54 @@ def _column(segments: Sequence[Segment], name: str) -> _Parts:
 
 
 def _shifted(segments: Sequence[Segment], name: str, starts: Sequence[int]) -> _Parts:
-    """A column of numbers that count from the beginning of their segment."""
+    """A column of numbers that count from the start of their segment, counted from the start of the result."""
     return [part + part.dtype.type(start) for part, start in zip(_column(segments, name), starts, strict=False)]
 
 
 def _union(columns: Sequence[Iterable[bytes]]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
-    """The strings of several columns as one sorted column, and where those of each are in it."""
+    """The strings of several columns as one sorted column, and for each column the rows of its strings in that."""
     numbers: dict[bytes, int] = {}
     found = [[numbers.setdefault(text, len(numbers)) for text in column] for column in columns]
     ordered = sorted(numbers)
     rank = np.empty(len(ordered), np.int64)
     rank[[numbers[text] for text in ordered]] = np.arange(len(ordered))
-    return ordered, [rank[np.array(places, np.int64)] for places in found]
+    return ordered, [rank[np.array(rows, np.int64)] for rows in found]
 
 
 def _postings(
-    segments: Sequence[Segment], column: int, places: Sequence[NDArray[np.int64]], terms: int, starts: Sequence[int]
+    segments: Sequence[Segment], column: int, term_rows: Sequence[NDArray[np.int64]], terms: int, starts: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
-    """The ends, documents and counts of a field: those of a term stand together, in the order of the segments."""
+    """The ends, documents and counts of a field: those of a term are adjacent, in the order of the segments."""
     field = FIELDS[column]
     counts = np.zeros(terms, np.int64)
     own: list[NDArray[np.int64]] = []
-    for segment, place in zip(segments, places, strict=True):
+    for segment, rows in zip(segments, term_rows, strict=True):
         lengths = np.diff(segment.arrays["posting_ends"][:, column]).astype(np.int64)
-        counts[place] += lengths
+        counts[rows] += lengths
         own.append(lengths)
     ends = np.cumsum(counts)
     free = ends - counts  # where the next posting of each term goes
     total = int(ends[-1]) if terms else 0
     docs, tfs = np.empty(total, np.uint32), np.empty(total, np.uint8)
-    for segment, place, lengths, start in zip(segments, places, own, starts, strict=False):
+    for segment, rows, lengths, start in zip(segments, term_rows, own, starts, strict=False):
         before = segment.arrays["posting_ends"][:-1, column]
-        target = np.repeat(free[place] - before, lengths) + np.arange(int(lengths.sum()))
+        target = np.repeat(free[rows] - before, lengths) + np.arange(int(lengths.sum()))
         docs[target] = segment.arrays[f"{field}_docs"] + np.uint32(start)
         tfs[target] = segment.arrays[f"{field}_tfs"]
-        free[place] += lengths
+        free[rows] += lengths
     return ends, docs, tfs
 
 
 def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> dict[str, NDArray[Any]]:
-    strings, places = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
+    """The sections of references and definitions, with their strings in one table."""
+    strings, string_rows = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
     at, heap = pack_strings(strings)
     hashes = np.empty(len(strings), np.uint64)
-    for place, part in zip(places, _column(segments, "ref_hash"), strict=True):
-        hashes[place] = part
+    for rows, part in zip(string_rows, _column(segments, "ref_hash"), strict=True):
+        hashes[rows] = part
     columns = {
         name: np.concatenate(
-            [place.astype(np.uint32)[part] for place, part in zip(places, _column(segments, name), strict=True)]
+            [rows.astype(np.uint32)[part] for rows, part in zip(string_rows, _column(segments, name), strict=True)]
         )
         for name in (*(f"ref_{text}" for text in TEXTS), "def_name")
     }

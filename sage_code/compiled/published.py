@@ -1,4 +1,4 @@
-"""The published generation as readers see it: opened once, whole, whatever is published meanwhile."""
+"""Opens the published generation for readers, once and whole; one that is published meanwhile is not mixed in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SegmentRef(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """By what a file is known to be the one that was written."""
+    """Size, hashes and time of a file as it was written; they tell whether it is still that file."""
 
     size: int
     xxh3: str
@@ -51,13 +51,14 @@ class Generation:
         return Segment.open(self.checked(ref.file))
 
     def checked(self, name: str) -> str:
-        """The path of a segment or of the file of centrality, which is as it was written as far as that is cheap."""
+        """The path of a segment or of the centrality file; IndexCorrupt if it is small and not what was written."""
         path, mark = os.path.join(self.folder, name), self.files[name]
         check_segment(path, mark.size, mark.xxh3)
         return path
 
     def is_untouched(self) -> bool:
-        """Whether its files are still as they were published: one that is mapped and was cut short ends the process."""
+        """Whether sizes and times of its files are those that were published. Reading a mapped file that was cut short
+        would end the process."""
         for name, mark in self.files.items():
             found = os.lstat(os.path.join(self.folder, name))
             if (found.st_size, found.st_mtime_ns) != (mark.size, mark.mtime_ns):
@@ -66,7 +67,7 @@ class Generation:
 
     @property
     def chunks(self) -> int:
-        """Chunks alive."""
+        """How many chunks are alive."""
         return sum(ref.live_chunks for ref in self.segments)
 
 
@@ -100,7 +101,7 @@ def open_snapshot(root: str) -> Snapshot | None:
                 SymbolFiles(generation.folder, generation.files),
                 read_sections(generation.checked(CENTRALITY_FILE))[1],
             )
-        except FileNotFoundError:  # two were published since; `current` says None when it is really gone
+        except FileNotFoundError:  # two generations were published meanwhile; `current` gives None if there is none
             continue
     return None
 

@@ -1,7 +1,7 @@
-"""References in a segment: flat arrays in the order of the files, and an order by name beside them; and who defines.
+"""The references and definitions of a segment: flat arrays in the order of the files, and the order by name.
 
-Everything textual (names, receivers, aliases, scopes) is a number into one sorted table of strings, so a reference
-takes 21 bytes, and "who mentions this name" is two binary searches.
+Names, receivers, aliases and scopes are rows of one sorted table of strings. So a reference takes 21 bytes, and two
+binary searches find all references to a name.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class ReferenceBuilder:
         """Take the references of the next file."""
         texts, kinds, lines, columns = decode(encoded)
         number = self._strings
-        places = [number.setdefault(text, len(number)) for text in texts]
+        rows = [number.setdefault(text, len(number)) for text in texts]
         self._kinds.extend(kinds)
         self._lines.extend(lines)
         for column, uses in zip(self._texts.values(), columns, strict=True):
-            column.extend([places[use] for use in uses])
+            column.extend([rows[use] for use in uses])
         self._ends.append(len(self._kinds))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The sections of the segment."""
-        strings = sorted((text.encode("utf-8", "surrogatepass"), place) for text, place in self._strings.items())
+        strings = sorted((text.encode("utf-8", "surrogatepass"), number) for text, number in self._strings.items())
         rank = np.empty(len(strings), dtype=np.uint32)
-        rank[[place for _, place in strings]] = np.arange(len(strings), dtype=np.uint32)
+        rank[[number for _, number in strings]] = np.arange(len(strings), dtype=np.uint32)
         columns = {f"ref_{text}": rank[np.asarray(values, np.uint32)] for text, values in self._texts.items()}
         at, heap = pack_strings([text for text, _ in strings])
         return {
@@ -70,7 +70,7 @@ class ReferenceBuilder:
 
 
 def by_name(names: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The order of references by the numbers of their names."""
+    """The numbers of the references, sorted by name."""
     return np.argsort(names, kind="stable").astype(np.uint32)
 
 
@@ -84,13 +84,13 @@ class ReferenceTable:
 
     def named(self, name: str) -> Iterator[tuple[int, Reference]]:
         """References to `name`, with the numbers of their files."""
-        place = self._strings.find(name)
-        if place is None:
+        row = self._strings.find(name)
+        if row is None:
             return
         order = self._arrays["ref_by_name"]
         if self._sorted_names is None:
             self._sorted_names = self._arrays["ref_name"][order]
-        low, high = np.searchsorted(self._sorted_names, [place, place + 1])
+        low, high = np.searchsorted(self._sorted_names, [row, row + 1])
         numbers = order[low:high]
         files = np.searchsorted(self._arrays["ref_ends"], numbers, side="right").tolist()
         yield from zip(files, self._references(numbers), strict=True)
@@ -101,26 +101,26 @@ class ReferenceTable:
         return self._references(slice(int(ends[file - 1]) if file else 0, int(ends[file])))
 
     def uses(self) -> Iterator[tuple[int, str, float]]:
-        """For each file and name how much the file uses it; imports and bindings do not count.
+        """For each file and name how much the file uses the name, without imports and bindings.
 
-        `x.get()` says little about who is meant, since only the type of `x` would tell: it counts for less.
+        `x.get()` counts for less: without the type of `x` it says little about which `get` is meant.
         """
         names, ends = self._arrays["ref_name"], self._arrays["ref_ends"].astype(np.int64)
         files = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         chosen = self._arrays["ref_kind"] < KINDS.index("import")
         bare = self._arrays["ref_receiver"][chosen] == (self._strings.find("") or 0)
-        pairs, place = np.unique(files[chosen] * (len(self._strings) + 1) + names[chosen], return_inverse=True)
-        weights = np.bincount(place, weights=np.where(bare, 1.0, _RECEIVER_WEIGHT), minlength=len(pairs))
+        pairs, pair_of = np.unique(files[chosen] * (len(self._strings) + 1) + names[chosen], return_inverse=True)
+        weights = np.bincount(pair_of, weights=np.where(bare, 1.0, _RECEIVER_WEIGHT), minlength=len(pairs))
         for pair, weight in zip(pairs.tolist(), weights.tolist(), strict=True):
             file, name = divmod(pair, len(self._strings) + 1)
             yield file, self._strings[name], weight
 
     def _references(self, numbers: NDArray[np.uint32] | slice) -> Iterator[Reference]:
-        """Those at `numbers`; each of their texts is read once."""
+        """The references with these numbers; each of their texts is read once."""
         arrays = self._arrays
         uses = np.concatenate([arrays[f"ref_{text}"][numbers] for text in TEXTS])
-        places, which = np.unique(uses, return_inverse=True)
-        texts = self._strings.many(places.astype(np.int64))
+        rows, which = np.unique(uses, return_inverse=True)
+        texts = self._strings.many(rows.astype(np.int64))
         columns = which.reshape(len(TEXTS), -1).tolist()
         kinds, lines = arrays["ref_kind"][numbers].tolist(), arrays["ref_line"][numbers].tolist()
         for kind, line, name, receiver, alias, scope in zip(kinds, lines, *columns, strict=True):

@@ -1,4 +1,4 @@
-"""A file of named arrays that is mapped, not read: the container of a snapshot segment.
+"""A file of named arrays, which readers map into memory: the container of segments and of the centrality file.
 
 Layout: an 8-byte magic, the length of a JSON header, the header (`{name: [dtype, shape, offset]}` plus free `meta`),
 then each array at a multiple of 64 bytes.
@@ -94,32 +94,32 @@ class Strings:
     def __len__(self) -> int:
         return len(self._at) - 1
 
-    def __getitem__(self, place: int) -> str:
-        return self.raw(place).decode("utf-8", "surrogatepass")
+    def __getitem__(self, row: int) -> str:
+        return self.raw(row).decode("utf-8", "surrogatepass")
 
-    def raw(self, place: int) -> bytes:
-        """The bytes at `place`."""
-        start, end = self._at[place : place + 2].tolist()
+    def raw(self, row: int) -> bytes:
+        """The bytes of a row."""
+        start, end = self._at[row : row + 2].tolist()
         return self._heap[start:end].tobytes()
 
     def __iter__(self) -> Iterator[bytes]:
         heap = self._heap.tobytes()
         return (heap[first:last] for first, last in pairwise(self._at.tolist()))
 
-    def many(self, places: NDArray[np.int64]) -> list[str]:
-        """The strings at `places`."""
-        starts, ends = self._at[places].tolist(), self._at[places + 1].tolist()
+    def many(self, rows: NDArray[np.int64]) -> list[str]:
+        """The strings of these rows."""
+        starts, ends = self._at[rows].tolist(), self._at[rows + 1].tolist()
         heap = self._heap.data
         return [str(heap[start:end], "utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
 
     def find(self, text: str) -> int | None:
-        """The place of `text` in a sorted column."""
+        """The row of `text` in a sorted column."""
         wanted = text.encode("utf-8", "surrogatepass")
-        place = self.lower_bound(wanted)
-        return place if place < len(self) and self.raw(place) == wanted else None
+        row = self.lower_bound(wanted)
+        return row if row < len(self) and self.raw(row) == wanted else None
 
     def lower_bound(self, wanted: bytes) -> int:
-        """The first place of a sorted column that is not below `wanted`."""
+        """The first row of a sorted column that is not below `wanted`."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -131,7 +131,7 @@ class Strings:
 
 
 class Terms:
-    """A sorted column of byte strings with the first letters of each as a number, to be searched without Python."""
+    """A sorted column of byte strings with the first letters of each as a number, which NumPy searches."""
 
     __slots__ = ("_at", "_heads", "_strings")
 
@@ -143,21 +143,21 @@ class Terms:
         return iter(self._strings)
 
     def beginning(self, head: str, max_bytes: int) -> tuple[list[int], list[str]]:
-        """Places and strings that begin with `head` (or at least with its first letters), up to a length."""
+        """The rows and strings that begin with `head` (or at least with its first letters), up to a length."""
         begin = head.encode("utf-8", "surrogatepass")[:_HEAD]
         low, high = (int.from_bytes(begin.ljust(_HEAD, fill), "big") for fill in (b"\0", b"\xff"))
         first, last = np.searchsorted(self._heads, np.array([low, high], np.uint64), side="left").tolist()
         while last < len(self._heads) and int(self._heads[last]) == high:
             last += 1
-        places = first + np.flatnonzero(np.diff(self._at[first : last + 1]) <= max_bytes)
-        return places.tolist(), self._strings.many(places)
+        rows = first + np.flatnonzero(np.diff(self._at[first : last + 1]) <= max_bytes)
+        return rows.tolist(), self._strings.many(rows)
 
     def find(self, text: str) -> int | None:
-        """The place of `text`."""
+        """The row of `text`."""
         size = len(text.encode("utf-8", "surrogatepass"))
-        for place, found in zip(*self.beginning(text, size), strict=True):
+        for row, found in zip(*self.beginning(text, size), strict=True):
             if found == text:
-                return place
+                return row
         return None
 
 

@@ -1,8 +1,8 @@
 """A segment of the search snapshot: chunk table, quantised vectors and postings of a set of files.
 
-Segments are immutable. A run that changed files writes one small segment and marks the old versions of those files
-dead in the older ones; when too many small ones have gathered they are written anew as one. `segment_builder.py` writes
-what this reads.
+Segments are immutable. A run over changed files writes one small segment and marks the old versions of those files as
+dead in the older segments; too many small segments are written again as one. `segment_builder.py` writes what this
+module reads.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 # History of the format: 1: first version, fields `body` and `head`; 2: references, and the symbols of each file;
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
-# 5: terms are searched by their first letters, and the ends of a term's postings stand together;
-# 6: what is defined, and how much of it is used elsewhere; 7: hashes of paths and names, the line of a name, and how
-# much is used is counted over the whole project, in a file of the generation.
+# 5: terms are searched by their first letters, and the ends of a term's postings are adjacent;
+# 6: definitions and their centrality; 7: hashes of paths and names, the line of a name, and centrality is counted over
+# the whole project, in a file of the generation.
 FORMAT = 7
-# Searched fields of a chunk: its text, what is called in it, what its documentation says.
+# Searched fields of a chunk: its text, the names defined in it, its documentation.
 CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
 FILE_FIELDS = ("path",)
@@ -69,7 +69,7 @@ class Segment:
         return Strings(self.arrays, name)[number]
 
     def alive(self, dead: Collection[int]) -> NDArray[np.bool_]:
-        """Which of its files are alive, when those in `dead` are not."""
+        """For each file whether it is alive, that is, not in `dead`."""
         alive = np.ones(self.meta["files"], dtype=bool)
         alive[list(dead)] = False
         return alive
@@ -107,9 +107,9 @@ class Segment:
         """Every term of any field, sorted."""
         return Terms(self.arrays, "terms")
 
-    def postings(self, place: int) -> dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
-        """By field, the documents that hold the term at `place`, and how often; fields without it are left out."""
-        starts, ends = self.arrays["posting_ends"][place : place + 2].tolist()
+    def postings(self, row: int) -> dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+        """By field, the documents that hold the term of this row, and how often; fields without it are left out."""
+        starts, ends = self.arrays["posting_ends"][row : row + 2].tolist()
         return {
             field: (self.arrays[f"{field}_docs"][start:end], self.arrays[f"{field}_tfs"][start:end])
             for field, start, end in zip(FIELDS, starts, ends, strict=True)

@@ -1,4 +1,4 @@
-"""Collects files and writes them as a segment: what is called where, which words are where, who names what."""
+"""Collects files and writes them as a segment: chunks, vectors, the words of each field, references and symbols."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _outline(symbol: Symbol) -> tuple[object, ...]:
 
 
 def _names(chunk: Chunk) -> str:
-    """What is called in a chunk: itself, and what is defined in it."""
+    """The names of a chunk: its own, and those of the symbols in it."""
     return " ".join(dict.fromkeys((chunk.qualname, *(symbol.name for symbol in chunk.symbols))))
 
 
@@ -142,7 +142,7 @@ class _Postings:
         self._numbers.extend(numbers)
         try:
             self._counts.frombytes(bytes(counts))
-        except ValueError:  # more often than a byte can say
+        except ValueError:  # a count above 255
             self._counts.extend([min(count, _MAX_TF) for count in counts])
         self._entries.extend(entries)
 

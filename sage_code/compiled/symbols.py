@@ -1,7 +1,7 @@
-"""Write the compiled symbol files: sorted runs first, then one streaming merge.
+"""Writes the symbol files: sorted runs first, then one streaming merge.
 
-Sorting happens in runs of bounded size, so memory does not grow with the project; an update is the same merge of the
-old file, without the lines of changed files, and the new run.
+A run has a bounded size, so memory does not grow with the project. An update merges the old file, without the lines of
+changed files, with the new runs.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ class SymbolWriter:
 
 
 def _write(path: str, table: str, lines: Iterable[bytes]) -> int:
+    """Write the sorted lines of one table as JSON; returns how many there are."""
     count = 0
     with open(path, "wb", buffering=1 << 20) as file:
         file.write(orjson.dumps({"format": FORMAT, "table": table})[:-1] + b',"symbols":[\n')
@@ -102,7 +103,7 @@ def _read_run(path: str) -> Iterator[bytes]:
 
 
 def _kept(path: str, dropped: Collection[str]) -> Iterator[bytes]:
-    """The symbols of an older file, but for those of files that have changed or gone."""
+    """The symbols of an older file, without those of the files in `dropped`."""
     marks = {b'"file":' + orjson.dumps(file) + b"," for file in dropped}
     with open_regular(path) as file:
         for raw in file:

@@ -1,7 +1,7 @@
-"""The text of every file of an imported index, for whoever has no checkout to read it from.
+"""The text of every file of an imported index, for readers without a checkout.
 
-An ordinary index reads the lines that it shows from the disk. One that came from an archive may stand alone: its
-generation carries this file too, one compressed block a file and a list of where they are.
+An ordinary index reads the lines that it shows from the disk. An imported index may have no files beside it: its
+generation has this file too, with one compressed block for each file and a list of the blocks' offsets.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class TextWriter:
 
     def __init__(self, folder: str) -> None:
         self._file = open(os.path.join(folder, TEXTS_FILE), "wb")  # noqa: SIM115 - closed by `close`
-        self._places: dict[str, tuple[int, int]] = {}
+        self._blocks: dict[str, tuple[int, int]] = {}
 
     def add(self, file: FileRows) -> None:
         """Take one file; its chunks are a partition of its lines."""
         block = zlib.compress("\n".join(chunk.text for chunk in file.chunks).encode())
-        self._places[file.path] = (self._file.tell(), len(block))
+        self._blocks[file.path] = (self._file.tell(), len(block))
         self._file.write(block)
 
     def finish(self) -> None:
         """Write the list of the blocks."""
-        places = zlib.compress(orjson.dumps(self._places))
-        self._file.write(places + len(places).to_bytes(_TAIL_BYTES, "little"))
+        blocks = zlib.compress(orjson.dumps(self._blocks))
+        self._file.write(blocks + len(blocks).to_bytes(_TAIL_BYTES, "little"))
         self.close()
 
     def close(self) -> None:
@@ -53,26 +53,27 @@ class TextWriter:
 
 
 def stored_text(folder: str, path: str) -> str | None:
-    """The text of a file as it was when the index was exported; None when the generation in `folder` carries none."""
+    """The text of a file as it was when the index was exported; None if the generation in `folder` has none."""
     try:
-        data, places = _open(os.path.join(folder, TEXTS_FILE))
-        start, length = places[path]
+        data, blocks = _open(os.path.join(folder, TEXTS_FILE))
+        start, length = blocks[path]
         return _unpack(data[start : start + length], _MAX_TEXT_BYTES).decode()
     except (OSError, ValueError, KeyError, TypeError, OverflowError, zlib.error):
-        return None  # not there, or the project's folder brought something that we did not write
+        return None  # not there, or not written by us: the project's folder may come from anybody
 
 
 @lru_cache(maxsize=_KEPT_LISTS)
 def _open(path: str) -> tuple[mmap.mmap, dict[str, Any]]:
+    """The mapped file, and by path the offset and length of each block."""
     with open_regular(path) as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     size = int.from_bytes(data[-_TAIL_BYTES:], "little")
     if size > len(data) - _TAIL_BYTES:
         raise ValueError("the list of texts is damaged")
-    places = orjson.loads(_unpack(data[len(data) - _TAIL_BYTES - size : -_TAIL_BYTES], _MAX_LIST_BYTES))
-    if not isinstance(places, dict):
+    blocks = orjson.loads(_unpack(data[len(data) - _TAIL_BYTES - size : -_TAIL_BYTES], _MAX_LIST_BYTES))
+    if not isinstance(blocks, dict):
         raise ValueError("the list of texts is damaged")
-    return data, places
+    return data, blocks
 
 
 def _unpack(block: bytes, limit: int) -> bytes:

@@ -7,13 +7,11 @@ indexes.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import BinaryIO
 
 PRIVATE_FILE = 0o600
@@ -31,40 +29,53 @@ def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
         file.write(data)
 
 
-@contextlib.contextmanager
-def whole_file(path: str, *, mode: int = 0o644) -> Iterator[BinaryIO]:
-    """A file to write to that takes the place of `path` when the block ends well, and vanishes otherwise."""
-    temporary = _beside(path)
-    descriptor = os.open(temporary, _NEW_FILE, mode)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+class whole_file:  # noqa: N801 - used like `open`
+    """A file to write to. It replaces `path` when the block ends without an exception, and is deleted otherwise.
+
+    A class, since `contextlib` takes longer to import than `sage grep` takes to answer.
+    """
+
+    def __init__(self, path: str, *, mode: int = 0o644) -> None:
+        self._path, self._temporary, self._mode = path, _beside(path), mode
+
+    def __enter__(self) -> BinaryIO:
+        self._file = os.fdopen(os.open(self._temporary, _NEW_FILE, self._mode), "wb")
+        return self._file
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            with self._file as file:
+                if kind is None:
+                    file.flush()
+                    os.fsync(file.fileno())
+            if kind is None:
+                os.replace(self._temporary, self._path)
+        finally:
+            remove(self._temporary)  # not there any more after a replace
 
 
 def sweep(folder: str) -> None:
     """Remove what killed writers left in `folder`; the caller holds the lock that they held."""
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(folder):
-            if name.endswith(_TEMPORARY):
-                remove(os.path.join(folder, name))
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return
+    for name in names:
+        if name.endswith(_TEMPORARY):
+            remove(os.path.join(folder, name))
 
 
 def remove(path: str) -> None:
     """Delete a file, a link or a whole folder, as far as it can be deleted."""
-    with contextlib.suppress(OSError):
+    try:
         if os.path.isdir(path) and not os.path.islink(path):
-            import shutil  # lazy: 2 ms that `sage grep` has no use for
+            import shutil  # lazy: readers delete nothing
 
             shutil.rmtree(path)
         else:
             os.unlink(path)
+    except OSError:
+        return
 
 
 def publish(link: str, folder: str) -> None:
@@ -84,8 +95,7 @@ def publish(link: str, folder: str) -> None:
             remove(link)  # a folder restored from a backup that followed the link
         os.replace(temporary, link)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        remove(temporary)
         raise
 
 

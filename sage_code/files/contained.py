@@ -9,11 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import BinaryIO
 
 # O_NONBLOCK: opening a pipe returns at once instead of waiting for a writer.
@@ -60,10 +58,13 @@ def open_regular(path: str, *, follow: bool = False) -> BinaryIO:
 
 def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
     """At most `limit` bytes of the regular file `path` below `root`; OSError for anything else."""
-    with _opened(root, path) as descriptor:
+    descriptor = _open_by_steps(root, path) if _HAS_OPENAT else _open_resolved(root, path)
+    try:
         if not _is_regular(descriptor):
             raise NotRegularError(errno.EINVAL, "not a regular file", os.fsdecode(path))
         return _read(descriptor, limit)
+    finally:
+        os.close(descriptor)
 
 
 def remove_contained(root: str, path: str) -> bool:
@@ -118,15 +119,6 @@ def _read(descriptor: int, limit: int) -> bytes:
 
 def _is_regular(descriptor: int) -> bool:
     return stat.S_ISREG(os.fstat(descriptor).st_mode)
-
-
-@contextmanager
-def _opened(root: bytes, path: bytes) -> Iterator[int]:
-    descriptor = _open_by_steps(root, path) if _HAS_OPENAT else _open_resolved(root, path)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _open_by_steps(root: bytes, path: bytes) -> int:

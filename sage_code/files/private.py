@@ -6,13 +6,18 @@ Windows keeps a user's folders apart by itself.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from functools import cache
 
+from sage_code.files.atomic import PRIVATE_FILE, remove, write_bytes
+from sage_code.files.contained import read_regular
 from sage_code.paths import DOT_SAGE, sage_home
 
 FOLDER = 0o700
 _OTHERS = 0o077
+_NAME_BYTES = 12
 
 
 def make_private(path: str) -> None:
@@ -54,6 +59,29 @@ def close(path: str) -> None:
                     _close_one(inside)
             except FileNotFoundError:  # replaced by a process at work
                 continue
+
+
+def private_name() -> str:
+    """The name of a folder that only this user's Sage knows. A clone cannot bring a folder of that name, so Sage trusts
+    the files in it, although the folder around it may come from anybody."""
+    return _private_name(sage_home())
+
+
+@cache
+def _private_name(home: str) -> str:
+    """The name that a home of Sage keeps, made when there is none or when it is damaged."""
+    path = os.path.join(home, "codebase", "private-name")
+    with contextlib.suppress(OSError, ValueError):
+        name = read_regular(path, 2 * _NAME_BYTES).decode("ascii")
+        if len(name) == 2 * _NAME_BYTES and name.isalnum():
+            return name
+    name = os.urandom(_NAME_BYTES).hex()
+    with contextlib.suppress(OSError):  # if the home cannot be written, the name serves this process alone
+        make_private(os.path.dirname(path))
+        if os.path.isdir(path):
+            remove(path)
+        write_bytes(path, name.encode(), mode=PRIVATE_FILE)
+    return name
 
 
 def _is_open(path: str) -> bool:

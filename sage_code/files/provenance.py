@@ -14,14 +14,12 @@ This is on the path of `sage grep`: one small file is read and a handful are loo
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-from functools import lru_cache
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.paths import compiled_dir, dot_sage_dir, generations_dir, sage_home
+from sage_code.text.light_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,15 +93,12 @@ def note(root: str, generation: str, folder: str | None = None) -> None:
 
     files = {name: _stamp(os.path.join(folder, name)) for name in os.listdir(folder)} if folder else {}
     make_private(os.path.dirname(_note(generation)))
-    write_bytes(_note(generation), json.dumps({"root": root, "files": files}).encode(), mode=PRIVATE_FILE)
+    write_bytes(_note(generation), dumps({"root": root, "files": files}, ensure_ascii=True).encode(), mode=PRIVATE_FILE)
 
 
 def noted(root: str) -> list[str]:
     """The generations of this project that have a note; reads all notes, for whoever deletes."""
-    try:
-        return [name for name in os.listdir(os.path.dirname(_note(""))) if _root_of(name) == root]
-    except FileNotFoundError:
-        return []
+    return [name for name in _all_notes() if _root_of(name) == root]
 
 
 def forget(root: str, generations: Iterable[str]) -> None:
@@ -115,41 +110,23 @@ def forget(root: str, generations: Iterable[str]) -> None:
 
 def sweep() -> None:
     """Drop every note whose generation is gone, with the project or by hand; nobody indexes meanwhile."""
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(os.path.dirname(_note(""))):
-            root = _root_of(name)
-            if root is None or not os.path.lexists(generations_dir(root)):
-                remove(_note(name))
-
-
-@lru_cache(maxsize=4)
-def _private_name(home: str) -> str:
-    path = os.path.join(home, "codebase", "private-name")
-    with contextlib.suppress(OSError, ValueError):
-        name = read_regular(path, 2 * NAME_BYTES).decode("ascii")
-        if len(name) == 2 * NAME_BYTES and name.isalnum():
-            return name
-    from sage_code.files.private import make_private  # lazy: readers do not write
-
-    name = os.urandom(NAME_BYTES).hex()
-    with contextlib.suppress(OSError):  # in a home that cannot be written it serves this process alone
-        make_private(os.path.dirname(path))
-        if os.path.isdir(path):
-            remove(path)
-        write_bytes(path, name.encode(), mode=PRIVATE_FILE)
-    return name
-
-
-def private_name() -> str:
-    """A name that only this user's Sage knows, for a folder inside of one that may come from anybody: whatever lies
-    there was not brought by a clone."""
-    return _private_name(sage_home())
+    for name in _all_notes():
+        root = _root_of(name)
+        if root is None or not os.path.lexists(generations_dir(root)):
+            remove(_note(name))
 
 
 def _noted_files(folder: str) -> dict[str, list[int]]:
     """The files of a generation as its note has them; none when there is no note."""
     files = _read_note(os.path.basename(folder)).get("files")
     return files if isinstance(files, dict) else {}
+
+
+def _all_notes() -> list[str]:
+    try:
+        return os.listdir(os.path.dirname(_note("")))
+    except FileNotFoundError:
+        return []
 
 
 def _root_of(generation: str) -> str | None:
@@ -159,7 +136,7 @@ def _root_of(generation: str) -> str | None:
 
 def _read_note(generation: str) -> dict[str, Any]:
     try:
-        found = json.loads(read_regular(_note(generation), _MAX_NOTE_BYTES))
+        found = loads(read_regular(_note(generation), _MAX_NOTE_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -14,13 +14,16 @@ from sage_code import Project
 
 # Prints, after the command, which modules it has loaded.
 SPY = """
-import json, sys
+import sys
+before = set(sys.modules)
 sys.argv = ["sage", *sys.argv[1:]]
 from sage_cli.entry import main
 try:
     main()
 except SystemExit as ended:
-    print(json.dumps([ended.code or 0, sorted(sys.modules)]), file=sys.stderr)
+    loaded = sorted(set(sys.modules) - before)
+    import json
+    print(json.dumps([ended.code or 0, loaded]), file=sys.stderr)
 """
 VECTORS = {"lancedb", "pyarrow", "numpy"}
 HEAVY = {*VECTORS, "typer", "rich", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "yaml", "pydantic"}
@@ -58,6 +61,7 @@ def test_grep_loads_nothing_heavy(project: Path, words: list[str]) -> None:
     assert not loaded & {"sage_cli.app", "sage_code.settings.loading", "sage_code.index.pipeline"}
     # Modules of the standard library that cost milliseconds each.
     assert not loaded & {"typing", "dataclasses", "inspect", "pathlib", "subprocess", "difflib", "secrets", "tomllib"}
+    assert not loaded & {"re", "json", "enum", "contextlib", "functools", "collections"}
 
 
 @pytest.mark.parametrize("words", [["reach a host"], ["connect", "--json"], ["quux", "--explain"]], ids=" ".join)

@@ -17,7 +17,7 @@ from sage_code import Project
 from sage_code.compiled.inventory import encoded
 from sage_code.compiled.published import current
 from sage_code.errors import IndexCorrupt, StoreError
-from sage_code.files.provenance import _private_name as private_name
+from sage_code.files.private import _private_name as private_name
 from sage_code.index.manifest import load_manifest
 from sage_code.paths import manifest_path
 

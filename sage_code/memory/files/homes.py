@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.files import atomic, dot_sage, provenance
+from sage_code.files import atomic, dot_sage
 from sage_code.files.contained import read_contained, remove_contained
+from sage_code.files.private import private_name
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
 from sage_code.values import Scope
 
@@ -40,7 +41,7 @@ class MemoryHome:
     def derived(self) -> str:
         """The folder for files that can be made again. In a project its name is secret, so no clone can bring one."""
         if self.scope == "project":
-            return self.path("local", f"{_EMBEDDINGS}-{provenance.private_name()}")
+            return self.path("local", f"{_EMBEDDINGS}-{private_name()}")
         return self.path(_EMBEDDINGS)
 
     @property
