@@ -1,1 +1,1 @@
-"""From a question to the code that answers it; `engine.py` reads as the query."""
+"""Finds the code that answers a query; `engine.py` lists the steps."""

@@ -32,14 +32,8 @@ _MAX_NAMESAKES = 200
 _LOOSE_CERTAINTY = 0.6
 # A name mostly means the type or the function, not a member of the same name.
 _CERTAINTY = {
-    "constructor": 0.8,
-    "method": 0.8,
-    "constant": 0.7,
-    "variable": 0.6,
-    "field": 0.5,
-    "property": 0.5,
-    "module": 0.6,
-}
+    "constructor": 0.8, "method": 0.8, "constant": 0.7, "variable": 0.6, "field": 0.5, "property": 0.5, "module": 0.6
+}  # fmt: skip
 
 
 class Signals(NamedTuple):

@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -194,7 +194,7 @@ def report(scores: Sequence[Score]) -> Report:
         ndcg=_mean(by_repo.values()),
         ndcg_micro=_mean(score.ndcg for score in scores),
         mrr=_mean(score.reciprocal_rank for score in scores),
-        recall={str(k): _macro(scores, partial(_recall, k)) for k in _RECALL_AT},
+        recall={str(k): _macro(scores, methodcaller("recall", k)) for k in _RECALL_AT},
         hit={str(k): _mean(score.hit(k) for score in scores) for k in _RECALL_AT},
         by_language=_macro_by(scores, lambda score: score.label.language),
         by_category=_macro_by(scores, lambda score: score.label.category),
@@ -208,10 +208,6 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     """The 50th, 95th and 99th percentile, by their names."""
     ordered = sorted(values) or [0.0]
     return {f"p{part}": round(ordered[min(len(ordered) * part // 100, len(ordered) - 1)], 3) for part in _PERCENTILES}
-
-
-def _recall(k: int, score: Score) -> float:
-    return score.recall(k)
 
 
 def _macro(scores: Sequence[Score], value: Callable[[Score], float]) -> float:

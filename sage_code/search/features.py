@@ -51,16 +51,8 @@ FEATURES: dict[str, str] = {
 NAMES = tuple(FEATURES)
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
-    {
-        "path",
-        "path_cover",
-        "stem_cover",
-        "stem_share",
-        "folder_cover",
-        "path_match",
-        "is_superseded",
-        *(f"is_{path_class}" for path_class in PATH_CLASSES),
-    }
+    {"path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded"}
+    | {f"is_{path_class}" for path_class in PATH_CLASSES}
 )
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
 # A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.

@@ -71,6 +71,7 @@ def _of_folder(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=_KEPT)
 def _of_file(name: str) -> frozenset[str]:
+    """The classes that the name of a file gives it."""
     own = name.rpartition(".")[0] or name
     lower = name.lower()
     found = {

@@ -24,7 +24,7 @@ def _change(project: Project, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_the_source_comes_whole_with_what_is_known_about_it(project: Project) -> None:
+def test_the_whole_source_comes_with_the_symbol(project: Project) -> None:
     (found,) = project.analyze("Server.start")
     assert found["source"] == (
         '    def start(self, port: int) -> None:\n        """Open the port."""\n        self.port = port'
@@ -37,34 +37,34 @@ def test_the_source_comes_whole_with_what_is_known_about_it(project: Project) ->
     )
 
 
-def test_a_definition_that_moved_is_found_where_it_is(project: Project) -> None:
+def test_a_moved_definition_is_found_at_its_new_line(project: Project) -> None:
     _change(project, "LIMIT = 10\n", "LIMIT = 10\nMORE = 11\n\n")
     (found,) = project.analyze("Server.start")
     assert (found["line"], found["start_line"], found["end_line"]) == (11, 11, 13)
     assert found["source"].startswith("    def start(self")
 
 
-def test_a_definition_that_changed_is_shown_as_it_is(project: Project) -> None:
+def test_a_changed_definition_is_shown_as_it_is_now(project: Project) -> None:
     _change(project, "def connect(host, retries=3):", "def connect(host, *, retries=5):")
     python = next(match for match in project.analyze("connect") if match["language"] == "python")
     assert python["signature"] == "def connect(host, *, retries=5)"
     assert "retries=5" in python["source"]
 
 
-def test_of_two_with_one_name_the_nearer_is_taken(project: Project) -> None:
+def test_the_definition_nearest_to_the_old_line_is_taken(project: Project) -> None:
     _change(project, "LIMIT = 10\n", "def connect():\n    pass\n\n\nLIMIT = 10\n")
     python = next(match for match in project.analyze("connect") if match["language"] == "python")
     assert "retries" in python["source"]
 
 
-def test_what_is_gone_is_left_out(project: Project) -> None:
+def test_a_definition_that_is_gone_is_left_out(project: Project) -> None:
     _change(project, "def connect(host, retries=3):", "def other(host, retries=3):")
     assert [match["language"] for match in project.analyze("connect")] == ["typescript"]
     Path(project.root, "web", "client.ts").unlink()
     assert project.analyze("connect") == []
 
 
-def test_a_link_in_a_file_s_place_is_not_followed(project: Project, tmp_path: Path) -> None:
+def test_a_link_that_replaces_a_file_is_not_followed(project: Project, tmp_path: Path) -> None:
     secret = tmp_path / "secret.py"
     secret.write_text("def connect():\n    return 'secret'\n")
     source = Path(project.root, "server.py")
@@ -83,6 +83,6 @@ def test_compiled_files_cannot_lead_out_of_the_project(project: Project, tmp_pat
     assert {match["file"] for match in project.grep("connect")} == {"server.py", "web/client.ts"}
 
 
-def test_without_an_index_it_says_so(sample: Path) -> None:
+def test_without_an_index_it_raises_not_indexed(sample: Path) -> None:
     with pytest.raises(NotIndexed):
         Project.open(sample).analyze("connect")

@@ -1,4 +1,4 @@
-"""Whatever is asked, and whatever becomes of the index meanwhile: a right answer or a clear error, no traceback."""
+"""Strange queries, and indexes that change or break during a search: a right answer or a clear error, no traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterator[Project]:
-    """A project that is only asked."""
+    """A project that no test changes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAGE_HOME", str(shared_home))
         root = tmp_path_factory.mktemp("asked")
@@ -41,7 +41,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterat
 @pytest.fixture
 def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(sample)
-    # Every question looks for changes anew; the pause between two looks is for people.
+    # Every search looks for changes; without this, one within two seconds would not.
     monkeypatch.setattr(freshness, "_FRESH_FOR_S", 0.0)
     found = Project.open(sample)
     found.index()
@@ -96,7 +96,7 @@ def test_other_scripts_are_found(asked: Project, query: str) -> None:
 @pytest.mark.parametrize(
     "pattern", ["' OR 1=1 --", "%", "[", "[!", "*[", "\\", "\x00", "(.*)", "../..", "/", "x" * 999], ids=ascii
 )
-def test_a_path_filter_is_data(asked: Project, pattern: str) -> None:
+def test_a_path_filter_is_never_evaluated(asked: Project, pattern: str) -> None:
     found = {hit.file for hit in asked.search("connect", paths=pattern).results}
     # A pattern of nothing but a slash is no restriction; the others name no file.
     assert found == ({"server.py", "web/client.ts", "grüße.py"} & found if pattern == "/" else set())
@@ -109,7 +109,7 @@ def test_a_path_filter_without_bounds_is_refused(asked: Project) -> None:
 
 
 @pytest.mark.parametrize("value", ["' OR 1=1 --", "pyth%", "*", "", "\x00"])
-def test_a_language_or_kind_that_is_none_is_said(asked: Project, value: str) -> None:
+def test_an_unknown_language_kind_or_project_is_a_usage_error(asked: Project, value: str) -> None:
     with pytest.raises(UsageError, match="there is no language"):
         asked.search("connect", language=value)
     with pytest.raises(UsageError, match="there is no kind"):
@@ -124,7 +124,7 @@ def test_impossible_numbers_are_usage_errors(asked: Project, given: dict[str, in
         asked.search("connect", **given)  # type: ignore[arg-type]
 
 
-def test_on_the_command_line_none_of_it_is_a_traceback(project: Project, sage: Run) -> None:
+def test_bad_arguments_give_no_traceback_on_the_command_line(project: Project, sage: Run) -> None:
     for words, code in (
         (["search", ""], 2),
         (["search", "connect", "--kind", "'; --"], 2),
@@ -145,7 +145,7 @@ def test_on_the_command_line_none_of_it_is_a_traceback(project: Project, sage: R
 # -- indexes ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_deleted_file_is_gone_from_the_answer(project: Project) -> None:
+def test_a_deleted_file_is_not_found(project: Project) -> None:
     assert "server.py" in {hit.file for hit in project.search("connect").results}
     os.unlink(os.path.join(project.root, "server.py"))
     stale = project.search("connect", refresh=False)
@@ -154,14 +154,14 @@ def test_a_deleted_file_is_gone_from_the_answer(project: Project) -> None:
     assert "server.py" not in {hit.file for hit in project.search("connect").results}
 
 
-def test_a_new_and_a_changed_file_are_in_the_answer(project: Project) -> None:
+def test_a_new_and_a_changed_file_are_found(project: Project) -> None:
     Path(project.root, "retry.py").write_text("def backoff_jitter(attempt):\n    return attempt * 2\n")
     assert project.search("backoff_jitter").results[0].file == "retry.py"
     Path(project.root, "retry.py").write_text("def exponential_wait(attempt):\n    return attempt * 2\n")
     assert project.search("exponential_wait").results[0].file == "retry.py"
 
 
-def test_right_after_the_first_index_of_many_files_nothing_is_said_to_have_changed(
+def test_after_the_first_index_of_many_files_no_changes_are_reported(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "_FRESH_FOR_S", 0.0)
@@ -177,7 +177,7 @@ def test_right_after_the_first_index_of_many_files_nothing_is_said_to_have_chang
     assert project.search("connect").note.startswith("2 files may have changed")
 
 
-def test_many_changed_files_are_said_and_not_waited_for(project: Project) -> None:
+def test_many_changed_files_are_reported_and_not_indexed(project: Project) -> None:
     for number in range(30):
         Path(project.root, f"m{number}.py").write_text(f"def connect_{number}():\n    pass\n")
     response = project.search("connect")
@@ -185,7 +185,7 @@ def test_many_changed_files_are_said_and_not_waited_for(project: Project) -> Non
     assert {hit.file for hit in response.results} == {"server.py", "web/client.ts"}
 
 
-def test_a_change_while_somebody_indexes_is_said_and_not_waited_for(project: Project) -> None:
+def test_a_search_does_not_wait_for_another_process_that_indexes(project: Project) -> None:
     from sage_code.files.locks import locked
     from sage_code.paths import index_lock
 
@@ -196,7 +196,7 @@ def test_a_change_while_somebody_indexes_is_said_and_not_waited_for(project: Pro
     assert response.good
 
 
-def test_an_index_that_is_gone_or_damaged_is_said(project: Project) -> None:
+def test_a_missing_or_damaged_index_is_an_error(project: Project) -> None:
     project.search("connect")
     folder = os.path.realpath(compiled_dir(project.root))
     for name in os.listdir(folder):
@@ -209,14 +209,14 @@ def test_an_index_that_is_gone_or_damaged_is_said(project: Project) -> None:
         project.search("connect")
 
 
-def test_a_damaged_manifest_does_not_keep_from_answering(project: Project) -> None:
+def test_a_search_answers_with_a_damaged_manifest(project: Project) -> None:
     Path(codebase_dir(project.root), "index_meta.json").write_text("{")
     response = project.search("connect")
     assert response.good
     assert "damaged" in response.note
 
 
-def test_another_model_than_that_of_the_index_leaves_the_words(
+def test_with_another_model_than_that_of_the_index_words_rank(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sage_code.embed import loading as registry
@@ -243,7 +243,7 @@ for _ in range(6):
 
 
 @pytest.mark.slow
-def test_an_index_that_is_rebuilt_meanwhile_always_answers_whole(project: Project) -> None:
+def test_a_search_during_a_rebuild_gives_a_whole_answer(project: Project) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", REBUILD, project.root], stdout=subprocess.PIPE, env=environment
@@ -264,7 +264,9 @@ def test_an_index_that_is_rebuilt_meanwhile_always_answers_whole(project: Projec
     assert len(generations) > 2
 
 
-def test_a_project_that_is_not_indexed_says_how_to(sample: Path, sage: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_project_without_index_says_how_to_index_it(
+    sample: Path, sage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(sample)
     with pytest.raises(NotIndexed):
         Project.open(sample).search("connect")

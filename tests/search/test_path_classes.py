@@ -1,4 +1,4 @@
-"""What a path says about its file."""
+"""Path classes, and older versions, by path."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sage_code.search.path_classes import PATH_CLASSES, path_classes, superseded
         ("src/routing/mod.rs", {"entry"}),
     ],
 )
-def test_places(path: str, expected: set[str]) -> None:
+def test_path_classes(path: str, expected: set[str]) -> None:
     assert {path_class for path_class, there in zip(PATH_CLASSES, path_classes(path), strict=True) if there} == expected
 
 

@@ -1,4 +1,4 @@
-"""From sums to probabilities: the shipped weights, and what must hold for any."""
+"""Scores become probabilities: with the shipped weights, and properties that hold for any scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _row(**values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 
 @given(sums)
-def test_margins_are_shares_of_one_with_none_among_them(scores: list[float]) -> None:
+def test_the_probabilities_of_the_margins_add_up_to_at_most_one(scores: list[float]) -> None:
     margins = learned().margins(np.array(scores, np.float32))
     shares = 1 / (1 + np.exp(-margins))
     assert np.isfinite(margins).all()
@@ -26,31 +26,31 @@ def test_margins_are_shares_of_one_with_none_among_them(scores: list[float]) -> 
     assert (
         margins[np.argmax(np.array(scores, np.float32))] == margins.max()
     )  # scores that hardly differ have equal margins
-    # Whatever comes beside it, an answer only loses by it.
+    # More candidates never raise the margin of a file.
     assert margins[0] <= learned().margins(np.array(scores[:1], np.float32))[0] + 1e-6
 
 
-def test_a_single_file_is_no_answer_by_being_alone() -> None:
+def test_a_single_file_needs_a_good_score_to_be_probable() -> None:
     ranking = learned()
     weak, strong = (ranking.margins(np.array([ranking.none + away], np.float32))[0] for away in (-6, 6))
     assert ranking.probability(weak) < 0.05
     assert ranking.probability(strong) > 0.95
 
 
-def test_a_question_about_something_else_is_seen() -> None:
+def test_a_query_about_something_else_is_not_relevant() -> None:
     ranking = learned()
     assert ranking.relevance(_row(file_cover=1.0, dense_relative=0.8, file_dense=0.7), 3.0)[1]
     assert not ranking.relevance(_row(file_cover=0.1, dense_relative=0.3, file_dense=0.1), -3.0)[1]
 
 
-def test_without_a_model_words_decide() -> None:
+def test_without_a_model_words_decide_the_relevance() -> None:
     ranking = learned()
     assert ranking.relevance(_row(file_cover=1.0), 3.0)[1]
     assert not ranking.relevance(_row(file_cover=0.1), -3.0)[1]
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-def test_the_shares_of_an_explanation_add_up_to_the_sum(kind: str) -> None:
+def test_the_shares_of_an_explanation_add_up_to_the_score(kind: str) -> None:
     ranking = learned()
     row = np.linspace(0, 1, len(NAMES)).astype(np.float32)
     total = float(ranking.scores(row[None, :], kind)[0])

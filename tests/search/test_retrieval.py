@@ -43,7 +43,7 @@ def test_top_takes_the_largest_above_zero(values: list[float], count: int) -> No
     assert taken == best[:count]
 
 
-def test_top_takes_of_equal_values_those_that_come_first() -> None:
+def test_top_takes_the_equal_values_with_the_lowest_ties() -> None:
     values = np.array([2, 1, 1, 3, 1], np.float32)
     order = np.array([4, 3, 0, 2, 1], np.uint64)
     assert sorted(top(values, 4, order.__getitem__).tolist()) == [0, 2, 3, 4]
@@ -107,7 +107,9 @@ def _large(snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, shortlist:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_signs_find_the_nearest(snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+def test_a_comparison_by_signs_finds_the_nearest(
+    snapshot: SearchSnapshot, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
     vector = default_embedder().embed_query([question])[0]
     every = np.arange(snapshot.chunks)
     exact = DenseIndex(snapshot).nearness(vector)
