@@ -1,7 +1,7 @@
-"""How many tokens a text costs an agent, without anybody's tokenizer.
+"""Estimates how many tokens a text costs an agent, without a tokenizer.
 
-Real tokenizers differ; this estimate counts pieces of at most five letters and every sign, which errs on the high side
-for prose and code alike, so that an answer that fits here fits there.
+Tokenizers differ. This estimate counts pieces of at most five letters, and every sign. It is too high rather than too
+low for prose and code alike, so an answer that fits by this count fits in fact.
 """
 
 from __future__ import annotations
