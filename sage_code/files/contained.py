@@ -20,8 +20,8 @@ _READ = (
     | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 )  # fmt: skip
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-# `os.read` allocates what it is asked for before it reads.
-_PART_BYTES = 1 << 20
+# `os.read` allocates what it is asked for before it reads: no more than the file has, within these bounds.
+_MIN_PART_BYTES, _MAX_PART_BYTES = 1 << 12, 1 << 20
 _HAS_OPENAT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
@@ -112,7 +112,8 @@ def _remove_resolved(root: bytes, path: bytes) -> bool:
 def _read(descriptor: int, limit: int) -> bytes:
     """At most `limit` bytes from an open file."""
     parts: list[bytes] = []
-    while limit > 0 and (part := os.read(descriptor, min(limit, _PART_BYTES))):
+    usual = max(_MIN_PART_BYTES, min(os.fstat(descriptor).st_size + 1, _MAX_PART_BYTES))
+    while limit > 0 and (part := os.read(descriptor, min(limit, usual))):
         parts.append(part)
         limit -= len(part)
     return b"".join(parts)
