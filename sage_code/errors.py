@@ -1,18 +1,18 @@
 """The exceptions that Sage raises on purpose, in one tree.
 
-    SageError                 anything a user can be told about; carries `code`, `message` and `hint`
-    ├── UsageError            the call itself is wrong: a path, a name or an option that cannot be
+    SageError                 everything that is reported to the user, with `code`, `message` and `hint`
+    ├── UsageError            the call itself is wrong: a path, a name or an option that is not possible
     ├── ConfigError           a setting that is unknown, of the wrong type or out of range
     ├── NotIndexed            the project has no index yet
-    ├── IndexCorrupt          an index file cannot be read; the hint says what mends it
+    ├── IndexCorrupt          an index file cannot be read; the hint says how to repair it
     ├── FormatTooNew          written by a newer Sage; never overwritten
     ├── StoreError            LanceDB or the file system refused: disk full, unreachable, damaged, not allowed
     ├── ModelError            an embedding model cannot be loaded
     ├── MemoryDamaged         a checkpoint, knowledge item or template cannot be read
-    ├── ArchiveError          a file is no index archive, or one that does not fit here; nothing was changed
+    ├── ArchiveError          a file is no index archive, or does not fit this project; nothing was changed
     └── Busy                  another process holds the lock for longer than we wait
 
-Every message says what happened and to what; every hint says what to do next. Faces print both and exit 2.
+Every message says what happened and to which file; every hint says what to do next. Faces print both and exit 2.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ConfigError(SageError):
     code = "config"
 
 
-class NotIndexed(SageError):  # noqa: N818 - reads as what it says
+class NotIndexed(SageError):  # noqa: N818 - says what is wrong
     """The project has no index yet."""
 
     code = "not_indexed"
@@ -95,7 +95,7 @@ class Busy(SageError):  # noqa: N818
 
 
 def explain(error: OSError) -> SageError:
-    """What the file system refused, in words: neither a full disk nor a pipe in the place of a file is a bug."""
+    """An error of the file system as a SageError: a full disk or a pipe instead of a file is no bug of Sage."""
     why = error.strerror or str(error) or type(error).__name__
     what = f"{error.filename}: {why}" if error.filename is not None else why
     if error.errno in _NO_SPACE:

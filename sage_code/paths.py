@@ -1,6 +1,6 @@
-"""Where things are: the user's home of Sage, a project's root and its `.sage/` folder, the shipped assets.
+"""The paths of Sage: the user's home of Sage, a project's root and its `.sage/` folder, the shipped assets.
 
-Only `os` is used: `sage grep` imports this module and has milliseconds to answer in.
+Only `os` is imported: this is on the path of `sage grep`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ HOME_VARIABLE = "SAGE_HOME"
 DOT_SAGE = ".sage"
 # A folder that holds one of these is a project's root; `.sage` wins over an outer repository.
 _ROOT_MARKERS = (DOT_SAGE, ".git", ".hg", ".jj")
-# Below Sage's home: what belongs to the one project whose own `.sage/` would be that home.
+# The folder below Sage's home for the one project whose own `.sage/` would be that home.
 _AROUND_HOME = "project-around-home"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -22,7 +22,7 @@ def sage_home() -> str:
 
 
 def find_root(start: str) -> str:
-    """The root of the project that `start` lies in: the nearest folder upwards with a marker, else `start`.
+    """The root of the project that `start` is in: the nearest folder upwards with a marker, or `start` itself.
 
     The user's own `~/.sage` does not make the home folder a project.
     """
@@ -42,10 +42,10 @@ def find_root(start: str) -> str:
 
 
 def dot_sage_dir(root: str) -> str:
-    """The project's own `.sage/`, which Sage's home is never in: every path of a project starts here.
+    """The project's own `.sage/`; every path of a project starts here. Sage's home is never in it.
 
-    A home folder that is a project (dotfiles in git, a container), or a SAGE_HOME inside a project's `.sage/`, would
-    mix what all projects share with what one can forget. Such a project has a folder below Sage's home instead.
+    If the home folder is a project (dotfiles in git, a container), or SAGE_HOME is inside a project's `.sage/`, the
+    files of all projects would be in the `.sage/` of one. Such a project has a folder below Sage's home instead.
     """
     folder = os.path.join(root, DOT_SAGE)
     home = above = sage_home()
@@ -57,20 +57,20 @@ def dot_sage_dir(root: str) -> str:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths name one entry of one folder. A link is not taken for what it leads to: a `.sage` that links
-    to Sage's home is no home."""
+    """Whether two paths name the same entry of the same folder. A `.sage` that is a link to Sage's home is not that
+    home."""
     if one == other:
         return True
     if os.path.basename(one) != os.path.basename(other):
         return False
     try:
         return os.path.samefile(os.path.dirname(one), os.path.dirname(other))
-    except OSError:  # one of them is not there
+    except OSError:  # one of the folders does not exist
         return False
 
 
 def codebase_dir(root: str) -> str:
-    """Everything that indexing writes into a project; safe to delete."""
+    """The folder of everything that indexing writes into a project; it can be deleted."""
     return os.path.join(dot_sage_dir(root), "codebase")
 
 
@@ -80,7 +80,7 @@ def compiled_dir(root: str) -> str:
 
 
 def generations_dir(root: str) -> str:
-    """The folders that `compiled` has stood for and will stand for."""
+    """The folder of the generations; `compiled` points at one of them."""
     return os.path.join(codebase_dir(root), "generations")
 
 
@@ -90,12 +90,12 @@ def manifest_path(root: str) -> str:
 
 
 def index_lock(root: str) -> str:
-    """The lock of whoever changes the project's index."""
+    """The lock that a process holds while it changes the project's index."""
     return os.path.join(codebase_dir(root), "index.lock")
 
 
 def registry_path() -> str:
-    """The list of the user's projects."""
+    """The registry: the list of the user's projects."""
     return os.path.join(sage_home(), "codebase", "projects.json")
 
 

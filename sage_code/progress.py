@@ -1,4 +1,4 @@
-"""How long work reports itself: a few calls that a terminal bar, an MCP notification or nothing at all answers."""
+"""Progress of a long run: the calls by which it reports to a terminal bar, an MCP notification or nothing."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told about the stages of a run. Every call is optional to honour and must return quickly."""
+    """Receives the stages of a run. A receiver may ignore any call, and must return quickly."""
 
     def stage(self, name: str, total: int | None = None) -> None:
-        """A stage begins: `total` steps, or None when nobody knows."""
+        """A stage begins; it has `total` steps, or None if that is not known."""
 
     def advance(self, steps: int = 1) -> None:
         """Some steps of the current stage are done."""
@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Says nothing."""
+    """Ignores all progress."""
 
     def stage(self, name: str, total: int | None = None) -> None:
         """Ignore."""

@@ -5,7 +5,6 @@ It imports nothing but where things are; each method loads what it needs, so tha
 
 from __future__ import annotations
 
-import math
 import os
 
 from sage_code.compiled.inventory import reading
@@ -235,7 +234,7 @@ class Project:
         with reading(self.root):
             return list((resolver or self.resolver()).graph.definitions(name))
 
-    def resolver(self, seconds: float = math.inf) -> Resolver:
+    def resolver(self, seconds: float = float("inf")) -> Resolver:
         """What answers about references share: one state of the index, what they learnt, and how long they may take
         together."""
         from sage_code.xref.compiled_graph import CompiledGraph

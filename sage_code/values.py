@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
-# Whose something is: the user's own, or the project's, which a team may share.
+# Whom a memory or a setting belongs to: the user, or the project, which a team may share.
 Scope: TypeAlias = Literal["user", "project"]
 
 
@@ -61,8 +61,8 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A named definition. `line` is where its name stands; the source spans `start_line` to `end_line`,
-    decorators and doc comment included."""
+    """A named definition. Its name is on `line`; its source spans `start_line` to `end_line`, with decorators and doc
+    comment."""
 
     kind: str  # function method class struct interface trait enum type constant variable module macro ...
     name: str
@@ -75,19 +75,19 @@ class Symbol:
 
 
 def definition_line(symbols: Iterable[Symbol], qualname: str, first: int, last: int) -> int:
-    """The line to show for a piece of a file that is called `qualname`: that of the name, where the piece holds it, not
-    that of the comment or decorator above."""
+    """The line to show for a chunk called `qualname`: the line of the name if it is in the chunk, otherwise the chunk's
+    first line."""
     return next((one.line for one in symbols if one.qualname == qualname and first <= one.line <= last), first)
 
 
 class Reference(NamedTuple):
-    """A name that a file uses. What it stands for is decided when somebody asks, from all files.
+    """A name that a file uses. Which definition it means is decided by `xref`, from all files.
 
-    A tuple: a question may make a hundred thousand of them, and a frozen dataclass takes four times as long."""
+    A tuple: one question may create a hundred thousand, and a frozen dataclass takes four times as long."""
 
-    kind: str  # call inherit type use; import; bind (a variable, what it holds in `receiver`)
+    kind: str  # call inherit type use; import; bind (a variable; `receiver` is its value)
     name: str
-    # What stands before the name: `self`, `os.path`, `Foo()`, `?` for an expression, `?"` for a literal; the module of
+    # What is before the name: `self`, `os.path`, `Foo()`, `?` for an expression, `?"` for a literal; the module of
     # an import; of a binding the type `Foo`, a container `[Foo]`, another name `=y`, an element of one `*ys`.
     receiver: str
     line: int
@@ -97,7 +97,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A run of whole lines that is embedded and found as one piece. The chunks of a file cover every line."""
+    """Whole lines of a file that are embedded and found as one piece. The chunks of a file cover every line."""
 
     kind: str  # function class method module constant type fallback
     name: str

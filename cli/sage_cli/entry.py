@@ -1,5 +1,4 @@
-"""Where `sage` starts: answers `grep` and `search` at once, hands everything else to Typer, and turns errors into exit
-codes."""
+"""The `sage` command: runs `grep` and `search` directly, everything else by Typer, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ def main() -> None:
     arguments = [_present_name(word) for word in arguments if word != "--debug"]
     try:
         code = _dispatch(arguments)
-        sys.stdout.flush()  # a reader that is gone is noticed here, not while Python shuts down
+        sys.stdout.flush()  # raises BrokenPipeError here, not while Python shuts down
         sys.exit(code)
     except SageError as error:
         if debug:
@@ -32,7 +31,7 @@ def main() -> None:
         print("\nsage: interrupted; the last good index is untouched", file=sys.stderr)
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
-        # The reader (`head`, a pager) has enough. Python would complain once more while it shuts down.
+        # The reader (`head`, a pager) has closed the pipe. Python would fail again while it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -50,15 +49,16 @@ def main() -> None:
 
 
 def _present_name(word: str) -> str:
-    """`--project` under the name that it had in some commands."""
+    """`--path`, an older name of `--project`, as `--project`."""
     return f"--project{word[6:]}" if word == "--path" or word.startswith("--path=") else word
 
 
 def _dispatch(arguments: list[str]) -> int:
+    """Run the command without Typer if possible; returns the exit code."""
     if any("\0" in word for word in arguments):
         raise UsageError("an argument holds a NUL character", "leave it out: no path and no name has one")
     command, words = arguments[:1], arguments[1:]
-    gc.disable()  # a process this short leaves nothing to collect; looking for it costs a tenth of the start
+    gc.disable()  # a process this short has no garbage, and looking for it costs a tenth of the start
     try:
         if command == ["grep"]:
             from sage_cli import grep

@@ -1,4 +1,4 @@
-"""`sage grep`: exact symbol lookup. Light enough to be answered before Typer is loaded."""
+"""`sage grep`: exact symbol lookup, answered without loading Typer."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# What the hot path understands by itself; anything else, `--help` included, goes to Typer. Flag -> (parameter, type).
-# A test holds this against the Typer command.
+# The flags that are read without Typer: flag -> (parameter, type). With any other, such as `--help`, Typer answers.
+# A test compares this with the Typer command.
 FLAGS: dict[str, tuple[str, type]] = {
     "--kind": ("kind", str),
     "-k": ("kind", str),
@@ -42,7 +42,7 @@ DEFAULT_LIMIT = 50
 
 
 def parse(arguments: list[str]) -> dict[str, Any] | None:
-    """The parameters of `run`, or None when the arguments want the full parser."""
+    """The parameters of `run`; None if the arguments need Typer."""
     read = hot.parse(arguments, FLAGS)
     if read is None or len(read[0]) != 1:
         return None
@@ -59,7 +59,7 @@ def run(
     project: str = ".",
     as_json: bool = False,
 ) -> int:
-    """Print the symbols called `name`; on a miss the nearest names."""
+    """Print the symbols called `name`, or the nearest names if there are none."""
     from sage_code.project import Project
 
     opened = Project.named(project)
@@ -94,8 +94,8 @@ def _kinds(matches: list[dict[str, Any]]) -> list[str]:
 
 
 def _show(root: str, matches: list[dict[str, Any]]) -> None:
-    place, dim, end = (CYAN, DIM, END) if has_colour() else ("", "", "")
+    cyan, dim, end = (CYAN, DIM, END) if has_colour() else ("", "", "")
     for match in matches:
-        where = f"{place}{one_line(shown_path(root, match['file']))}:{match['line']}{end}"
+        where = f"{cyan}{one_line(shown_path(root, match['file']))}:{match['line']}{end}"
         what = f"{dim}{one_line(match['kind'])}{end} {one_line(match['qualname'])}"
         say(f"{where}  {what}  {dim}{one_line(match['signature'])}{end}".rstrip())

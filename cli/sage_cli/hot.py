@@ -1,4 +1,4 @@
-"""Reads the arguments of the hottest commands before Typer is loaded; what it does not understand is left to Typer."""
+"""Reads the arguments of `grep` and `search` without Typer; arguments that it does not know are left to Typer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def parse(
     arguments: list[str], flags: Flags, minimum: Mapping[str, int] | None = None
 ) -> tuple[list[str], dict[str, Any]] | None:
-    """The plain words and the parameters, or None when the arguments want the full parser."""
+    """The plain words and the parameters; None if the arguments need Typer."""
     plain: list[str] = []
     given: dict[str, Any] = {}
     words = iter(arguments)
@@ -35,7 +35,7 @@ def parse(
         if kind is list:
             given.setdefault(parameter, []).append(value)
         elif kind is int:
-            # Typer also knows other spellings of a number, and what to say about one that is too small.
+            # Typer knows other spellings of a number, and the message for one that is too small.
             if not (value.isascii() and value.isdecimal()) or int(value) < (minimum or {}).get(parameter, 0):
                 return None
             given[parameter] = int(value)

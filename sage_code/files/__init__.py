@@ -1,1 +1,1 @@
-"""Files on the disk: replaced whole, locked, and never read or written outside of where they belong."""
+"""Files on the disk: replaced as a whole, locked, and never read or written outside of the folder they belong to."""

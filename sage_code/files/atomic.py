@@ -1,8 +1,7 @@
-"""Files and folders that appear whole or not at all.
+"""Replaces files and folders as a whole: a reader sees the old one or the new one, never a part.
 
-`write_bytes` and `whole_file` replace one file; `publish` points a name at a finished folder in one step, and `resolve`
-follows it. Readers resolve once and then stay inside that folder, so they never see halves of two
-indexes.
+`write_bytes` and `whole_file` replace one file. `publish` points a link at a finished folder in one step, and `resolve`
+follows it. Readers resolve once and then stay inside that folder, so they never mix two indexes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 PRIVATE_FILE = 0o600
 _TEMPORARY = ".tmp"
-# The folder may come from anybody: what already stands there, a link above all, is not written through.
+# The folder may come from anybody: nothing is written through a link or into a file that is already there.
 _NEW_FILE = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL
     | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -32,7 +31,7 @@ def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
 class whole_file:  # noqa: N801 - used like `open`
     """A file to write to. It replaces `path` when the block ends without an exception, and is deleted otherwise.
 
-    A class, since `contextlib` takes longer to import than `sage grep` takes to answer.
+    A class, since importing `contextlib` takes longer than a look-up of `sage grep`.
     """
 
     def __init__(self, path: str, *, mode: int = 0o644) -> None:
@@ -55,7 +54,7 @@ class whole_file:  # noqa: N801 - used like `open`
 
 
 def sweep(folder: str) -> None:
-    """Remove what killed writers left in `folder`; the caller holds the lock that they held."""
+    """Remove the temporary files of killed writers in `folder`; the caller holds the lock that they held."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -79,7 +78,7 @@ def remove(path: str) -> None:
 
 
 def publish(link: str, folder: str) -> None:
-    """Make `link` stand for `folder` (a sibling) from this moment on.
+    """Point `link` at `folder`, which is beside it or below its folder, in one step.
 
     A relative symbolic link is replaced by rename, which POSIX makes atomic. Windows may forbid links, so there
     a small file holds the folder's name; `resolve` reads both.
@@ -100,17 +99,18 @@ def publish(link: str, folder: str) -> None:
 
 
 def resolve(link: str) -> str | None:
-    """The folder that `link` stands for now, or None when nothing was published or the folder is gone."""
+    """The folder that `link` points at now; None if nothing was published or the folder is gone."""
     folder, before = _target(link), None
     while folder is not None and not os.path.isdir(folder):
         if folder == before:
             return None
-        # Published anew since we read the link, perhaps, and the old folder deleted: look again.
+        # Perhaps another folder was published meanwhile, and the old one deleted: look again.
         folder, before = _target(link), folder
     return folder
 
 
 def _target(link: str) -> str | None:
+    """The folder that `link` names; None if it cannot be read or names a folder outside of its own."""
     try:
         if os.path.islink(link):
             name = os.readlink(link)
@@ -121,7 +121,7 @@ def _target(link: str) -> str | None:
             return link
     except OSError:
         return None
-    # The link lies in a project folder that may come from anybody: it may only name a folder beside itself.
+    # A link in a project may come from anybody.
     base = os.path.dirname(link)
     folder = os.path.normpath(os.path.join(base, name))
     inside = not os.path.isabs(name) and folder.startswith(base + os.sep)
@@ -129,5 +129,5 @@ def _target(link: str) -> str | None:
 
 
 def _beside(path: str) -> str:
-    """A name in the same folder that nobody can have put there beforehand."""
+    """The name of a temporary file in the same folder, which cannot be guessed."""
     return f"{path}.{os.urandom(8).hex()}{_TEMPORARY}"

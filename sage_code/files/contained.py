@@ -1,7 +1,7 @@
-"""Opening a file of the project and nothing else, although links and pipes may take its place meanwhile.
+"""Opens and deletes files of a project and nothing else, even if links or pipes replace them meanwhile.
 
-Where the system has `openat` every step from the root downwards refuses links, which leaves no gap for a
-race. Elsewhere (Windows) the resolved path is compared instead.
+Where the system has `openat`, every step from the root downwards refuses links, which leaves no gap for a race.
+Elsewhere (Windows) the resolved path is compared instead.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _READ = (
     | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 )  # fmt: skip
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-# `os.read` allocates what it is asked for before it reads.
-_PART_BYTES = 1 << 20
+# `os.read` allocates what it is asked for before it reads: no more than the file has, within these bounds.
+_MIN_PART_BYTES, _MAX_PART_BYTES = 1 << 12, 1 << 20
 _HAS_OPENAT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class NotRegularError(OSError):
-    """What is there is a pipe, a socket, a device or a folder."""
+    """The path leads to a pipe, a socket, a device or a folder."""
 
 
 class TooLargeError(OSError):
@@ -36,8 +36,8 @@ class TooLargeError(OSError):
 def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
     """The whole regular file at `path`, of at most `limit` bytes.
 
-    OSError for anything else: a pipe or an endless device never blocks or fills the memory. A link as the last step is
-    refused unless `follow` says that the user owns the folder and may link a file there.
+    OSError for anything else: a pipe or an endless device never blocks or fills the memory. If the last step is a link,
+    it is refused; with `follow`, for folders in which the user may link files, it is followed.
     """
     with open_regular(path, follow=follow) as file:
         is_large = os.fstat(file.fileno()).st_size > limit
@@ -48,7 +48,7 @@ def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
 
 
 def open_regular(path: str, *, follow: bool = False) -> BinaryIO:
-    """The regular file at `path`, open, for those who map it or read it in parts; OSError otherwise."""
+    """The regular file at `path`, open, for callers that map it or read it in parts; OSError for anything else."""
     descriptor = os.open(path, _READ & ~getattr(os, "O_NOFOLLOW", 0) if follow else _READ)
     if not _is_regular(descriptor):
         os.close(descriptor)
@@ -70,7 +70,7 @@ def read_contained(root: bytes, path: bytes, limit: int) -> bytes:
 def remove_contained(root: str, path: str) -> bool:
     """Delete the file, link or whole folder `path` below `root`, as far as it can be deleted.
 
-    False when nothing was there, or when a link stands in the way: nothing is ever deleted through one.
+    False if there was nothing, or if a folder on the way is a link: nothing is ever deleted through one.
     """
     *folders, name = _steps(os.fsencode(path))
     try:
@@ -81,7 +81,7 @@ def remove_contained(root: str, path: str) -> bool:
         return False
     try:
         if stat.S_ISDIR(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
-            import shutil  # lazy: 2 ms that `sage grep` has no use for
+            import shutil  # lazy: readers delete nothing
 
             shutil.rmtree(os.fsdecode(name), ignore_errors=True, dir_fd=here)  # itself follows no link below
         else:
@@ -94,6 +94,7 @@ def remove_contained(root: str, path: str) -> bool:
 
 
 def _remove_resolved(root: bytes, path: bytes) -> bool:
+    """Delete on a system without `openat`; False if the resolved path of the folder is another one."""
     parent, _, name = path.rpartition(b"/")
     wanted = os.path.join(os.path.realpath(root), *parent.split(b"/")) if parent else os.path.realpath(root)
     if os.path.normcase(os.path.realpath(wanted)) != os.path.normcase(wanted):
@@ -111,7 +112,8 @@ def _remove_resolved(root: bytes, path: bytes) -> bool:
 def _read(descriptor: int, limit: int) -> bytes:
     """At most `limit` bytes from an open file."""
     parts: list[bytes] = []
-    while limit > 0 and (part := os.read(descriptor, min(limit, _PART_BYTES))):
+    usual = max(_MIN_PART_BYTES, min(os.fstat(descriptor).st_size + 1, _MAX_PART_BYTES))
+    while limit > 0 and (part := os.read(descriptor, min(limit, usual))):
         parts.append(part)
         limit -= len(part)
     return b"".join(parts)

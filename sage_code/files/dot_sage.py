@@ -1,8 +1,8 @@
-"""A project's `.sage/` folder: made when something is first kept there, and never written through a link.
+"""A project's `.sage/` folder: created when something is first kept there, and never written through a link.
 
-What can be made again (`codebase/`) or is one user's own (`local/`) stays out of version control and is the user's
-alone; everything else there, such as the core files, is for a team to share and has ordinary modes. As long as nothing
-is shared, `.sage/.gitignore` ignores itself too: a repository that was only indexed has nothing to commit.
+`codebase/` (can be made again) and `local/` (one user's own) stay out of version control and are private. Everything
+else there, such as the core files, is for a team to share and has ordinary modes. As long as nothing is shared,
+`.sage/.gitignore` ignores itself too: a repository that was only indexed has nothing to commit.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MAX_IGNORE_BYTES = 64 * 1024
 
 
 def prepare(root: str, *folders: str, shares: bool = False) -> str:
-    """The project's `.sage/`, with these folders below it; a link in place of one is refused.
+    """Create the project's `.sage/` with these folders below it; UsageError if one of them is a link.
 
-    `shares`: something that a team shares is about to be saved there.
+    `shares`: the caller is about to save something there that a team shares.
     """
     dot_sage = dot_sage_dir(root)
     wanted = [os.path.join(dot_sage, folder) for folder in folders]
-    # A repository may bring any of these as a link to anywhere; nothing is written or deleted there.
+    # A repository may contain any of these as a link to anywhere; nothing is written or deleted there.
     for folder in (dot_sage, *wanted):
         if os.path.islink(folder):
             raise UsageError(f"{folder} is a link, and Sage writes through none", "replace it by a folder")
@@ -45,14 +45,14 @@ def prepare(root: str, *folders: str, shares: bool = False) -> str:
 
 
 def share(root: str) -> None:
-    """Something that a team shares has been saved in the project's `.sage/`."""
+    """Have `.sage/.gitignore` no longer ignore itself: something that a team shares has been saved."""
     if os.path.isdir(dot_sage_dir(root)):
         _ignore(dot_sage_dir(root), shared=True)
 
 
 def clear(root: str) -> list[str]:
-    """Remove what is not shared, and `.sage/` itself when nothing is left in it; returns what was left because it lies
-    behind a link."""
+    """Remove what is not shared, and `.sage/` itself if it is empty then; returns the folders that were kept because
+    they are links."""
     dot_sage = dot_sage_dir(root)
     base = os.path.dirname(dot_sage)
     name = os.path.basename(dot_sage)
@@ -64,13 +64,13 @@ def clear(root: str) -> list[str]:
     if not left and not os.path.islink(dot_sage) and not _has_shared(dot_sage):
         if _content(dot_sage) in (_SHARED_IGNORE, _LONE_IGNORE):
             remove_contained(base, f"{name}/{_IGNORE_FILE}")
-        with contextlib.suppress(OSError):  # somebody has put something there
+        with contextlib.suppress(OSError):  # another process has put something there
             os.rmdir(dot_sage)
     return left
 
 
 def _has_shared(dot_sage: str) -> bool:
-    """Whether there is anything that Sage has not made for this user alone."""
+    """Whether there is anything besides what is this user's alone."""
     try:
         return bool(set(os.listdir(dot_sage)) - {*_PRIVATE, _IGNORE_FILE})
     except OSError:
@@ -78,7 +78,7 @@ def _has_shared(dot_sage: str) -> bool:
 
 
 def _ignore(dot_sage: str, shared: bool) -> None:
-    """Write `.gitignore` where there is none, and change it only when it is still as Sage has written it."""
+    """Write `.gitignore` if there is none, and change one only if it is still as Sage has written it."""
     if os.path.islink(dot_sage):
         return
     path = os.path.join(dot_sage, _IGNORE_FILE)

@@ -1,9 +1,9 @@
-"""Locks between processes, the one place that knows how an operating system spells them.
+"""Locks between processes; no other module knows how an operating system does them.
 
-Who takes what: an indexing run holds its project's `index.lock` and a share of the store's `use.lock`; each commit
-takes `write.lock` for the check-and-add (LanceDB's upsert is no unique key); whoever deletes rows takes `use.lock`
-alone, so that nothing a running indexer has just added is taken for rubbish. The kernel drops a lock when its
-process dies: there is nothing to clean up after a crash.
+An indexing run holds its project's `index.lock` and shares the store's `use.lock`. Each commit takes `write.lock` for
+its check-and-add, since LanceDB's upsert enforces no unique key. A process that deletes rows takes `use.lock` alone, so
+that it does not delete what a running indexer has just added. The kernel drops a lock when its process dies: there is
+nothing to clean up after a crash.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from sage_code.errors import Busy
 
 _POLL_SECONDS = 0.05
-# A project's lock lies in a folder that may come from anybody: a link in its place is refused, not followed.
+# The folder of a project's lock may come from anybody: a link instead of the lock file is refused, not followed.
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 if sys.platform == "win32":
@@ -48,7 +48,7 @@ def locked(
     timeout_s: float | None = None,
     on_wait: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Hold the lock file `path`; wait for it (for ever when `timeout_s` is None), then raise `Busy`."""
+    """Hold the lock file `path`. Waits for it, and raises `Busy` after `timeout_s` seconds (None: waits for ever)."""
     started = time.monotonic()
     waited = False
     while (descriptor := _acquire(path, shared)) is None:
@@ -68,7 +68,7 @@ def locked(
 
 
 def _acquire(path: str, shared: bool) -> int | None:
-    """The lock file, open and locked; None when somebody else has it."""
+    """The lock file, open and locked; None if another process holds it."""
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     descriptor = os.open(path, _LOCK_FILE, 0o600)
     try:
@@ -82,7 +82,7 @@ def _acquire(path: str, shared: bool) -> int | None:
 
 
 def _is_at(descriptor: int, path: str) -> bool:
-    """Whether this is still the file under that name: one that was deleted meanwhile keeps nobody out."""
+    """Whether the open file is still the one under that name: another process does not see a lock on a deleted file."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""What one user's Sage keeps is nobody else's to read: folders of mode 0700, files of 0600, whatever the umask.
+"""Keeps what one user's Sage writes from other users: folders of mode 0700, files of mode 0600, for any umask.
 
-A folder that others cannot enter protects what lies in it, whoever writes it: LanceDB makes its files by the umask.
-Windows keeps a user's folders apart by itself.
+LanceDB creates its files by the umask; the folder around them, which others cannot enter, protects them too. Windows
+protects a user's folders by itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME_BYTES = 12
 
 
 def make_private(path: str) -> None:
-    """Have the folder at `path`, for its owner alone; one of an older Sage is mended together with what is in it."""
+    """Create the folder at `path` for its owner alone; one that others may enter is closed with everything in it."""
     missing = []
     folder = path
     while not os.path.isdir(folder):
@@ -38,9 +38,9 @@ def make_private(path: str) -> None:
 
 
 def close_home() -> None:
-    """Have Sage's home, where the store, the list of projects and keys are, for the user alone.
+    """Create Sage's home, where the store, the registry and keys are, for the user alone.
 
-    A folder of another name than `.sage` that SAGE_HOME speaks of keeps its mode: it may hold other things.
+    If SAGE_HOME names a folder that is not called `.sage`, that folder keeps its mode: it may hold other things.
     """
     home = sage_home()
     make_private(os.path.join(home, "codebase"))
@@ -49,7 +49,7 @@ def close_home() -> None:
 
 
 def close(path: str) -> None:
-    """Take the folder at `path` and everything in it from others; no link is followed."""
+    """Take from others all rights to the folder at `path` and everything in it; no link is followed."""
     _close_one(path)  # first: from here on nothing below can be reached
     for parent, folders, files in os.walk(path):
         for name in (*folders, *files):
@@ -85,7 +85,7 @@ def _private_name(home: str) -> str:
 
 
 def _is_open(path: str) -> bool:
-    """Whether others may do anything at all with this file or folder of ours."""
+    """Whether this file or folder is ours and others have any right to it."""
     if os.name == "nt":
         return False
     found = os.lstat(path)
@@ -93,5 +93,5 @@ def _is_open(path: str) -> bool:
 
 
 def _close_one(path: str) -> None:
-    # What the user may do stays: a folder that was made read-only is still so.
+    # The user's own rights stay: a folder that was read-only still is.
     os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & ~_OTHERS)

@@ -1,15 +1,15 @@
-"""Which compiled files this user's Sage has made: those of which it has left a note in its own home.
+"""Provenance: notes in Sage's home that say which generations this user's Sage has made.
 
-A project's `.sage/codebase/` may come from anybody: committed to a repository, unpacked from an archive, put there by
-a pull. So each generation that is published here has a note in Sage's private home, under the generation's name, which
-no one can guess: which files it is made of, and their sizes and times. Compiled files without a note, or other ones
-than it says, count as not there; a manifest counts when the generation that it names has a note.
+A project's `.sage/codebase/` may come from anybody: committed to a repository, unpacked from an archive, brought by a
+pull. So Sage writes a note into its private home for each generation that it publishes. The note has the generation's
+name, which cannot be guessed, and lists the generation's files with their sizes and times. Readers ignore compiled
+files that have no note or differ from it, and a manifest whose generation has no note.
 
-The note is found by name and not by folder, so a project that is moved or renamed keeps its index; one that is copied
-without its time stamps, or to another user or machine, is not indexed yet, and `sage index` brings its index back from
+A note is found by the name of its generation, so a moved or renamed project keeps its index. A project that is copied
+without its time stamps, or to another user or machine, counts as not indexed; `sage index` makes its index again from
 the store.
 
-This is on the path of `sage grep`: one small file is read and a handful are looked at (0.1 ms).
+This is on the path of `sage grep`: it reads one small file and the status of a few others (0.1 ms).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-# Bytes of chance in a generation's name.
+# Random bytes in a generation's name.
 NAME_BYTES = 12
 # Thousands of segments, each with size and time.
 _MAX_NOTE_BYTES = 1 << 20
 
 
 def published_folder(root: str) -> str | None:
-    """The folder of the published generation, or None when nothing was published that this user's Sage has made."""
+    """The folder of the published generation; None if there is none that this user's Sage has made."""
     link = compiled_dir(root)
     folder = resolve(link)
-    while folder is not None and not _is_ours(os.path.dirname(link), folder):
-        # Replaced and deleted while we looked, perhaps: look again.
+    while folder is not None and not _is_as_noted(os.path.dirname(link), folder):
+        # Perhaps it was replaced and deleted meanwhile: look again.
         before, folder = folder, resolve(link)
         if folder == before:
             return None
     return folder
 
 
-def _is_ours(codebase: str, folder: str) -> bool:
-    """Whether the files of this generation are the ones that this user's Sage has written."""
+def _is_as_noted(codebase: str, folder: str) -> bool:
+    """Whether the generation in `folder` has a note, and its files are those of the note."""
     generations = os.path.join(codebase, "generations")
     if os.path.dirname(folder) != generations:
         return False
@@ -56,7 +56,7 @@ def _is_ours(codebase: str, folder: str) -> bool:
 
 
 def complaint(root: str) -> str:
-    """What is wrong with the index that this user's Sage has published here and that is not usable now."""
+    """Says what is wrong with an index that this user's Sage has published here and that cannot be used."""
     folder = resolve(compiled_dir(root)) or ""
     for name, stamp in _noted_files(folder).items():
         found = _stamp(os.path.join(folder, name))
@@ -66,13 +66,13 @@ def complaint(root: str) -> str:
 
 
 def is_linked(root: str) -> bool:
-    """Whether the project's `.sage/` or what indexing keeps there is a link, through which Sage never writes."""
+    """Whether the project's `.sage/` or `.sage/codebase/` is a link; Sage never writes through one."""
     folder = dot_sage_dir(root)
     return os.path.islink(folder) or os.path.islink(os.path.join(folder, "codebase"))
 
 
 def is_known(root: str) -> bool:
-    """Whether this user's Sage has published an index here, sound or damaged by now."""
+    """Whether this user's Sage has published an index here, even if it is damaged by now."""
     if is_linked(root):
         return False
     try:
@@ -88,7 +88,7 @@ def is_noted(generation: str) -> bool:
 
 
 def note(root: str, generation: str, folder: str | None = None) -> None:
-    """Remember that this user's Sage has made a generation, of the files in `folder`."""
+    """Write the note of a generation that consists of the files in `folder`."""
     from sage_code.files.private import make_private  # lazy: readers do not write
 
     files = {name: _stamp(os.path.join(folder, name)) for name in os.listdir(folder)} if folder else {}
@@ -97,19 +97,19 @@ def note(root: str, generation: str, folder: str | None = None) -> None:
 
 
 def noted(root: str) -> list[str]:
-    """The generations of this project that have a note; reads all notes, for whoever deletes."""
+    """The generations of this project that have a note; reads all notes."""
     return [name for name in _all_notes() if _root_of(name) == root]
 
 
 def forget(root: str, generations: Iterable[str]) -> None:
-    """Drop the notes of generations of this project that are gone; one that a copy of the project has is the copy's."""
+    """Delete the notes of generations that are gone; a note that a copy of the project has taken over is kept."""
     for name in generations:
         if is_noted(name) and _root_of(name) == root and not os.path.lexists(os.path.join(generations_dir(root), name)):
             remove(_note(name))
 
 
 def sweep() -> None:
-    """Drop every note whose generation is gone, with the project or by hand; nobody indexes meanwhile."""
+    """Delete every note whose project is gone; the caller makes sure that no process indexes."""
     for name in _all_notes():
         root = _root_of(name)
         if root is None or not os.path.lexists(generations_dir(root)):
@@ -117,7 +117,7 @@ def sweep() -> None:
 
 
 def _noted_files(folder: str) -> dict[str, list[int]]:
-    """The files of a generation as its note has them; none when there is no note."""
+    """The files of a generation with their stamps, as its note lists them; empty if there is no note."""
     files = _read_note(os.path.basename(folder)).get("files")
     return files if isinstance(files, dict) else {}
 
@@ -147,7 +147,7 @@ def _note(generation: str) -> str:
 
 
 def _stamp(path: str) -> list[int]:
-    """Size and time of a file; nothing when it is not there."""
+    """Size and time of a file; empty if it is not there."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -1,7 +1,7 @@
-"""JSON documents that know when they are not what was written: the last key holds a sum over everything before it.
+"""JSON documents with a checksum of everything before it as their last key.
 
-A flipped letter in a path or a number is still JSON. A document without the key, of an older Sage or with a damaged
-key, is believed: the rest of it is whole then.
+It finds damage that is still JSON, such as a changed letter in a path or a number. A document without the key is
+accepted: an older Sage wrote it, or only the key is damaged.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _TAIL_BYTES = 26
 
 
 def dumps(document: dict[str, Any]) -> bytes:
-    """The document with its sum; it has other keys too."""
+    """The document with its checksum; it needs at least one key of its own."""
     body = orjson.dumps(document)[:-1]
     return b'%s,"sum":"%s"}' % (body, xxhash.xxh3_64_hexdigest(body).encode())
 
 
 def loads(data: bytes) -> Any:
-    """What was written, without the sum; a ValueError when it is not that any more."""
+    """The document without its checksum; ValueError if it is not what was written."""
     found = _TAIL.search(data, max(0, len(data) - _TAIL_BYTES))
     if found is None:
         return orjson.loads(data)

@@ -1,1 +1,1 @@
-"""Text by itself: its lexemes and tokens, what is masked in it and what is made visible."""
+"""Text by itself: lexemes, tokens, masking of secrets, escaping of unseen characters, JSON."""

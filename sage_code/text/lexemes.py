@@ -1,8 +1,8 @@
 """Words of code: identifiers and the words inside them, as every lexical part of Sage counts them.
 
 `parseHTTPHeader` gives `parsehttpheader`, `parse`, `http`, `header`; `MAX_SIZE` gives `max_size`, `max`, `size`.
-A project repeats a small vocabulary millions of times, so whoever counts lexemes numbers each identifier once, in a
-`Lexicon`, and from then on only adds up numbers.
+A project repeats a small vocabulary millions of times. So a `Lexicon` splits and numbers each identifier once, and
+counting adds up numbers.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-# Longer runs are data (base64, hashes), not words anybody looks for.
+# Longer runs are data (base64, hashes), and not searched for.
 MAX_LEXEME_CHARS = 64
 
 _WORD = re.compile(r"\w+")
-# Whatever is no part of a word becomes a space: for ASCII that and a split are five times faster than the pattern.
+# Every other character becomes a space: for ASCII, translating and splitting is five times faster than the pattern.
 _SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, as they stand there."""
+    """The words of a text, in order and as they are written."""
     return text.translate(_SPACES).split() if text.isascii() else _WORD.findall(text)
 
 
 def split_word(word: str) -> tuple[str, ...]:
-    """The lexemes of one identifier: itself in lower case, then its parts when it has several."""
+    """The lexemes of one identifier: itself in lower case, then its parts if it has several."""
     if len(word) > MAX_LEXEME_CHARS:
         return ()
     whole = word.lower()
-    # Case means nothing certain outside ASCII; such words are split at their underscores only.
+    # Outside ASCII, case does not separate words reliably; such words are split at their underscores only.
     parts = _PART.findall(word) if word.isascii() else [part for part in word.split("_") if part]
     if len(parts) < 2:
         return (whole.strip("_") or whole,)
@@ -55,10 +55,10 @@ class Lexicon:
         return len(self.numbers)
 
     def count(self, texts: Iterable[str]) -> tuple[list[int], list[int], list[int]]:
-        """For each text its lexemes and how often each word with them stands there.
+        """The lexemes of each text, and how often the word that each comes from occurs there.
 
-        Three flat lists: numbers, counts, and for each text how many entries are its own. A lexeme that several
-        words of a text share has an entry for each: whoever needs sums adds them up.
+        Three flat lists: numbers, counts, and for each text the number of its entries. A lexeme that several words of
+        a text share has an entry for each of them, which the caller adds up.
         """
         numbers: list[int] = []
         counts: list[int] = []

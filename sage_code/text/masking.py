@@ -1,9 +1,9 @@
-"""Keys, tokens and passwords in a text that is to be kept: found, named and masked before anything is written.
+"""Finds keys, tokens and passwords in a text, and masks them before the text is written.
 
-Most credentials carry a prefix that nothing else has (`secret_shapes.TOKENS`). The rest is known by where it stands: on
-a command line, in a header or an address (`PLACES`), or behind a name such as `api_key` (`NAMES`); what stands there
-must not read like a name, a placeholder or a call. How much that finds, and how rarely it is wrong about real source
-code, is measured by `benchmarks/secrets_in_code.py`.
+Most credentials have a prefix that nothing else has (`secret_shapes.TOKENS`). The others are recognised by the text
+around them, on a command line, in a header or in an address (`CONTEXTS`), or by a name such as `api_key` before them
+(`NAMES`); their value must not look like a name, a placeholder or a call. `benchmarks/secrets_in_code.py` measures how
+many secrets are found, and how often real source code is wrongly masked.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _PLACEHOLDER = re.compile(
     r"undefined|required|optional|string|str|text|value|hunter2|foo|bar|baz|qux|test\w{0,4}|default|empty|hidden|"
     r"letmein|qwerty|mysql|mongo|redis|rabbitmq|s3cr3t|p4ss\w*|pa55\w*|utf-|sha-?|md|bcrypt|scrypt|base|oauth|[rhe]s|argon2\w*|pbkdf|ed)\d{0,5}$)"
 )
-# Words that say what something is, not what it is protected by.
-_SPOKEN = re.compile(
+# Words that describe a value and are rarely part of a password.
+_DESCRIBING = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|pwd|api[_-]?key|user|login|auth|config|param|self|field|default|none|"
     r"null|true|false|input|value|string|request|response|env|args?\b|opts?\b|option|type|name"
 )
 _NAME_LIKE = re.compile(r"[A-Za-z_][\w.:/-]*")
 _CODE = re.compile(r"[()\[\]{}<>|\\`]|::|->|=>|\.\w+\.|^[=$%&@~!#*/.]|^[A-Za-z_]\w{0,30}\.[A-Za-z_]\w{0,40}$")
-# Words with a number or a sign: as people make passwords.
+# Words with a number or a sign: passwords that people choose.
 _HUMAN = re.compile(r"[A-Za-z]{4,20}(?:[-_.][A-Za-z]{4,20}){0,3}\d{2,4}[!?]?|[a-z]{4,20}-[a-z]{4,20}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _HEX = re.compile(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
-# What is between a name and its value: a sign; words or a blank as people write; a comma, an "or" or a bracket of code.
+# Between a name and its value: a sign; words or a blank in prose; a comma, an "or" or a bracket in code.
 _AFTER_NAME = re.compile(
     r"(?P<suffix>[\w.-]{0,30})\\?[\"'\]]{0,2}(?P<gap>[ \t]{0,20})(?:"
     r"(?:\{ get; (?:set|init); \}[ \t])?(?::[ \t]?[A-Za-z&*][\w\[\].|&*<>?' ]{0,30}?[ \t]?(?==))?"
@@ -51,19 +51,19 @@ _AFTER_NAME = re.compile(
     r"|(?<=[ \t\"'])(?:[0-9] |ascii )?(?=[^\s:=,|?&<({)\]+*/.;])"
     r")N?(?:\\?(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{4,400})|(?P<bare>[^\s\"'`,;)}\]<>&]{4,400}))"
 )
-# A run of signs that may be a token by itself.
+# A run of characters that may be a token by itself.
 _RUN = re.compile(r"(?<![\w/+=.%@#-])[A-Za-z0-9][\w.-]{19,200}(?![\w/+%@(])")
 _PREFIXED = re.compile(r"[a-zA-Z][a-zA-Z0-9]{1,9}(?:[-_][a-z0-9]{1,8}){0,2}[-_.](?P<tail>[A-Za-z0-9_-]{24,200})")
 _LOWER_WORD = re.compile(r"[a-z0-9_-]{2,}")
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
-_VOWEL, _HEAP = re.compile("(?i)[aeiouy]"), re.compile("(?i)[^aeiouy]{4}|[jqvwxz][^aeiouylrwhst]|[^aeiouynlrst]q")
+_VOWEL, _CLUSTER = re.compile("(?i)[aeiouy]"), re.compile("(?i)[^aeiouy]{4}|[jqvwxz][^aeiouylrwhst]|[^aeiouynlrst]q")
 _SETTING = re.compile(r"[ \t]*(?:#[ \t]*define|setenv|set|set -\w{1,3}|export)[ \t]")
-# Random as well, but they open nothing.
+# Names of values that are random and not secret.
 _PUBLIC = re.compile(
     r"(?i)csrf|xsrf|authenticity|nonce|salt|public|pagina|continuation|next_?(?:page)?_?token|sync_?token"
 )
 _HEX_PARTS = re.compile(r"[0-9a-fA-F]+(?:-[0-9a-fA-F]+)+")
-# The end of a word that says how a password is ("the password is incorrect").
+# Endings of adjectives and the like, as in "the password is incorrect".
 _ADJECTIVE = re.compile(
     r"(?:ed|ing|ly|ble|ory|ect|ent|ant|ive|al|ful|ary|ous|ten|den|less|ic|ate|ous|ion|ment|ity|where)$"
 )
@@ -72,15 +72,15 @@ _STOP_WORDS = frozenset(
 )
 _SURE_KEY = re.compile(r"(?i)secret|api|private|access|auth|token|encrypt|signing|master")
 _SIGNS = re.compile(r"[\W_]")
-_LINE_CHARS = 100  # of a line in front of a run that are looked at
+_LINE_CHARS = 100  # looked at before a run on its line
 _MIN_TOKEN = 18
-_MIN_RANDOM = 16  # shorter ones are told from words only by standing beside `password`
+_MIN_RANDOM = 16  # a shorter value is told from words only by a name such as `password`
 _MIN_SCATTERED = 12
 _MIN_STRONG, _MIN_HUMAN = 8, 6
 _MIN_WORDS = 9
 _MIN_BARE, _MAX_BARE = 30, 90
 _BITS_RANDOM, _BITS_HEX, _BITS_STRONG = 3.3, 2.9, 2.5
-_WORDS_AT_MOST = 0.6  # of a random value; names are nearly all words
+_WORDS_AT_MOST = 0.6  # share of words in a random value; names are nearly all words
 _WORDS_OF_SCATTERED = 0.75
 _WORDS_OF_LETTERS = 0.3
 _WORDS_OF_UNNAMED = 0.4
@@ -102,21 +102,21 @@ class Secret:
 
 
 def find(text: str) -> list[Secret]:
-    """The secrets of a text, by place; those that overlap are one, named by the surest rule."""
+    """The secrets of a text, by offset. Those that overlap become one, named by the surest rule."""
     lowered = _lowered(text)
     found: list[Secret] = []
-    # Most rules are done with a look at the words that are there; tokens, at the few words that are long.
+    # For most rules a look at the text's words is enough; for tokens, at its few long words.
     long = " ".join(word for word in lowered.split() if len(word) >= _MIN_TOKEN)
     words = set(_LOWER_WORD.findall(lowered))
     vocabulary = " ".join(words)
-    rules: list[shapes.Token | shapes.Spot] = []
+    rules: list[shapes.Token | shapes.Context] = []
     rules += [
         token for token in shapes.TOKENS if any(need in (lowered if " " in need else long) for need in token.needs)
     ]
     rules += [
-        spot
-        for spot in shapes.PLACES
-        if (not words.isdisjoint(spot.needs) if spot.are_words else _has(spot.needs, vocabulary, lowered))
+        context
+        for context in shapes.CONTEXTS
+        if (not words.isdisjoint(context.needs) if context.are_words else _has(context.needs, vocabulary, lowered))
     ]
     for rule in rules:
         for start, end in _regions(lowered, rule.needs, rule.reach):
@@ -137,7 +137,7 @@ def mask(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def mask_all(value: _Value, kinds: list[str]) -> _Value:
-    """`value` with every text in it masked, however deep; what was found is added to `kinds`."""
+    """`value` with every text in it masked, at any depth; the kinds of the secrets are added to `kinds`."""
     result: Any = value
     if isinstance(value, str):
         result, found = mask(value)
@@ -153,12 +153,12 @@ def mask_all(value: _Value, kinds: list[str]) -> _Value:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when a text first needs it: most never are."""
+    """The pattern, compiled when a text first needs it: most are never needed."""
     return re.compile(pattern)
 
 
 def _lowered(text: str) -> str:
-    """In lower case, sign for sign: a few letters of Unicode become two, and then only ASCII is changed."""
+    """The text in lower case with the same offsets: if a letter would become two, only ASCII is changed."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
@@ -173,7 +173,7 @@ def _is_word(need: str) -> bool:
 
 
 def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[tuple[int, int]]:
-    """The lines that hold one of the pieces, and so many characters more, by place: nothing else is looked at."""
+    """Start and end of the lines that contain one of `needs`, extended by `reach` and joined if they overlap."""
     spans: list[tuple[int, int]] = []
     for need in needs:
         at = lowered.find(need)
@@ -195,6 +195,7 @@ def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[t
 
 
 def _joined(found: list[Secret]) -> list[Secret]:
+    """The secrets by offset, with those that overlap as one; the earlier a rule found it, the surer its name."""
     kept: list[Secret] = []
     order = {id(secret): number for number, secret in enumerate(found)}
     surest = 0
@@ -215,14 +216,14 @@ def _secret(name: str, match: re.Match[str]) -> Secret:
 
 
 def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Secret]:
-    """What is assigned to a name that speaks of a secret."""
+    """Values that are assigned to a name of a secret."""
     looked_to, again = 0, 0
     names = _compiled(shapes.NAMES)
     regions = _regions(lowered, anchors)
     for keyword in (each for start, end in regions for each in names.finditer(lowered, start, end)):
         again = again + 1 if keyword.start() < looked_to else 0
         if again > _MOST_NAMES_IN_A_VALUE:
-            continue  # `a=a=a=…` is looked at once, not once a name
+            continue  # `a=a=a=…` is judged a few times, not once for each name
         match = _AFTER_NAME.match(text, keyword.end())
         if match is None or _compiled(shapes.ABOUT).fullmatch(match["suffix"]):
             continue
@@ -230,7 +231,7 @@ def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Secret
         value, end = match[group].rstrip("\\"), match.end(group)
         looked_to = max(looked_to, end)
         if match["quote"] and text[end : end + 1] != match["quote"]:
-            continue  # a phrase
+            continue  # the quotes hold several words
         if not match["quote"]:
             value = value.rstrip(".:*_")
         start = keyword.start()
@@ -241,7 +242,7 @@ def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Secret
         ):
             start -= 1
         if text[max(start - 2, 0) : start] == "::":
-            continue  # a name of a type
+            continue  # part of a qualified name
         name = text[start : keyword.end()] + match["suffix"]
         if _is_value(name, value, match, text, start):
             begin = match.start(group)
@@ -249,10 +250,11 @@ def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Secret
 
 
 def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int) -> bool:
-    if not value or value.startswith(("[masked", "http://", "https://", "/", "./", "-", "=")) or _is_nothing(value):
+    """Whether a value that is assigned to the name of a secret is one, by its look and by how it is assigned."""
+    if not value or value.startswith(("[masked", "http://", "https://", "/", "./", "-", "=")) or _is_placeholder(value):
         return False
     if value in name or _PUBLIC.search(name) or (match["loose"] == "(" and match["suffix"]):
-        return False  # `token=token`, and a call of something that has a token in its name
+        return False  # `token=token`, or a call of a function with `token` in its name
     is_key = name.lower().endswith("key") and not _SURE_KEY.search(name)
     if _is_random(value) or (_UUID.fullmatch(value) and match["sign"]):
         is_assigned = bool(match["sign"] or match["spoken"] or match["loose"])
@@ -266,22 +268,24 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         return False
     if _is_strong(value):
         return True
-    if _SPOKEN.search(value) or _CODE.search(value):
+    if _DESCRIBING.search(value) or _CODE.search(value):
         return False
-    if _HUMAN.fullmatch(value) and (match["quote"] or (_mixed(value) and (match["spoken"] or not match["sign"]))):
+    if _HUMAN.fullmatch(value) and (
+        match["quote"] or (_has_letters_and_digits(value) and (match["spoken"] or not match["sign"]))
+    ):
         return True
     if match["loose"] or len(value) < _MIN_HUMAN:
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start]
     rest = text[match.end() : match.end() + 1]
     if match["sign"] != "=" or match["gap"] or match["quote"] or match.start("bare") != match.end("sign"):
-        # Words that were put together: nothing but them is on the line behind the name, or they are in quotes.
+        # A password of words: they are in quotes, or the line has nothing else behind the name.
         is_words = len(value) >= _MIN_WORDS and value.isalpha() and value.islower() and not _ADJECTIVE.search(value)
         is_words = is_words or (bool(_HUMAN.fullmatch(value)) and bool(match["sign"]))
         is_alone = rest in ("", "\n", "\r") and not line.strip(" \t-#*/;")
         is_set = bool(match["sign"] or match["spoken"]) or _SETTING.match(line) is not None
         return is_words and is_set and (bool(match["quote"] or match["spoken"]) or is_alone or not match["sign"])
-    # `PASSWORD=words` of an environment: nothing else is on its line in front of it, and no blank around the sign.
+    # `PASSWORD=words` in an environment: nothing else is before it on its line, and no blank is around the sign.
     is_first = (
         not line.strip()
         or line.endswith("=")
@@ -294,16 +298,16 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         is_first
         and (name.isupper() or not line or line.endswith(("=", " ")) or "." in name)
         and rest in ("", "\n", "\r", " ", '"', ",")
-    ) or (bool(_HUMAN.fullmatch(value)) and _mixed(value))
+    ) or (bool(_HUMAN.fullmatch(value)) and _has_letters_and_digits(value))
 
 
 def _unnamed(text: str, lowered: str) -> Iterator[Secret]:
-    """Random runs without a name: behind a telling word on their line, or with a prefix as vendors give it."""
+    """Random runs without a name: a word such as `token` is before them on the line, or they have a vendor's prefix."""
     for run in _RUN.finditer(text):
         value = run[0].rstrip(".:-")
-        if not _mixed(value) or _is_nothing(value) or _HEX_PARTS.fullmatch(value):
+        if not _has_letters_and_digits(value) or _is_placeholder(value) or _HEX_PARTS.fullmatch(value):
             continue
-        if _spoken(value) > len(value) * _WORDS_OF_UNNAMED:
+        if _letters_in_words(value) > len(value) * _WORDS_OF_UNNAMED:
             continue
         prefixed = _PREFIXED.fullmatch(value)
         line = lowered[max(lowered.rfind("\n", 0, run.start()) + 1, run.start() - _LINE_CHARS) : run.start()]
@@ -314,7 +318,7 @@ def _unnamed(text: str, lowered: str) -> Iterator[Secret]:
         if _HEX.fullmatch(tail):
             is_secret = (is_telling or tail != value) and _is_random(tail)
         else:
-            # Without a word and a prefix: long, of both cases, and not a line of something longer.
+            # Without such a word or prefix: long, in both cases, and not a line of a longer block.
             is_alone = not line.strip() and text[run.end() : run.end() + 1] in ("", "\n", "\r")
             is_bare = _MIN_BARE <= len(value) <= _MAX_BARE and _has_cases(value) and not is_alone
             is_secret = (is_telling or tail != value or is_bare) and _is_random(tail)
@@ -324,29 +328,29 @@ def _unnamed(text: str, lowered: str) -> Iterator[Secret]:
 
 
 def _is_random(value: str) -> bool:
-    """Whether a machine made it: letters and digits without order, and few words."""
-    if len(value) < _MIN_RANDOM or _is_nothing(value) or _CODE.search(value):
+    """Whether it looks generated: letters and digits without order, and few words."""
+    if len(value) < _MIN_RANDOM or _is_placeholder(value) or _CODE.search(value):
         return False
-    if not _mixed(value):
+    if not _has_letters_and_digits(value):
         return (
             len(value) > _MIN_RANDOM
             and _has_cases(value)
             and value.isalpha()
             and _is_scattered(value)
-            and _spoken(value) < len(value) * _WORDS_OF_LETTERS
+            and _letters_in_words(value) < len(value) * _WORDS_OF_LETTERS
         )
     if _HEX.fullmatch(value):
         return _bits(value) >= _BITS_HEX
     if _UUID.fullmatch(value):
         return False
-    return _spoken(value) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
+    return _letters_in_words(value) < len(value) * _WORDS_AT_MOST and _bits(value) >= _BITS_RANDOM
 
 
 def _is_strong(value: str) -> bool:
-    """Whether it is a password as managers make them: short, with letters of both cases, digits or signs among them."""
-    if len(value) < _MIN_STRONG or not _mixed(value) or _is_nothing(value) or _CODE.search(value):
+    """Whether it looks like a password manager's: short, with digits, and with both cases or signs."""
+    if len(value) < _MIN_STRONG or not _has_letters_and_digits(value) or _is_placeholder(value) or _CODE.search(value):
         return False
-    if _SPOKEN.search(value) or _bits(value) < _BITS_STRONG:
+    if _DESCRIBING.search(value) or _bits(value) < _BITS_STRONG:
         return False
     has_signs = any(not sign.isalnum() and sign not in "_-./:" for sign in value)
     return (
@@ -357,66 +361,66 @@ def _is_strong(value: str) -> bool:
 
 
 def _is_scattered(value: str) -> bool:
-    """Whether cases and digits change too often for a name."""
+    """Whether letters, cases and digits alternate too often for a name."""
     kinds = "".join(
         "d" if sign.isdigit() else "u" if sign.isupper() else "l" if sign.islower() else "s" for sign in value
     )
     changes = sum(one != other for one, other in pairwise(kinds))
-    return changes * 3 >= len(value) and _spoken(value) < len(value) * _WORDS_OF_SCATTERED
+    return changes * 3 >= len(value) and _letters_in_words(value) < len(value) * _WORDS_OF_SCATTERED
 
 
-def _spoken(value: str) -> int:
-    """How many of its letters are in what could be words: they have vowels, and no heap of consonants."""
+def _letters_in_words(value: str) -> int:
+    """How many of its letters are in possible words: with vowels, and without clusters of consonants."""
     words = _WORD.findall(value)
-    return sum(len(word) for word in words if _VOWEL.search(word) and not _HEAP.search(word))
+    return sum(len(word) for word in words if _VOWEL.search(word) and not _CLUSTER.search(word))
 
 
 def _is_password(value: str) -> bool:
-    """Whether something that stands where only a password does is one, and not a placeholder or a variable."""
-    return not _is_nothing(value) and not re.fullmatch(r"[A-Z]+(?:_[A-Z]+)*|\[\w+\]|[:\"'(].*|.*[()].*", value)
+    """Whether a value where only a password can be is one, and not a placeholder or a variable."""
+    return not _is_placeholder(value) and not re.fullmatch(r"[A-Z]+(?:_[A-Z]+)*|\[\w+\]|[:\"'(].*|.*[()].*", value)
 
 
 def _is_option(value: str) -> bool:
-    """The same on a command line, where a word of the documentation may stand as well."""
-    is_words = not _mixed(value) and "-" not in value and "_" not in value
-    return _is_password(value) and not is_words and not _SPOKEN.search(value) and not _CODE.search(value)
+    """The same on a command line, where it may also be a word of the documentation."""
+    is_words = not _has_letters_and_digits(value) and "-" not in value and "_" not in value
+    return _is_password(value) and not is_words and not _DESCRIBING.search(value) and not _CODE.search(value)
 
 
 def _is_argument(value: str) -> bool:
-    """The same where only a tool's password is: words are taken, names of files, options and variables are not."""
+    """The same for the argument of a tool: words count, names of files, options and variables do not."""
     return (
         _is_password(value)
-        and not _SPOKEN.search(value)
+        and not _DESCRIBING.search(value)
         and not re.search(r"[(){}\[\]\\`=]|^[./~:]|/|\.\w{1,4}$", value)
     )
 
 
-def _is_made(value: str) -> bool:
-    """Whether somebody made it up: a strong password, or words with a number."""
-    is_human = _HUMAN.fullmatch(value) is not None and _mixed(value) and not _SPOKEN.search(value)
-    return not _is_nothing(value) and (_is_strong(value) or is_human)
+def _is_made_up(value: str) -> bool:
+    """Whether a person or a tool chose it: a strong password, or words with a number."""
+    is_human = _HUMAN.fullmatch(value) is not None and _has_letters_and_digits(value) and not _DESCRIBING.search(value)
+    return not _is_placeholder(value) and (_is_strong(value) or is_human)
 
 
 def _is_phrase(value: str) -> bool:
     return _STOP_WORDS.isdisjoint(value.lower().replace(",", " ").split())
 
 
-def _is_hook(value: str) -> bool:
-    return not _is_nothing(value) and not _UUID.fullmatch(value) and (_is_scattered(value) or _is_random(value))
+def _is_hook_token(value: str) -> bool:
+    return not _is_placeholder(value) and not _UUID.fullmatch(value) and (_is_scattered(value) or _is_random(value))
 
 
 _JUDGES: Mapping[shapes.Judge, Callable[[str], bool]] = {
     "any": _is_password,
     "argument": _is_argument,
-    "made": _is_made,
+    "made": _is_made_up,
     "phrase": _is_phrase,
-    "scattered": _is_hook,
+    "scattered": _is_hook_token,
     "random": _is_random,
     "strong": _is_option,
 }
 
 
-def _is_nothing(value: str) -> bool:
+def _is_placeholder(value: str) -> bool:
     return bool(_PLACEHOLDER.search(value)) or len(set(value)) < 4
 
 
@@ -424,7 +428,7 @@ def _has_cases(value: str) -> bool:
     return any(sign.isupper() for sign in value) and any(sign.islower() for sign in value)
 
 
-def _mixed(value: str) -> bool:
+def _has_letters_and_digits(value: str) -> bool:
     return any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
 
 

@@ -1,44 +1,44 @@
-"""The shapes of secrets, as data: what a vendor's token looks like, and where a password stands.
+"""The shapes of secrets, as data: what a vendor's token looks like, and what is written around a password.
 
-`TOKENS` are known by themselves, mostly by a prefix that nothing else has. `PLACES` say where a password or a token
-stands on a command line, in a header, in an address or in a password file; what stands there is still judged by
-`masking`. Every rule names pieces of text (in lower case) without which it cannot match, so that most rules cost one
-look for a word. The patterns are linear: no repetition inside a repetition, and every repetition has an end.
+`TOKENS` are recognised by themselves, mostly by a prefix that nothing else has. `CONTEXTS` recognise a password or a
+token by what is around it on a command line, in a header, in an address or in a password file; `masking` still judges
+the value itself. Every rule lists pieces of text (in lower case) without which it cannot match, so most rules cost the
+search for a word. The patterns take linear time: no repetition inside a repetition, and every repetition is bounded.
 
-What the rules find and what they wrongly take is measured by `benchmarks/secrets_in_code.py`.
+`benchmarks/secrets_in_code.py` measures what the rules find and what they wrongly take for a secret.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
-# How what stands in a place is judged: anything but a placeholder; what looks made by a machine; a strong password.
+# How the value in a context is judged; `masking` has a function for each.
 Judge: TypeAlias = Literal["any", "argument", "random", "strong", "made", "phrase", "scattered"]
 
 _END = r"(?![A-Za-z0-9_-])"
 _START = r"(?<![A-Za-z0-9_-])"
-# Some headers, then base64; with the signs that quotes, comments and escapes put at the beginnings of its lines.
+# Some headers, then base64; its lines may start with the signs of quotes, comments and escapes.
 _KEY_BODY = r"(?:[^A-Za-z0-9\0]|\\[nr]|[A-Z][\w-]+: [^\n]*\n){0,40}[A-Za-z0-9+/]{30,80}(?:[^-\0]|-(?!----)){0,20000}"
 
 
 class Token(NamedTuple):
-    """A secret that is known by its shape; the group `secret`, or the whole match, is it."""
+    """A secret that is recognised by its shape; it is the group `secret`, or the whole match."""
 
     name: str
-    needs: tuple[str, ...]  # one of these, in lower case, is part of it or before it on its line
+    needs: tuple[str, ...]  # one of these, in lower case, is in it or before it on its line
     pattern: str
-    reach: int = 0  # how many characters beyond the line of what it needs it may go
+    reach: int = 0  # how many characters it may extend beyond the line of that piece
 
 
-class Spot(NamedTuple):
-    """A place where a secret stands; the group `secret` is what is judged."""
+class Context(NamedTuple):
+    """A secret that is recognised by the text around it; the group `secret` is judged."""
 
     name: str
     needs: tuple[str, ...]
     pattern: str
     judge: Judge
     reach: int = 0
-    are_words: bool = False  # what it needs are whole words
+    are_words: bool = False  # `needs` are whole words
 
 
 TOKENS: tuple[Token, ...] = (
@@ -143,7 +143,7 @@ _ARGUMENT = r"\\?['\"]?(?P<secret>[^\s'\"\\|;<>-][^\s'\"\\|;<>]{3,200})"
 
 
 class Command(NamedTuple):
-    """Tools of the command line, and what comes right before the password that they are given."""
+    """Tools of the command line, and what is directly before the password in their arguments."""
 
     tools: tuple[str, ...]
     before: str
@@ -179,59 +179,59 @@ COMMANDS: tuple[Command, ...] = (
 )  # fmt: skip
 
 
-def _of_command(command: Command) -> Spot:
+def _of_command(command: Command) -> Context:
     tools = "|".join(command.tools)
     pattern = rf"(?<![\w.-])(?:{tools})(?:\.exe)?(?= )[^\n|;]{{0,160}}? {command.before}{_ARGUMENT}"
-    return Spot(f"password of {command.tools[0]}", command.tools, pattern, "argument", are_words=True)
+    return Context(f"password of {command.tools[0]}", command.tools, pattern, "argument", are_words=True)
 
 
-PLACES: tuple[Spot, ...] = (
+CONTEXTS: tuple[Context, ...] = (
     *map(_of_command, COMMANDS),
-    Spot("password of a command", (" -u", " --user"), rf"\s(?:-u|-U|--user|--username)[ =]?[^\s-]\S{{0,60}} (?:[^\n|;]{{0,80}}? )?(?:-p|-P|-w|-pw)[ =]?{_ARGUMENT}", "strong"),
-    Spot("password of sqlplus", ("sqlplus", "expdp", "impdp", "rman", "sqlldr", "imp", "exp"), r"\b(?:sqlplus|expdp|impdp|rman|sqlldr|imp|exp)(?= )[^\n|;]{0,80}? ['\"]?(?:userid=)?[\w.]{1,40}/(?P<secret>[^\s@/'\"]{3,100})@", "any", are_words=True),
-    Spot("password of a login", ("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), rf"\b(?:docker|podman|helm|nerdctl|skopeo|buildah|oc|az|cf|ibmcloud) (?:registry )?login\b[^\n|;]{{0,160}}? -p[ =]?{_ARGUMENT}", "argument", are_words=True),
+    Context("password of a command", (" -u", " --user"), rf"\s(?:-u|-U|--user|--username)[ =]?[^\s-]\S{{0,60}} (?:[^\n|;]{{0,80}}? )?(?:-p|-P|-w|-pw)[ =]?{_ARGUMENT}", "strong"),
+    Context("password of sqlplus", ("sqlplus", "expdp", "impdp", "rman", "sqlldr", "imp", "exp"), r"\b(?:sqlplus|expdp|impdp|rman|sqlldr|imp|exp)(?= )[^\n|;]{0,80}? ['\"]?(?:userid=)?[\w.]{1,40}/(?P<secret>[^\s@/'\"]{3,100})@", "any", are_words=True),
+    Context("password of a login", ("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), rf"\b(?:docker|podman|helm|nerdctl|skopeo|buildah|oc|az|cf|ibmcloud) (?:registry )?login\b[^\n|;]{{0,160}}? -p[ =]?{_ARGUMENT}", "argument", are_words=True),
     # What a command reads from its input
-    Spot("password of a command", ("echo", "printf"), r"\b(?:echo|printf)(?: -[ne]+)? ['\"]?(?:[\w.-]{1,40}:)?(?P<secret>[^\s'\"|:]{4,200})['\"]? ?\| ?(?:[\w/.-]{1,40} ){0,3}?(?:sudo -S|chpasswd|passwd|kinit|cryptsetup|gpg|openssl|[\w -]{1,30}login\b|[^\n|]{0,80}(?:-stdin|--with-token|-passphrase-fd))", "any"),
-    Spot("password of a command", ("<<<",), r"\b(?:kinit|passwd|chpasswd|cryptsetup|sudo|login|gpg|[A-Z_]{0,30}(?:TOKEN|PASSWORD|SECRET))\b[^\n|;<]{0,80}<<<\s?\\?['\"]?(?P<secret>[^\s'\"]{4,200})", "any"),
-    Spot("password of expect", ("assword", "passphrase"), r"(?i)(?:assword|passphrase)[^\n]{0,30}\n?[ \t{]{0,20}(?:exp_)?send(?:_user|line)?\(?(?: --)? ?[\"'](?P<secret>[^\s\"'\\$]{4,200})(?:\\[rn]|[\"'])", "any", 200),
-    Spot("password of PowerShell", ("securestring",), r"(?i)ConvertTo-SecureString\s(?:-String\s)?[\"'](?P<secret>[^\s\"'$]{4,200})[\"']", "any"),
-    Spot("password option", ("passw", "passphrase", "requirepass", "masterauth", "-pwd", "token", "secret", "api-key", "apikey", "-auth"), rf"(?i)(?<![\w-])--?[a-z-]{{0,30}}(?:password|passwd|passphrase|requirepass|masterauth|pwd|token|secret|api-?key|auth)[ =]\\?['\"]?(?P<secret>{_WORD})", "strong"),
+    Context("password of a command", ("echo", "printf"), r"\b(?:echo|printf)(?: -[ne]+)? ['\"]?(?:[\w.-]{1,40}:)?(?P<secret>[^\s'\"|:]{4,200})['\"]? ?\| ?(?:[\w/.-]{1,40} ){0,3}?(?:sudo -S|chpasswd|passwd|kinit|cryptsetup|gpg|openssl|[\w -]{1,30}login\b|[^\n|]{0,80}(?:-stdin|--with-token|-passphrase-fd))", "any"),
+    Context("password of a command", ("<<<",), r"\b(?:kinit|passwd|chpasswd|cryptsetup|sudo|login|gpg|[A-Z_]{0,30}(?:TOKEN|PASSWORD|SECRET))\b[^\n|;<]{0,80}<<<\s?\\?['\"]?(?P<secret>[^\s'\"]{4,200})", "any"),
+    Context("password of expect", ("assword", "passphrase"), r"(?i)(?:assword|passphrase)[^\n]{0,30}\n?[ \t{]{0,20}(?:exp_)?send(?:_user|line)?\(?(?: --)? ?[\"'](?P<secret>[^\s\"'\\$]{4,200})(?:\\[rn]|[\"'])", "any", 200),
+    Context("password of PowerShell", ("securestring",), r"(?i)ConvertTo-SecureString\s(?:-String\s)?[\"'](?P<secret>[^\s\"'$]{4,200})[\"']", "any"),
+    Context("password option", ("passw", "passphrase", "requirepass", "masterauth", "-pwd", "token", "secret", "api-key", "apikey", "-auth"), rf"(?i)(?<![\w-])--?[a-z-]{{0,30}}(?:password|passwd|passphrase|requirepass|masterauth|pwd|token|secret|api-?key|auth)[ =]\\?['\"]?(?P<secret>{_WORD})", "strong"),
     # Addresses
-    Spot("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
-    Spot("token in a URL", ("://",), r"https?://(?P<secret>[A-Za-z0-9_-]{20,200})(?::x-oauth-basic)?@[\w.-]", "random"),
-    Spot("token in a URL", ("?", "&"), r"(?i)[?&;](?:[a-z_.-]{0,20}(?:sig|signature|token|key|secret|auth|passw(?:or)?d|pwd|session|sid|code|hmac|credential)|t|s|k)=(?P<secret>[A-Za-z0-9%_.~+/-]{16,2000})", "random"),
-    Spot("token in a URL", ("hooks", "webhook"), r"(?i)https://[\w.-]{1,80}/[\w./-]{0,80}?(?:hooks?|webhooks?|catch|services)/[\w./@-]{0,120}?/(?P<secret>(?=[a-z0-9_-]{0,60}\d)[A-Za-z0-9_-]{7,200})(?:/|\b)", "scattered"),
-    Spot("OAuth code", ("code=",), r"\bcode=(?P<secret>4/[A-Za-z0-9_-]{30,200})", "any"),
-    Spot("password of Oracle", ("jdbc:oracle",), r"jdbc:oracle:\w{1,10}:[\w.]{1,40}/(?P<secret>[^\s@/\"']{3,200})@", "any"),
+    Context("password in a URL", ("://",), rf"[a-zA-Z][a-zA-Z0-9+.-]{{1,20}}://{_USER}:(?P<secret>[^\s@/'\"<>]{{3,200}})@[\w.\[-]", "any"),
+    Context("token in a URL", ("://",), r"https?://(?P<secret>[A-Za-z0-9_-]{20,200})(?::x-oauth-basic)?@[\w.-]", "random"),
+    Context("token in a URL", ("?", "&"), r"(?i)[?&;](?:[a-z_.-]{0,20}(?:sig|signature|token|key|secret|auth|passw(?:or)?d|pwd|session|sid|code|hmac|credential)|t|s|k)=(?P<secret>[A-Za-z0-9%_.~+/-]{16,2000})", "random"),
+    Context("token in a URL", ("hooks", "webhook"), r"(?i)https://[\w.-]{1,80}/[\w./-]{0,80}?(?:hooks?|webhooks?|catch|services)/[\w./@-]{0,120}?/(?P<secret>(?=[a-z0-9_-]{0,60}\d)[A-Za-z0-9_-]{7,200})(?:/|\b)", "scattered"),
+    Context("OAuth code", ("code=",), r"\bcode=(?P<secret>4/[A-Za-z0-9_-]{30,200})", "any"),
+    Context("password of Oracle", ("jdbc:oracle",), r"jdbc:oracle:\w{1,10}:[\w.]{1,40}/(?P<secret>[^\s@/\"']{3,200})@", "any"),
     # Headers and cookies
-    Spot("bearer token", ("bearer", "basic", "token", "apikey", "negotiate"), r"(?i)\b(?:bearer|basic|token|apikey|negotiate)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
-    Spot("basic login", ("basic",), r"(?i)authorization\\?[\"']?\s{0,2}[:=,]\s{0,2}\\?[\"'`]?basic\s(?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})", "any"),
-    Spot("session cookie", ("cookie",), r"(?i)\bcookie[\"']?(?::|\s{0,2}=)\s{0,2}[\"']?[^\n\"']{0,120}?(?:sess|sid|auth|token|remember|jwt|csrf)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/:-]{16,2000})", "random"),
-    Spot("Discord token", ("discord", "bot", "token", "login", "client", "run("), rf"{_START}(?P<secret>[MNO][A-Za-z0-9]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}){_END}", "any"),
+    Context("bearer token", ("bearer", "basic", "token", "apikey", "negotiate"), r"(?i)\b(?:bearer|basic|token|apikey|negotiate)[ \t]{1,4}(?P<secret>[A-Za-z0-9_.~+/-]{16,2000}={0,2})", "random"),
+    Context("basic login", ("basic",), r"(?i)authorization\\?[\"']?\s{0,2}[:=,]\s{0,2}\\?[\"'`]?basic\s(?P<secret>[A-Za-z0-9+/]{8,2000}={0,2})", "any"),
+    Context("session cookie", ("cookie",), r"(?i)\bcookie[\"']?(?::|\s{0,2}=)\s{0,2}[\"']?[^\n\"']{0,120}?(?:sess|sid|auth|token|remember|jwt|csrf)[\w.-]{0,20}=(?P<secret>[A-Za-z0-9%._+/:-]{16,2000})", "random"),
+    Context("Discord token", ("discord", "bot", "token", "login", "client", "run("), rf"{_START}(?P<secret>[MNO][A-Za-z0-9]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}){_END}", "any"),
     # Files of passwords
-    Spot("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}(?:account\s{1,8}\S{1,100}\s{1,8})?password\s{1,8}(?P<secret>\S{3,200})", "any", 400),
-    Spot("password of pgpass", (":5432:", ":*:", ":6432:", ":5433:"), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
-    Spot("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
-    Spot("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
-    Spot("Kubernetes secret", ("kind: secret",), r"kind: Secret\b(?:[^\n]{0,200}\n){1,12}?(?:data|stringData):\s*\n(?P<secret>(?:[ \t]{1,8}[\w.-]{1,80}: [^\n]{4,4000}\n?){1,40})", "any", 20_000),
-    Spot("value of an entry", ("name",), r"(?i)\bname\\?[\"']?[:=][ \t]{0,2}[\"']?(?!authenticity|csrf)[\w.-]{0,40}(?:passw(?:or)?d|passwd|pwd|secret|token|api_?key|access_?key|_pass|_key)[\"']?,?\s{1,20}[\"']?value\\?[\"']?[:=][ \t]{0,2}[\"']?(?P<secret>[^\s\"'<>${]{4,400})", "strong", 500),
-    Spot("password element", ("assw", "secret", "token", "pwd", "key>"), r"(?i)<([\w.:-]{0,30}(?:password|passwd|passphrase|pwd|secret|token|api-?key|access-?key))>(?:<!\[CDATA\[)?(?P<secret>[^\s<>\[\]]{4,400})(?:\]\]>)?</\1", "strong"),
-    Spot("password attribute", ("value=",), r"(?i)\b(?:key|name|id)=[\"'](?!authenticity|csrf)[\w.:-]{0,40}(?:password|passwd|pwd|secret|token|api-?key|access-?key)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+    Context("password of netrc", ("login",), r"\blogin\s{1,8}\S{1,100}\s{1,8}(?:account\s{1,8}\S{1,100}\s{1,8})?password\s{1,8}(?P<secret>\S{3,200})", "any", 400),
+    Context("password of pgpass", (":5432:", ":*:", ":6432:", ":5433:"), r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{2,5}|\*):[\w*.-]{1,60}:[\w*.-]{1,60}:(?P<secret>[^\s:]{4,200})$", "any"),
+    Context("registry login", ('"auth"',), r"\"auth\"\s{0,4}:\s{0,4}\"(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})\"", "random"),
+    Context("registry token", ("_auth", "_password"), r"(?m):_(?:authToken|auth|password)\s{0,2}=\s{0,2}(?P<secret>[^\s\"'$]{8,2000})", "any"),
+    Context("Kubernetes secret", ("kind: secret",), r"kind: Secret\b(?:[^\n]{0,200}\n){1,12}?(?:data|stringData):\s*\n(?P<secret>(?:[ \t]{1,8}[\w.-]{1,80}: [^\n]{4,4000}\n?){1,40})", "any", 20_000),
+    Context("value of an entry", ("name",), r"(?i)\bname\\?[\"']?[:=][ \t]{0,2}[\"']?(?!authenticity|csrf)[\w.-]{0,40}(?:passw(?:or)?d|passwd|pwd|secret|token|api_?key|access_?key|_pass|_key)[\"']?,?\s{1,20}[\"']?value\\?[\"']?[:=][ \t]{0,2}[\"']?(?P<secret>[^\s\"'<>${]{4,400})", "strong", 500),
+    Context("password element", ("assw", "secret", "token", "pwd", "key>"), r"(?i)<([\w.:-]{0,30}(?:password|passwd|passphrase|pwd|secret|token|api-?key|access-?key))>(?:<!\[CDATA\[)?(?P<secret>[^\s<>\[\]]{4,400})(?:\]\]>)?</\1", "strong"),
+    Context("password attribute", ("value=",), r"(?i)\b(?:key|name|id)=[\"'](?!authenticity|csrf)[\w.:-]{0,40}(?:password|passwd|pwd|secret|token|api-?key|access-?key)[\"']\s{1,4}value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
     # Connections, statements, settings of servers
-    Spot("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
-    Spot("password of a statement", ("identified", "password"), r"(?i)\b(?:identified(?: with [\w']{1,40})? (?:by|as)(?: password)?|(?:encrypted |with |for [^\n]{1,60} = |set |user \S{1,60} |role \S{1,60} )password)\s{0,2}(?:=\s?)?\(?\s?N?['\"](?P<secret>[^\s'\"]{4,200})['\"]", "argument"),
-    Spot("password of a server", ("requirepass", "masterauth", "bindpw", "rootpw", "community", "static:", "olcrootpw"), r"(?im)(?:^[ \t]{0,8}(?:requirepass|masterauth|bindpw|rootpw|olcRootPW:)|(?:snmp-server |\bro|\brw)community|static:\w{1,40}:)[ \t]{0,8}[\"']?(?P<secret>[^\s\"':]{4,200})", "strong"),
-    Spot("login", ("login", "user", "auth", "account", "cred"), r"(?i)\b(?:login|user(?:name)?|account|credentials?|creds)\b[ \t:=is]{1,6}[\w.@-]{1,60}(?: ?/ ?| ?: ?|,? ?(?:and|with|und)? ?(?:pass(?:word)?|pw)[:= ]{1,3})(?P<secret>[^\s\"'`,;]{8,200})", "made"),
-    Spot("login", ("auth", "connect", "login"), r"(?i)(?:auth|connect\w{0,12}|login|credentials?|signin)[ \t]{0,2}(?:=[ \t]?)?\((?:[\w./:\"'-]{1,80},[ \t]?)?[\"'][\w.@-]{1,60}[\"'],[ \t]?[\"'](?P<secret>[^\s\"']{6,200})[\"']\)", "strong"),
-    Spot("key of a constructor", ("client", "api(", "sdk(", "auth", "credential", "session", "token", "key(", "secret("), r"(?:[Cc]lient|[Aa]pi|API|SDK|[Aa]uth\w{0,10}|[Cc]redentials?|[Ss]ession|[Tt]oken|[Kk]ey|[Ss]ecret)\w{0,10}\(\s{0,2}(?:[\"'][^\s\"']{1,80}[\"'],[ \t])?[\"'](?P<secret>[A-Za-z0-9_+/=.-]{16,400})[\"']", "random"),
-    Spot("password of a network", ("pre-shared-key", "server key", "wpa-psk", "chap password"), rf"(?:pre-shared-key|-server key|wpa-psk|chap password)(?: \d| ascii| local| remote)? {_ARGUMENT}", "argument"),
-    Spot("app password", ("pass", "login", "smtp", "gmail"), r"[\"'=:] ?(?P<secret>[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4})(?=[\"'\n]|$)", "phrase"),
-    Spot("password attribute", (" value=",), r"(?i)<[\w.:-]{0,30}(?:password|passwd|secret|token|apikey) value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
+    Context("password of a connection", ("password=", "pwd=", "pass="), rf"(?i)\b(?:user(?:[ _]?id|name)?|uid|login)=[^;&\s'\"]{{1,100}}[;&\s]\s{{0,2}}(?:[\w ]{{1,20}}=[^;&\s'\"]{{1,60}}[;&\s]){{0,3}}(?:password|pwd|pass)=(?P<secret>{_WORD})", "any"),
+    Context("password of a statement", ("identified", "password"), r"(?i)\b(?:identified(?: with [\w']{1,40})? (?:by|as)(?: password)?|(?:encrypted |with |for [^\n]{1,60} = |set |user \S{1,60} |role \S{1,60} )password)\s{0,2}(?:=\s?)?\(?\s?N?['\"](?P<secret>[^\s'\"]{4,200})['\"]", "argument"),
+    Context("password of a server", ("requirepass", "masterauth", "bindpw", "rootpw", "community", "static:", "olcrootpw"), r"(?im)(?:^[ \t]{0,8}(?:requirepass|masterauth|bindpw|rootpw|olcRootPW:)|(?:snmp-server |\bro|\brw)community|static:\w{1,40}:)[ \t]{0,8}[\"']?(?P<secret>[^\s\"':]{4,200})", "strong"),
+    Context("login", ("login", "user", "auth", "account", "cred"), r"(?i)\b(?:login|user(?:name)?|account|credentials?|creds)\b[ \t:=is]{1,6}[\w.@-]{1,60}(?: ?/ ?| ?: ?|,? ?(?:and|with|und)? ?(?:pass(?:word)?|pw)[:= ]{1,3})(?P<secret>[^\s\"'`,;]{8,200})", "made"),
+    Context("login", ("auth", "connect", "login"), r"(?i)(?:auth|connect\w{0,12}|login|credentials?|signin)[ \t]{0,2}(?:=[ \t]?)?\((?:[\w./:\"'-]{1,80},[ \t]?)?[\"'][\w.@-]{1,60}[\"'],[ \t]?[\"'](?P<secret>[^\s\"']{6,200})[\"']\)", "strong"),
+    Context("key of a constructor", ("client", "api(", "sdk(", "auth", "credential", "session", "token", "key(", "secret("), r"(?:[Cc]lient|[Aa]pi|API|SDK|[Aa]uth\w{0,10}|[Cc]redentials?|[Ss]ession|[Tt]oken|[Kk]ey|[Ss]ecret)\w{0,10}\(\s{0,2}(?:[\"'][^\s\"']{1,80}[\"'],[ \t])?[\"'](?P<secret>[A-Za-z0-9_+/=.-]{16,400})[\"']", "random"),
+    Context("password of a network", ("pre-shared-key", "server key", "wpa-psk", "chap password"), rf"(?:pre-shared-key|-server key|wpa-psk|chap password)(?: \d| ascii| local| remote)? {_ARGUMENT}", "argument"),
+    Context("app password", ("pass", "login", "smtp", "gmail"), r"[\"'=:] ?(?P<secret>[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4})(?=[\"'\n]|$)", "phrase"),
+    Context("password attribute", (" value=",), r"(?i)<[\w.:-]{0,30}(?:password|passwd|secret|token|apikey) value=[\"'](?P<secret>[^\s\"'<>]{4,200})[\"']", "strong"),
     # Wallets
-    Spot("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "phrase"),
+    Context("seed phrase", ("mnemonic", "seed", "recovery", "phrase"), r"(?i)\b(?:mnemonic|seed|recovery|wallet|secret)(?:[ _-]?(?:phrase|words?))?\b\W{1,6}(?:is:? )?(?P<secret>(?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})(?![\w])", "phrase"),
 )  # fmt: skip
 
-# Words that name a secret, in lower case: what is assigned to such a name is looked at.
+# Words that name a secret, in lower case: a value that is assigned to such a name is judged.
 _SPOKEN_NAMES = (
     "passwort", "kennwort", "mot de passe", "contraseña", "contrasena", "senha", "wachtwoord", "lösenord", "hasło",
     "parola", "salasana", "adgangskode", "пароль", "密码", "密碼", "パスワード",
@@ -248,19 +248,19 @@ NAMES = (
     rf"[_-]key(?![a-z]){''.join(f'(?<!{word}.key)' for word in _NO_KEYS)}|"
     r"key(?<![a-z_.-]key)(?![a-z])|sess(?:ion)?[_-]?id|oauth|sid(?<![a-z]sid)(?![a-z])"
 )
-# One of these is part of every such name.
+# Every such name contains one of these.
 ANCHORS = (
     "pass", "pw", "psk", "secret", "token", "credential", "key", "sess", "oauth",
     "sid", *_SPOKEN_NAMES,
 )  # fmt: skip
-# A name that ends so says something about a secret, and holds none.
+# A name with such an ending describes a secret, and its value is none.
 ABOUT = (
     r"(?i)[_.-]?(?:type|name|names|id|ids|url|uri|file|path|dir|len|length|size|header|field|prefix|suffix|format|regex|"
     r"re|pattern|hash|hashes|hasher|algorithm|alg|method|expir\w{0,10}|expiry|ttl|age|count|limit|kind|class|endpoint|"
     r"param|params|policy|version|scope|label|hint|error|errors|message|msg|provider|manager|store|list|index|pos|"
     r"position|start|end|ref|env|var|arn|validators?|generator|counter|bytes|budget|usage|chars?|words?|ized|izer\w{0,20})"
 )
-# Words in front of a value on its line: they make a random value a secret, or say that it is none.
+# Words before a random value on its line: the first say that it is a secret, the others that it is none.
 TELLING = r"token|secret|key|passw|pwd|auth(?!or|en)|login|credential|bearer|private|api\b|webhook|cookie|wallet"
 HARMLESS = (
     r"sha\d|sha-|md5|hash|digest|checksum|commit|revision|integrity|etag|fingerprint|public|certificate|nonce|uuid|guid|"

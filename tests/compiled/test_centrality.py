@@ -1,4 +1,4 @@
-"""How much is used what a file defines: against a count in plain Python, merged or not, and after a change."""
+"""Centrality equals a count in plain Python, in one segment or several, and after a change."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ def _projects(draw: st.DrawFn) -> list[FileRows]:
 
 
 def _expected(files: list[FileRows]) -> tuple[list[float], list[int]]:
-    users, definers = defaultdict(set), defaultdict(set)
+    referrers, definers = defaultdict(set), defaultdict(set)
     for number, file in enumerate(files):
         for chunk in file.chunks:
             definers[chunk.symbols[0].name].add(number)
     for number, file in enumerate(files):
         for reference in _references(file):
             if reference.kind != "import":
-                users[reference.name].add(number)
-    uses, file_users = [], []
+                referrers[reference.name].add(number)
+    of_chunks, of_files = [], []
     for number, file in enumerate(files):
         names = [chunk.symbols[0].name for chunk in file.chunks]
-        uses += [len(users[name] - {number}) / len(definers[name]) for name in names]
-        telling = [users[name] for name in names if len(definers[name]) <= 3]
-        file_users.append(len(set().union(*telling) - {number}))
-    return uses, file_users
+        of_chunks += [len(referrers[name] - {number}) / len(definers[name]) for name in names]
+        telling = [referrers[name] for name in names if len(definers[name]) <= 3]
+        of_files.append(len(set().union(*telling) - {number}))
+    return of_chunks, of_files
 
 
 def _references(file: FileRows) -> list[Reference]:
@@ -81,7 +81,7 @@ def _written(files: list[FileRows], path: Path) -> Segment:
 
 
 @given(_projects(), st.integers(0, 6), st.integers(0, 5))
-def test_users_are_counted_as_by_hand_in_one_segment_or_several(files: list[FileRows], cut: int, dead: int) -> None:
+def test_centrality_equals_a_plain_count_in_one_segment_or_several(files: list[FileRows], cut: int, dead: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         halves = (files[:cut], files[cut:])
         parts = [_written(half, Path(folder, f"{number}.seg")) for number, half in enumerate(halves)]
@@ -89,16 +89,18 @@ def test_users_are_counted_as_by_hand_in_one_segment_or_several(files: list[File
         merged = Segment.open(str(Path(folder, "merged.seg")))
         alive = np.arange(len(files)) != dead
         gone = [{number for number, lives in enumerate(half) if not lives} for half in (alive[:cut], alive[cut:])]
-        uses, users = _expected([file for file, lives in zip(files, alive, strict=True) if lives])
+        of_chunks, of_files = _expected([file for file, lives in zip(files, alive, strict=True) if lives])
         for found in (
             centrality([(merged, set(np.flatnonzero(~alive).tolist()))]),
             centrality(list(zip(parts, gone, strict=True))),
         ):
-            np.testing.assert_array_equal(found["chunk_uses"][alive[merged.arrays["chunk_file"]]], np.float32(uses))
-            assert found["file_users"][alive].tolist() == users
+            np.testing.assert_array_equal(
+                found["chunk_uses"][alive[merged.arrays["chunk_file"]]], np.float32(of_chunks)
+            )
+            assert found["file_users"][alive].tolist() == of_files
 
 
-def test_users_are_those_of_the_files_as_they_are_now(tmp_path: Path, rows_of: MakeRows) -> None:
+def test_dead_files_do_not_count(tmp_path: Path, rows_of: MakeRows) -> None:
     root = str(tmp_path)
     call = encode(References.of([Reference("call", "take", "", 1, "", "work")]))
     with GenerationWriter(root, "model", 8, None, set()) as writer:

@@ -1,4 +1,4 @@
-"""Generations: however an index came about, it holds the same; what did not change is shared, not copied."""
+"""Generations: an updated index holds what a fresh one holds, and shares unchanged segments with the one before."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _publish(
 
 
 def _update(root: str, rows_of: MakeRows, before: Mapping[str, int], after: Mapping[str, int]) -> Generation:
-    """As an indexing run does it: changed and removed files are dropped, changed and new ones added."""
+    """Publish as an indexing run does: changed and removed files are dropped, changed and new ones added."""
     changed = [path for path, version in after.items() if before.get(path) != version]
     gone = [path for path in before if path not in after]
     return _publish(
@@ -104,7 +104,7 @@ def test_unchanged_segments_are_shared_and_the_last_generation_stays(tmp_path: P
     assert segment.file not in [ref.file for ref in third.segments]  # all its files have changed since
 
 
-def test_without_publish_nothing_stays(tmp_path: Path, rows_of: MakeRows) -> None:
+def test_without_publish_nothing_is_kept(tmp_path: Path, rows_of: MakeRows) -> None:
     root = str(tmp_path)
     first = _publish(root, [rows_of("a.py", _text("a.py", 0))])
     with GenerationWriter(root, "model", DIM, first, set()) as writer:
@@ -113,7 +113,7 @@ def test_without_publish_nothing_stays(tmp_path: Path, rows_of: MakeRows) -> Non
     assert current(root) == first
 
 
-def test_crowded_small_segments_become_one(tmp_path: Path, rows_of: MakeRows) -> None:
+def test_too_many_small_segments_become_one(tmp_path: Path, rows_of: MakeRows) -> None:
     root = str(tmp_path)
     rows = {f"{number}.py": rows_of(f"{number}.py", _text("x", number)) for number in range(11)}
     base: Generation | None = None
@@ -135,7 +135,7 @@ def test_crowded_small_segments_become_one(tmp_path: Path, rows_of: MakeRows) ->
     assert _content(root) == before
 
 
-def test_a_segment_that_is_mostly_dead_is_crowded(tmp_path: Path, rows_of: MakeRows) -> None:
+def test_a_segment_that_is_mostly_dead_is_written_again(tmp_path: Path, rows_of: MakeRows) -> None:
     root = str(tmp_path)
     base = _update(root, rows_of, {}, {"a.py": 0, "b.py": 0, "d.py": 0})
     with GenerationWriter(root, "model", DIM, base, {"a.py"}) as writer:
@@ -182,7 +182,7 @@ def test_an_incomplete_or_changed_generation_is_noticed(tmp_path: Path, rows_of:
     assert check(current(root)) == ["the compiled index is missing or incomplete"]
 
 
-def test_a_list_of_segments_that_names_another_folder_is_not_believed(tmp_path: Path, rows_of: MakeRows) -> None:
+def test_a_list_of_segments_that_names_another_folder_is_ignored(tmp_path: Path, rows_of: MakeRows) -> None:
     root = str(tmp_path)
     published = _publish(root, [rows_of("a.py", _text("a.py", 0))])
     (tmp_path / "evil.seg").write_bytes(Path(published.folder, published.segments[0].file).read_bytes())

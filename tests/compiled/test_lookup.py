@@ -64,7 +64,7 @@ def _fold(text: str, like: str) -> str:
 
 
 def _linear(symbols: Sequence[Symbol], query: str, *, ignore_case: bool, prefix: bool, kind: str | None) -> list[int]:
-    """The lines of the matching symbols, by looking at each."""
+    """The lines of the matching symbols, by a linear scan."""
     wanted = normalise(query)
     bare = wanted.rpartition(".")[2] or wanted
     found = []
@@ -75,8 +75,8 @@ def _linear(symbols: Sequence[Symbol], query: str, *, ignore_case: bool, prefix:
             qualname, target = qualname.casefold(), wanted.casefold()
         named = name.startswith(target_bare) if prefix else name == target_bare
         if "." in wanted:
-            places = f".{qualname}".find(f".{target}") >= 0 if prefix else f".{qualname}".endswith(f".{target}")
-            named = named and places
+            qualified = f".{qualname}".find(f".{target}") >= 0 if prefix else f".{qualname}".endswith(f".{target}")
+            named = named and qualified
         if named and kind in (None, symbol.kind):
             found.append(symbol.line)
     return sorted(found)
@@ -143,13 +143,13 @@ def test_names_are_understood_as_languages_write_them(typed: str, qualname: str)
     assert normalise(typed) == qualname
 
 
-def test_what_is_called_exactly_so_comes_first(tmp_path: Path) -> None:
+def test_exact_names_come_first(tmp_path: Path) -> None:
     _write(str(tmp_path), [_symbol("Run", 1), _symbol("run", 2), _symbol("RUN", 3)])
     found = SymbolFiles(compiled_dir(str(tmp_path))).find("RUN", ignore_case=True)
     assert [match["name"] for match in found] == ["RUN", "Run", "run"]
 
 
-def test_a_miss_names_what_looks_alike(tmp_path: Path) -> None:
+def test_a_miss_offers_similar_names(tmp_path: Path) -> None:
     _write(str(tmp_path), [_symbol("connect", 1), _symbol("connects", 2), _symbol("zebra", 3)])
     assert SymbolFiles(compiled_dir(str(tmp_path))).nearest("conect") == ["connect", "connects"]
     assert SymbolFiles(compiled_dir(str(tmp_path))).nearest("") == []

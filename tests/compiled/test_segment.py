@@ -1,4 +1,4 @@
-"""A segment holds what was put in: chunk table, strings, postings, and vectors to within a rounding."""
+"""A segment gives back what was written: chunk table, strings, postings, and vectors up to rounding."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _files(draw: st.DrawFn) -> list[FileRows]:
 
 
 def _found(segment: Segment, field: str, term: str) -> list[tuple[int, int]]:
-    place = segment.terms.find(term)
-    if place is None:
+    row = segment.terms.find(term)
+    if row is None:
         return []
-    documents, often = segment.postings(place).get(field, (np.empty(0), np.empty(0)))
+    documents, often = segment.postings(row).get(field, (np.empty(0), np.empty(0)))
     return list(zip(documents.tolist(), often.tolist(), strict=True))
 
 
@@ -82,13 +82,13 @@ def test_what_is_written_is_read(files: list[FileRows]) -> None:
         assert (segment.meta["files"], segment.meta["model"], segment.meta["dim"]) == (len(files), "model", DIM)
         rows = [(number, file, chunk) for number, file in enumerate(files) for chunk in file.chunks]
         assert segment.meta["chunks"] == segment.chunks_outside(set()) == len(rows)
-        for place, (number, file, chunk) in enumerate(rows):
-            assert segment.arrays["chunk_file"][place] == number
-            lines = (segment.arrays["chunk_start"][place], segment.arrays["chunk_end"][place])
+        for row, (number, file, chunk) in enumerate(rows):
+            assert segment.arrays["chunk_file"][row] == number
+            lines = (segment.arrays["chunk_start"][row], segment.arrays["chunk_end"][row])
             assert lines == (chunk.start_line, chunk.end_line)
-            assert (segment.kind(place), segment.language(place)) == (chunk.kind, file.language)
-            assert segment.string("names", place) == chunk.qualname
-            assert segment.string("signatures", place) == chunk.signature
+            assert (segment.kind(row), segment.language(row)) == (chunk.kind, file.language)
+            assert segment.string("names", row) == chunk.qualname
+            assert segment.string("signatures", row) == chunk.signature
         for number, file in enumerate(files):
             assert segment.chunks_outside({number}) == len(rows) - len(file.chunks)
 
@@ -113,7 +113,7 @@ def test_postings_equal_a_naive_count(files: list[FileRows]) -> None:
 
 
 @given(_files(), st.integers(0, 4), st.integers(0, 4))
-def test_merged_segments_are_what_would_have_been_written_at_once(files: list[FileRows], one: int, other: int) -> None:
+def test_a_merge_equals_one_segment_of_all_files(files: list[FileRows], one: int, other: int) -> None:
     borders = [0, *sorted((min(one, len(files)), min(other, len(files)))), len(files)]
     with tempfile.TemporaryDirectory() as folder:
         whole = _written(files, folder)
@@ -156,7 +156,7 @@ def test_a_quantised_vector_is_off_by_half_a_step_at_most(vectors: NDArray[np.fl
     ],
     ids=["empty", "foreign", "cut off", "broken header", "objects"],
 )
-def test_a_damaged_segment_is_an_error_that_says_so(
+def test_a_damaged_segment_raises_index_corrupt(
     tmp_path: Path, rows_of: Callable[..., FileRows], damage: Callable[[bytes], bytes]
 ) -> None:
     _written([rows_of("a.py", "def f():\n    return 1\n", DIM)], str(tmp_path))

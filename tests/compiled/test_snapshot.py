@@ -1,4 +1,4 @@
-"""One snapshot for all readers: whatever is published meanwhile, an answer is of one generation."""
+"""Readers get one generation each, even if others are published meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, links that lead nowhere else, and locks between processes."""
+"""Files are replaced as a whole, links never lead outside, and locks hold between processes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_write_that_fails_keeps_the_old_file(tmp_path: Path, monkeypatch: pyte
 
 
 @posix_only
-def test_a_link_in_the_file_s_place_is_replaced_and_never_written_through(tmp_path: Path) -> None:
+def test_a_link_instead_of_the_file_is_replaced_and_never_written_through(tmp_path: Path) -> None:
     (tmp_path / "precious").write_bytes(b"mine")
     (tmp_path / "file").symlink_to("precious")
     write_bytes(str(tmp_path / "file"), b"new")
@@ -76,7 +76,7 @@ def test_the_temporary_file_is_new_and_its_name_unpredictable(
         monkeypatch.setattr(os, "replace", lambda source, _target: names.append(source))
         write_bytes(str(tmp_path / "file"), b"x")
     assert names[0] != names[1]
-    # Even somebody who guessed the name could not have us write through a link, or into a file of theirs.
+    # Even if the name is guessed, Sage does not write through a link or into an existing file.
     monkeypatch.setattr(os, "urandom", lambda size: b"\0" * size)
     trap = tmp_path / f"file.{'00' * 8}.tmp"
     (tmp_path / "precious").write_bytes(b"mine")
@@ -120,7 +120,7 @@ def test_a_file_that_names_the_folder_is_followed_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["{outside}", "../outside", "one/../../outside", ".", "..", ""])
 @pytest.mark.parametrize("as_link", [pytest.param(True, marks=posix_only), False])
-def test_what_points_outside_is_not_followed(tmp_path: Path, target: str, as_link: bool) -> None:
+def test_a_link_that_points_outside_is_not_followed(tmp_path: Path, target: str, as_link: bool) -> None:
     base, outside = tmp_path / "base", tmp_path / "outside"
     outside.mkdir()
     (base / "one").mkdir(parents=True)
@@ -135,11 +135,11 @@ def test_what_points_outside_is_not_followed(tmp_path: Path, target: str, as_lin
 
 
 @posix_only
-@pytest.mark.parametrize("place", [".sage", ".sage/codebase", ".sage/codebase/generations"])
-def test_indexing_writes_and_deletes_through_no_link_of_a_repository(sample: Path, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("folder", [".sage", ".sage/codebase", ".sage/codebase/generations"])
+def test_indexing_writes_and_deletes_through_no_link_of_a_repository(sample: Path, tmp_path: Path, folder: str) -> None:
     precious = tmp_path / "precious"
     (precious / "photos").mkdir(parents=True)
-    link = sample / place
+    link = sample / folder
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(precious)
     with pytest.raises(SageError) as caught:
@@ -149,7 +149,7 @@ def test_indexing_writes_and_deletes_through_no_link_of_a_repository(sample: Pat
 
 
 @posix_only
-def test_links_in_the_place_of_small_files_are_not_written_through(sample: Path, tmp_path: Path) -> None:
+def test_links_instead_of_small_files_are_not_written_through(sample: Path, tmp_path: Path) -> None:
     (sample / ".sage" / "codebase").mkdir(parents=True)
     (sample / ".sage" / ".gitignore").symlink_to(tmp_path / "new")
     (sample / ".sage" / "codebase" / "index_meta.json").symlink_to(tmp_path / "other")
@@ -195,7 +195,7 @@ def test_locks_hold_between_processes(tmp_path: Path, theirs: str, ours: bool, f
         pass
 
 
-def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / "file.lock"
     with _held_elsewhere(path, "exclusive") as process:
         process.kill()

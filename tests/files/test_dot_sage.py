@@ -57,7 +57,7 @@ def test_a_gitignore_of_the_team_is_left_alone(repository: Path) -> None:
 
 
 def _open_to_others(folder: Path) -> list[str]:
-    """What anybody but the user can reach and read below a folder."""
+    """The files below a folder that other users can read."""
     found = []
     for parent, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if stat.S_IMODE(os.lstat(Path(parent, name)).st_mode) & 0o077]

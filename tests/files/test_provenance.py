@@ -51,12 +51,12 @@ READERS: dict[str, Callable[[Project], Any]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_committed_codebase_is_not_believed(clone: Path, reader: str) -> None:
+def test_a_committed_codebase_is_ignored(clone: Path, reader: str) -> None:
     with pytest.raises(NotIndexed, match="not indexed"):
         READERS[reader](Project.open(clone))
 
 
-def test_status_texts_and_manifest_of_a_clone_are_not_believed(clone: Path) -> None:
+def test_status_texts_and_manifest_of_a_clone_are_ignored(clone: Path) -> None:
     assert not Project.open(clone).status().indexed
     assert stored_text(str(clone), "server.py") is None
     assert load_manifest(str(clone)) is None
@@ -73,7 +73,7 @@ def test_indexing_a_clone_uses_nothing_that_came_with_it(clone: Path) -> None:
 
 
 def test_a_pull_that_changes_compiled_files_is_noticed_and_mended(sample: Path) -> None:
-    """The generation's name may be known: to somebody who was given it in a commit."""
+    """The author of a commit may know the name of a generation that was committed before."""
     Project.open(sample).index()
     path = Path(compiled_dir(str(sample)), "functions.json")
     path.write_bytes(path.read_bytes().replace(b"Reach a host.", b"Run as root.."))
@@ -126,7 +126,7 @@ def test_both_copies_of_a_project_stay_readable(sample: Path) -> None:
 
 
 def test_an_index_of_an_older_sage_is_taken_over(sample: Path, tmp_path: Path) -> None:
-    """It left no notes; the registry in the user's own home speaks for the manifest, and the store has the rest."""
+    """It left no notes: the manifest is accepted because the registry has the project, and the rest is in the store."""
     Project.open(sample).index()
     Project.open(sample).export_index(tmp_path / "a.sageindex")
     Project.import_index(tmp_path / "a.sageindex", tmp_path / "alone")
@@ -135,19 +135,19 @@ def test_an_index_of_an_older_sage_is_taken_over(sample: Path, tmp_path: Path) -
     assert Project.open(tmp_path / "alone").grep("connect")
 
 
-def test_notes_of_generations_that_are_gone_go_too(sample: Path) -> None:
+def test_notes_of_deleted_generations_are_deleted(sample: Path) -> None:
     notes = Path(os.environ["SAGE_HOME"], "codebase", "made")
     for number in range(4):
         (sample / "new.py").write_text(f"def new_{number}():\n    return {number}\n")
         Project.open(sample).index()
-    assert len(list(notes.iterdir())) == 2  # the published one, and the one before for whoever still reads it
+    assert len(list(notes.iterdir())) == 2  # the published one, and the one before, which may still be read
     shutil.rmtree(sample)
     provenance.sweep()
     assert not list(notes.iterdir())
     assert registry.projects()
 
 
-def test_the_look_is_cheap(sample: Path) -> None:
+def test_finding_the_published_folder_is_cheap(sample: Path) -> None:
     Project.open(sample).index()
     started = time.process_time()
     for _ in range(200):
@@ -158,7 +158,7 @@ def test_the_look_is_cheap(sample: Path) -> None:
 def test_memories_of_a_clone_are_read_from_its_markdown_alone(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Vectors, titles and the map of attached memories are made here, whatever a clone brings under `local/`."""
+    """Vectors, titles and the map of attached memories are made here; those under a clone's `local/` are ignored."""
     with monkeypatch.context() as theirs:
         theirs.setenv("SAGE_HOME", str(tmp_path / "theirs" / ".sage"))
         home = MemoryHome("project", str(sample), ".sage")

@@ -1,4 +1,4 @@
-"""What is not seen is written out, what is seen stays, and JSON gives back the very text."""
+"""Unseen characters are escaped, all others stay, and JSON decodes to the original text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sage_code.text.escaping import in_json, one_line, visible
 _SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 
 
-def test_every_control_format_and_separator_character_is_written_out() -> None:
+def test_every_control_format_and_separator_character_is_escaped() -> None:
     left = [
         hex(code)
         for code in range(sys.maxunicode + 1)
@@ -45,7 +45,7 @@ def test_what_is_shown(text: str, shown: str) -> None:
 
 
 @given(st.text() | st.text(st.sampled_from('ab\n\t\x1b\x7f\x9b\u202e\u200b\U000e0041\ud800\ufe0f⚠\\"')))
-def test_json_gives_back_the_very_text_and_shows_nothing_unseen(text: str) -> None:
+def test_json_decodes_to_the_original_text_and_has_no_unseen_characters(text: str) -> None:
     for indent in (None, 2):
         document = in_json(json.dumps({"text": text}, ensure_ascii=False, indent=indent))
         assert json.loads(document) == {"text": text}

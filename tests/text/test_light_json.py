@@ -41,6 +41,6 @@ def test_another_python_uses_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dumps({"a": [1, "é"]}) == '{"a": [1, "é"]}'
 
 
-def test_what_json_cannot_say_is_refused() -> None:
+def test_a_value_without_a_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match="set has no form in JSON"):
         dumps({"a": {1}})

@@ -96,7 +96,7 @@ def test_what_is_no_secret_is_left_alone(text: str) -> None:
     assert mask(text) == (text, ())
 
 
-def test_every_text_of_a_value_is_looked_at() -> None:
+def test_every_text_of_a_value_is_masked() -> None:
     secret = SECRETS["GitHub token"]
     kinds: list[str] = []
     checkpoint = Checkpoint(
