@@ -36,7 +36,7 @@ from sage_code.parse.definitions import parse
 from sage_code.parse.references import SCOPE_KINDS
 from sage_code.xref.answers import callers
 from sage_code.xref.graph import Definition, ParsedGraph
-from sage_code.xref.guess import family
+from sage_code.xref.language_rules import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 
 SAMPLE = 200
