@@ -1,4 +1,4 @@
-"""Every first-class language has one sample whose expected symbols stand in it as comments.
+"""Every first-class language has one sample that lists its expected symbols in comments.
 
 `^ kind qualname; kind qualname` at the end of a line says which names that line defines; a line without such
 a comment defines nothing. Expected and found must be equal, nothing more and nothing less. Where the end of a line

@@ -1,4 +1,4 @@
-"""Macros that stand where C's grammar expects none: what is around them is found all the same, and nothing else."""
+"""Definitions around macros that C's grammar cannot read are found, and nothing else."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
-def test_what_stands_around_macros(text: str, expected: list[str]) -> None:
+def test_definitions_around_macros_are_found(text: str, expected: list[str]) -> None:
     c = by_name("c")
     assert c is not None
     found = parse(text.encode(), c)
