@@ -92,6 +92,7 @@ def main() -> None:
 
 
 def _warm(sides: list[Side], name: str, rounds: int) -> list[list[float]]:
+    """The times of warm searches, one pair per question: both versions answer in turns."""
     children = [side.warm() for side in sides]
     times = []
     for number in range((rounds + 2) * len(QUESTIONS)):

@@ -199,6 +199,7 @@ def main() -> int:
 
 
 def measure(language_name: str, folder: str) -> Score:
+    """How many tags of the referee Sage finds in one project."""
     language = by_name(language_name)
     assert language is not None
     files = list(source_files(language_name, folder))
@@ -241,6 +242,7 @@ def plain(name: str) -> str:
 
 
 def source_files(language_name: str, folder: str) -> Iterator[str]:
+    """The project's files of one language, small enough and valid UTF-8."""
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in {".git", "node_modules"})
         for name in sorted(names):
@@ -263,6 +265,7 @@ def is_utf8(path: str) -> bool:
 
 
 def run_ctags(language: str, files: list[str]) -> Iterator[Tag]:
+    """The tags that universal-ctags finds."""
     name, categories = CTAGS[language]
     command = ["ctags", "--options=NONE", "--links=no", f"--language-force={name}", "--output-format=json"]
     command += ["--fields=+nKsZ", "-f", "-", "-L", "-"]
@@ -319,6 +322,7 @@ def scan_solidity(files: list[str]) -> Iterator[Tag]:
 
 
 def print_table(scores: list[tuple[str, str, Score]]) -> None:
+    """Print one row per project."""
     print(f"{'language':<11} {'project':<23} {'files':>5} {'tags':>6} {'raw':>7} {'ruled':>7}   ", end="")
     print(" ".join(f"{category:>9}" for category in CATEGORIES), " crashes")
     for language, project, score in scores:

@@ -198,6 +198,7 @@ def _value(tag: Tag, path: Path) -> bool:
 
 
 def _use(tag: Tag, path: Path) -> bool:
+    """Whether the syntax tree shows that the name is used here and not defined."""
     # Where the parser stumbled, and inside a directive, the tree proves nothing.
     if any(node.is_error or node.type.startswith("preproc_call") for node in path) or any(
         node.has_error for node in path[1:4] if node.parent

@@ -209,6 +209,7 @@ class Proof:
         return Store(uri, self._model, self._dim) if any(versions.glob("*.manifest")) else None
 
     def _phase(self, new: State) -> str:
+        """How far the killed run got, by what it left."""
         store = self._open_store()
         stored = len(store.existing(list(new.hashes))) if store else 0
         known = len(set(new.hashes) & set(self._state.keys.values())) if self._state else 0

@@ -98,6 +98,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--replaced", type=int, default=200)
@@ -117,6 +118,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _rounds(base: Path, given: argparse.Namespace) -> int:
+    """Run all rounds and print the table; the exit code."""
     pristine, work = base / "pristine", base / "work"
     _environment(work)
     if not pristine.exists():
@@ -204,6 +206,7 @@ def _one(
     project = str(work / "project")
 
     def ask() -> dict[str, Any]:
+        """Run the commands of one round and judge their answers."""
         outcome = Outcome("right")
         wrong = _ask_all(project, right, outcome, turn, judged=not truth)
         _no_crash(["status", project, "--json"], outcome)
@@ -383,6 +386,7 @@ def _environment(work: Path) -> None:
 
 
 def _import_everything() -> None:
+    """Load what the commands need, so that each forked round starts warm."""
     warnings.filterwarnings("ignore", "lancedb fork support")  # nothing is connected when we fork
     import lancedb  # noqa: F401
 

@@ -206,6 +206,7 @@ def replace(path: Path, how: str) -> None:
 
 
 def _sources() -> dict[str, str]:
+    """The source files of the project, by path."""
     return {
         "shop/__init__.py": '"""A shop."""\n',
         "shop/prices.py": '"""Prices."""\n\nCURRENCY = "EUR"\n\n\ndef price_of(item: str) -> int:\n'
@@ -227,6 +228,7 @@ def _sources() -> dict[str, str]:
 
 
 def _transcript(cwd: str) -> list[str]:
+    """The lines of a transcript whose session read a file of the project."""
     lines = []
     for number in range(6):
         block = {

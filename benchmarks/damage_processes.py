@@ -73,6 +73,7 @@ def _tell(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 def _hear(server: subprocess.Popen[bytes], number: int, seconds: float) -> str | None:
+    """The server's answer to request `number`; None after `seconds`."""
     assert server.stdout
     until = time.monotonic() + seconds
     with selectors.DefaultSelector() as waiting:

@@ -117,6 +117,7 @@ def referee(language: str, files: list[str]) -> Iterator[tuple[str, str, int]]:
 
 
 def show(number: int, extra: Extra, repos: str) -> None:
+    """Print one symbol with the lines around it and its owners."""
     symbol = extra.symbol
     lines = Path(extra.file).read_text("utf-8").split("\n")
     path = os.path.relpath(extra.file, repos)

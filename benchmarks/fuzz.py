@@ -205,6 +205,7 @@ class WrongError(Exception):
 
 
 def _check(result: ChunkedFile, lines: list[str]) -> None:
+    """Raise a WrongError if the chunks, symbols or references of a file break a promise."""
     back = workers._decode(result.file, orjson.loads(orjson.dumps(workers._encode(result))))
     if back != result:
         raise WrongError("lines", "not the same after the pipe")
@@ -226,6 +227,7 @@ def _check(result: ChunkedFile, lines: list[str]) -> None:
 
 
 def _check_references(encoded: str, lines: int) -> None:
+    """Raise a WrongError if references change when stored and read, or are outside of the file."""
     builder = ReferenceBuilder()
     builder.add(encoded)
     read_back = list(islice(ReferenceTable(builder.arrays()).of_file(0), _READ_BACK))
@@ -382,6 +384,7 @@ class Run:
         return self._report(seeds, began, seconds)
 
     def _drive(self, work: Iterator[tuple[str, int]], end: float) -> None:
+        """Give one child mutants until the time is up; start another one after a crash."""
         child = Child(self.scratch, self.seed)
         while time.monotonic() < end:
             with self._lock:
@@ -394,6 +397,7 @@ class Run:
         child.end()
 
     def _note(self, child: Child, language: str, number: int, steps: list[str], told: dict[str, Any]) -> None:
+        """Count the result of one mutant, and keep the first input of each kind of failure."""
         tally = self.tallies[language]
         tally.mutants += 1
         tally.skipped += bool(told["skipped"])
@@ -417,6 +421,7 @@ class Run:
         )
 
     def _report(self, seeds: Seeds, began: str, seconds: float) -> str:
+        """The report of the run, as Markdown."""
         rows: list[list[object]] = [
             [
                 name,

@@ -79,6 +79,7 @@ def _body(dice: random.Random, indent: int) -> str:
 
 
 def report(root: str, env: dict[str, str], repeat: int, indexing_s: float, stats: dict[str, int]) -> str:
+    """Measure all commands in random order; the report, as Markdown."""
     grep = [_SAGE, "grep", "--path", root]
     commands = {
         _BARE: [sys.executable, "-c", "pass"],

@@ -72,6 +72,7 @@ def _parts(line: str) -> tuple[str, str, str]:
 
 
 def _filled(template: str, source: Source) -> str:
+    """A template with a random value in each slot."""
     plain: dict[str, Callable[[], str]] = {
         "pw": source.strong,
         "human": source.human,

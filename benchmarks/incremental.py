@@ -64,6 +64,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="*", help="git directories with history")
     parser.add_argument("--commits", type=int, default=100)
@@ -90,6 +91,7 @@ class _Comparison:
         self._counts: Counter[str] = Counter()
 
     def run(self) -> list[object]:
+        """Index commit after commit and compare at some; a row of the table."""
         started = time.perf_counter()
         listed = _git(self._grown, "rev-list", "--first-parent", f"--max-count={self._arguments.commits}", "HEAD")
         commits = listed.split()[::-1]
@@ -108,6 +110,7 @@ class _Comparison:
         ]  # fmt: skip
 
     def _index_at(self, commit: str, number: int) -> None:
+        """Index one commit, at times after a killed run or with segments merged or split."""
         _checkout(self._grown, commit)
         os.environ[HOME_VARIABLE] = str(self._folder / "home")
         if number % _KILLED == 0:
@@ -134,6 +137,7 @@ class _Comparison:
             self._counts["killed"] += 1
 
     def _compare(self, commit: str) -> None:
+        """Ask the grown index and a fresh one the same questions, and note the differences."""
         _checkout(self._fresh, commit)
         shutil.rmtree(self._fresh / ".sage", ignore_errors=True)
         home = self._folder / "fresh home"

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 _ALNUM = string.ascii_letters + string.digits
 _UPPER = string.ascii_uppercase + string.digits
-_LOWER = string.ascii_lowercase + string.digits
 _HEX = "0123456789abcdef"
 _DASHES = "-" * 5
 _WORDS = (

@@ -173,6 +173,7 @@ def speed(model: BundledEmbedder, stacks: Sequence[Haystack], peers: Peers | Non
 
 
 def size_and_load() -> None:
+    """Print the size of the model, and how long it takes to load and to embed a first query."""
     facts = packed_facts()
     assert facts is not None, "no weights are packed"
     code = (

@@ -170,6 +170,7 @@ def _long_lines(dice: Random, source: bytes, _pool: Pool) -> bytes:
 
 
 def _odd_characters(dice: Random, source: bytes, _pool: Pool) -> bytes:
+    """Other line ends, byte order marks, encodings, or rare characters."""
     kind = dice.random()
     if kind < 0.2:
         return source.replace(b"\n", dice.choice((b"\r\n", b"\r", b"\n\r", b"\xe2\x80\xa8\n", b"\x0c\n")))

@@ -81,6 +81,7 @@ def main() -> None:
 
 
 def _cells(row: Row) -> list[str]:
+    """The cells of one row of the table."""
     return [
         row.name,
         f"{row.chunks:,}",
@@ -97,6 +98,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _measure(source: Path, scratch: Path, queries: int) -> Row:
+    """Export one project, import it elsewhere, and compare the answers."""
     first, second, archive = scratch / "first" / source.name, scratch / "second" / source.name, scratch / "archive"
     home, other_home = {HOME_VARIABLE: str(scratch / "home")}, {HOME_VARIABLE: str(scratch / "other-home")}
     shutil.copytree(source, first, ignore=_LEFT_OUT, symlinks=True)

@@ -104,6 +104,7 @@ def index(labels: Sequence[Label], setup: Setup) -> None:
 
 
 def quality(labels: Sequence[Label], folders: Setup, whole: Setup | None) -> None:
+    """Print the quality of search in each setup, overall and by group."""
     ways = {"labelled folders": folders, "without paths": replace(folders, path_blind=True)}
     if whole:
         ways["whole trees, strict paths"] = whole

@@ -33,6 +33,7 @@ def scores(heldout: Path, scratch: Path) -> Iterator[tuple[str, list[Score]]]:
 
 
 def _written(package: Path, scratch: Path) -> Iterator[Label]:
+    """Write a package's functions as files; a label for each documented one."""
     language, name = package.parent.name, package.stem.replace("+", "-")
     known = by_name(language)
     assert known is not None, language

@@ -51,6 +51,7 @@ def _functions() -> list[list[Any]]:
 
 
 def _callers(file: str, line: int, column: int) -> list[list[Any]]:
+    """The calls of the function at a position, as Jedi finds them."""
     script = jedi.Script(path=_ROOT / file, project=_PROJECT, environment=_ENVIRONMENT)
     sites = []
     for name in script.get_references(line, column, scope="project"):

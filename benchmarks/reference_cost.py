@@ -108,6 +108,7 @@ def child(root: str) -> None:
 
 
 def _redirect_workers() -> None:
+    """Make Sage start this script as its worker, and switch references off here too if asked."""
     from sage_code.chunk import workers
 
     start = subprocess.Popen
@@ -149,6 +150,7 @@ def _references(root: str) -> int:
 
 
 def report(began: str, projects: list[dict[str, Any]], made_up: list[dict[str, Any]], repeat: int) -> str:
+    """The report, as Markdown."""
     head = ["project", "files", "symbols", "references"]
     head += ["s", "without", "times", "CPU s", "without", "times", "ms a symbol", "CPU ms a symbol"]
     parts = [began, f"Cold index, in process, imports left out; medians of {repeat} in turns:"]

@@ -86,6 +86,7 @@ def main() -> None:
 
 
 def build(root: str, sources: Sequence[str], size: int) -> None:
+    """Write an index of at least `size` chunks: copies of the sources with other words."""
     started = time.monotonic()
     os.makedirs(generations_dir(root))
     embedder = default_embedder()
@@ -132,6 +133,7 @@ def _copied(source: str, file: ChunkedFile, copy: int, words: Sequence[str], roo
 
 
 def _exchanger(words: Sequence[str], copy: int) -> Callable[[str], str]:
+    """A function that exchanges a third of the words of a text, the same way for one `copy`."""
     known: dict[str, str] = _KNOWN.setdefault(copy, {})
 
     def other(match: re.Match[str]) -> str:
@@ -172,6 +174,7 @@ def _embedded(files: Sequence[ChunkedFile], embedder: Embedder) -> Iterator[File
 
 
 def measure(root: str, profiled: int) -> tuple[list[object], list[object]]:
+    """Time all questions; a row of percentiles, and a row of where the time goes."""
     snapshot = SearchSnapshot(root)
     asked = questions(snapshot)
     project = Project(root)

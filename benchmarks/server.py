@@ -172,6 +172,7 @@ def latency(folder: str, rounds: int) -> None:
 
 
 def _in_process(folder: str, rounds: int) -> tuple[list[float], float]:
+    """The milliseconds of warm searches without a server, and the processor time of one."""
     from sage_code import Project
 
     project = Project.open(folder)
@@ -202,6 +203,7 @@ def _on_the_wire(server: Wire, calls: Sequence[tuple[str, dict[str, Any]]]) -> t
 
 
 async def _through_client(transport: Any, rounds: int) -> list[float]:
+    """The milliseconds of warm searches through the SDK's client."""
     async with Client(transport) as client:
         await client.list_tools()
         for question in QUESTIONS:

@@ -113,6 +113,7 @@ def edit_and_index(project: Tiny, edits: int, processes: int) -> list[float]:
 
 
 def measure(folder: Path, edits: int, files: int, processes: int, seed: int) -> int:
+    """Edit, index and read at once, then compare with a fresh home; the exit code."""
     project = Tiny(folder / "project", files, seed)
     home = Path(os.environ["SAGE_HOME"])
     sage("index", project.root)

@@ -125,6 +125,7 @@ class Bench:
 
 
 def _summary(finished: list[Finished]) -> dict[str, Any]:
+    """The medians of several runs."""
     reports = [each.json() for each in finished]
     return {
         "seconds": median(report["seconds"] for report in reports),
@@ -213,6 +214,7 @@ def sage_again(root: str) -> dict[str, Any]:
 
 
 def semble_cold(root: str, model_folder: str, content: str) -> dict[str, Any]:
+    """Index a project with semble; the time, and the files and chunks."""
     from model2vec import StaticModel
     from semble.index.create import create_index_from_path
     from semble.types import ContentType
@@ -263,6 +265,7 @@ def _is_text(path: Path) -> bool:
 
 
 def report(measured: list[dict[str, Any]]) -> str:
+    """The report, as Markdown."""
     parts = [
         machine(),
         "Cold index, in process, imports left out (medians):",
@@ -296,6 +299,7 @@ def report(measured: list[dict[str, Any]]) -> str:
 
 
 def _cold_rows(each: dict[str, Any]) -> list[list[object]]:
+    """The rows about cold runs: Sage beside each way to run semble."""
     sage = each["sage"]
     rows = []
     for tool in ("sage", *SEMBLE):

@@ -69,6 +69,7 @@ def definitions(files: dict[str, str]) -> Iterator[Defined]:
 
 
 def _inside(file: str, lines: list[str], body: list[ast.stmt], scope: str) -> Iterator[Defined]:
+    """The functions in a list of statements, with those of classes and branches."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield _defined(file, lines, node, scope)
@@ -106,6 +107,7 @@ def judge(before: list[Defined], after: list[Defined]) -> dict[tuple[str, str, i
 
 
 def _truth(one: Defined, named: list[Defined], by_text: dict, old_places: dict) -> Truth:
+    """What happened to one definition, by the definitions of the new tree."""
     same = [other for other in named if other.text == one.text]
     if any(other.start == one.start for other in same):
         return Truth("unchanged")
@@ -215,6 +217,7 @@ def _by_git(repository: Repository, before: str, after: str, folder: str, given:
 def _compared(
     name: str, folder: str, refs: list[CodeRef], truths: list[Truth], unmade: int, given: argparse.Namespace
 ) -> Outcome:
+    """Check the references, and count the right verdicts by what really happened."""
     if given.index:
         os.environ["SAGE_HOME"] = os.path.join(folder, ".sage", "home")
         Project.open(folder).index()

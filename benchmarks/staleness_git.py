@@ -117,6 +117,7 @@ def judge_by_git(
 def _truth(
     ref: CodeRef, old: dict[str, str], new: dict[str, str], change: FileChange | None
 ) -> tuple[str, frozenset[tuple[str, int]]] | None:
+    """What happened to a reference's lines, by the hunks of their file; None if git cannot tell."""
     assert ref.lines is not None
     first, last = ref.lines
     if change is None:

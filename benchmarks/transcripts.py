@@ -61,6 +61,7 @@ class MadeUpSession:
         }  # fmt: skip
 
     def _call(self, tool: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A tool call: its id and its record."""
         number = f"toolu_{self._number:024x}"
         usage = {
             "input_tokens": 3, "output_tokens": 90,
@@ -91,6 +92,7 @@ class MadeUpSession:
         yield self._result(number, shown, {"type": "text", "file": {**file, "totalLines": len(lines)}})
 
     def _edit(self) -> Iterator[dict[str, Any]]:
+        """An edit of a file, with the whole file in its result."""
         path, lines = self._source()
         at = self._random.randrange(max(1, len(lines) - 8))
         old, new = "\n".join(lines[at : at + 3]), "\n".join(["# changed", *lines[at : at + 3]])

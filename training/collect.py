@@ -122,6 +122,7 @@ def _is_sibling(name: str, held: set[str]) -> bool:
 
 
 def _matches(group: dict[str, Any], listed: dict[str, tuple[str, float]]) -> list[str]:
+    """The names that a group of the table selects by pattern or section, at most its limit."""
     patterns, section = group.get("patterns", ()), group.get("section")
     names = [
         name
@@ -195,6 +196,7 @@ def _run(command: list[str], folder: Path) -> bool:
 
 
 def _download(apt: Apt, registry: str, names: list[str], folder: Path) -> None:
+    """Download packages; if one fails, each half by itself."""
     if registry == "pypi":
         options = ["--no-deps", "--only-binary=:all:", "--quiet", "--dest", str(folder)]
         ok = _run([sys.executable, "-m", "pip", "download", *options, *names], folder)
@@ -372,6 +374,7 @@ def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator
     (data / "downloads").mkdir(parents=True, exist_ok=True)
 
     def work(number: int, batch: list[Wanted]) -> list[Collected]:
+        """Download and unpack one batch, and append its lines to the manifest."""
         folder = data / "downloads" / f"{os.getpid()}-{number}"
         folder.mkdir()
         try:

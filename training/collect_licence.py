@@ -159,6 +159,7 @@ def of_debian(copyright_text: str) -> tuple[str, Callable[[str], bool]]:
 
 
 def _fields(paragraph: str) -> dict[str, str]:
+    """The fields of one paragraph of a debian/copyright."""
     fields: dict[str, str] = {}
     key = ""
     for line in paragraph.split("\n"):

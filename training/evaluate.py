@@ -254,6 +254,7 @@ def main() -> None:
 
 
 def _table(stacks: Sequence[Haystack], dense: Callable[[Haystack], Floats]) -> Iterator[str]:
+    """The rows of a table by language: BM25, the model, both fused."""
     yield "| language | BM25 | model | fused | gain over BM25 |\n|---|---|---|---|---|"
     columns: list[list[tuple[str, Figures]]] = [[], [], []]
     for stack in stacks:

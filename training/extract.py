@@ -306,6 +306,7 @@ def _with_declared(found: list[Definition], declared: list[tuple[str, str]]) -> 
 
 
 def _chosen(found: list[Definition], limit: int) -> list[Definition]:
+    """Definitions without twins, at most `limit`, the documented ones first; then tests and sections."""
     seen: set[str] = set()
     unique: list[Definition] = []
     tests: list[Definition] = []

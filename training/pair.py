@@ -156,6 +156,7 @@ def package_pairs(items: list[Definition], package: str, kinds: frozenset[str] =
 def _item_pairs(
     item: Definition, unique: dict[str, Definition], choice: random.Random, kinds: frozenset[str]
 ) -> Iterator[tuple[str, str, str, Definition]]:
+    """The pairs of one line of a package."""
     if item.kind == "section":
         yield from _section_pairs(item, unique)
     elif item.kind == "test":
@@ -171,6 +172,7 @@ def _item_pairs(
 def _definition_pairs(
     item: Definition, choice: random.Random, kinds: frozenset[str]
 ) -> Iterator[tuple[str, str, str, Definition]]:
+    """The pairs of one definition, from its documentation, name and comments."""
     code = definition_code(item)
     query = doc_query(item)
     if query:
@@ -223,6 +225,7 @@ _SETUP_HEADINGS = re.compile(
 
 
 def _section_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tuple[str, str, str, Definition]]:
+    """Pairs of README headings and the functions that their sections call."""
     heading = re.sub(r"[`*_#]|\[|\]\(.*?\)|\(.*?\)", "", item.name).strip()
     if _SETUP_HEADINGS.search(heading):
         return
@@ -238,6 +241,7 @@ def _section_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[
 
 
 def _test_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tuple[str, str, str, Definition]]:
+    """Pairs of the names of tests and the functions that they call."""
     words = [word for word in words_of(item.name) if word not in _TEST_WORDS]
     if not 2 <= len(words) <= 14:
         return

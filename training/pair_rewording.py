@@ -279,6 +279,7 @@ def commit(sentence: str, language: str, choice: random.Random) -> str:
 def _fill(
     sentence: str, language: str, choice: random.Random, verbal: tuple[str, ...], nominal: tuple[str, ...]
 ) -> str:
+    """One of the templates, chosen at random, with the parts of a sentence filled in."""
     base, rest = imperative(sentence)
     rest = _lower_first(rest.rstrip(" .:;,"))
     if base == "return":

@@ -142,6 +142,7 @@ def fit(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> NDArray[np.
             starts: NDArray[np.int64] = starts,
             sizes: NDArray[np.int64] = sizes,
         ) -> tuple[float, NDArray[np.float64]]:
+            """The loss and its gradient."""
             scores = matrix @ given
             scores -= np.repeat(np.maximum.reduceat(scores, starts), sizes)
             powers = np.exp(scores)

@@ -105,6 +105,7 @@ class _Survey:
 
 
 def _survey(path: Path) -> _Survey:
+    """Note which package uses which word, in one file of pairs."""
     words: dict[str, int] = {}
     packages: dict[str, int] = {}
     cache: dict[str, tuple[int, ...]] = {}
