@@ -153,7 +153,7 @@ Found = tuple[Tag, str]  # with the text of its line
 
 @dataclass
 class Score:
-    """What was asked and found in one project."""
+    """The tags of one project, and how many Sage has found."""
 
     files: int = 0
     seconds: float = 0.0
@@ -236,7 +236,7 @@ def read(file: str) -> bytes:
 
 
 def plain(name: str) -> str:
-    """A name without what is a matter of taste: blanks in `operator ==`, the interface of `I.Method`."""
+    """A name in one spelling: without the blanks of `operator ==` and the interface of `I.Method`."""
     name = name.replace(" ", "").lstrip("#").strip("`")
     return name if name.startswith("[") else re.split(r"[.:](?=\w)", name)[-1]
 

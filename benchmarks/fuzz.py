@@ -4,8 +4,8 @@
     python benchmarks/fuzz.py --replay FILE ...
 
 The seeds are the samples in `fixtures/languages/` and files of the projects below `--repos`. A mutant (`mutations.py`)
-is named by seed, language and number, so a run can be had again. Each is read, parsed and cut by `chunk_file` in a
-child process that can be ended, and what comes out goes through the pipe's encoding and back. A secret is
+is named by seed, language and number, so a run can be repeated. Each is read, parsed and cut by `chunk_file` in a child
+process that can be ended, and what comes out goes through the pipe's encoding and back. A finding is
 
     exception   anything raised, also what a worker would have met with plain lines
     crash       the process died: native code, or more memory than a worker should need
@@ -132,7 +132,7 @@ class Seeds:
 
     @classmethod
     def load(cls, path: Path) -> Seeds:
-        """As a child reads what its parent has collected."""
+        """The seeds that the parent has saved, for a child."""
         return cls(json.loads(path.read_text()))
 
     def save(self, path: Path) -> None:
@@ -242,7 +242,7 @@ def _check_references(encoded: str, lines: int) -> None:
 
 
 def replay(paths: list[Path]) -> int:
-    """Check files as they are; as many as fail are told."""
+    """Check files without mutating them; returns how many fail."""
     failed = 0
     for path in paths:
         told = checked(str(path.parent.resolve()), path.name)
@@ -279,7 +279,7 @@ def _no_answer(kind: str, what: str, seconds: float) -> dict[str, Any]:
 
 
 class Child:
-    """A process that checks mutants, and a thread that hears it."""
+    """A process that checks mutants, and a thread that reads its output."""
 
     def __init__(self, scratch: Path, seed: int) -> None:
         self.folder = Path(tempfile.mkdtemp(dir=scratch))
@@ -294,7 +294,7 @@ class Child:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def ask(self, language: str, number: int) -> tuple[list[str], dict[str, Any]]:
-        """The history of a mutant, and what became of it."""
+        """The mutations of a mutant, and the result of its check."""
         assert self.process.stdin is not None
         steps = ["?"]
         try:
@@ -315,12 +315,12 @@ class Child:
             return steps, _no_answer("crash", f"exit code {code}", 0.0)
 
     def end(self) -> None:
-        """Kill it, whatever it does."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
 
     def _used(self) -> float:
-        """Seconds of processor time so far; none for one that has died, whose last words are still to be heard."""
+        """Seconds of processor time so far; 0 for a dead process whose output is still to be read."""
         try:
             return sum(psutil.Process(self.process.pid).cpu_times()[:2])
         except psutil.NoSuchProcess:
@@ -355,7 +355,7 @@ class Tally:
 
 
 class Run:
-    """A fuzz run: children, what they have been asked, and what was found."""
+    """A fuzz run: its children, their mutants, and the findings."""
 
     def __init__(self, scratch: Path, findings: Path, seed: int, processes: int) -> None:
         self.scratch, self.findings, self.seed, self.processes = scratch, findings, seed, processes

@@ -25,7 +25,7 @@ _SAMPLES_A_LOOK = 10
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A process that has ended well."""
+    """A process that has succeeded."""
 
     seconds: float  # wall, from before its start to after its end
     output: str
@@ -108,5 +108,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def verdict(value: float, limit: float, form: str = "{:.2f}") -> str:
-    """A figure beside the most it may be."""
+    """A figure with its limit."""
     return f"{form.format(value)} {'✓' if value <= limit else '✗'} (at most {form.format(limit)})"

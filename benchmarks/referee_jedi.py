@@ -77,7 +77,7 @@ def _goto(file: str, line: int, name: str) -> list[list[Any]]:
 
 
 def _scope(path: Path, line: int) -> str:
-    """The innermost function or class around a line; decorators stand outside."""
+    """The innermost function or class around a line; its decorators are outside."""
     best = ""
     for node, qualname in _definitions(path):
         if node.lineno <= line <= (node.end_lineno or line):

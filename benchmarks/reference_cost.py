@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def measure(scratch: Path, name: str, repeat: int) -> dict[str, Any]:
-    """Both arms in turns, which of them first in turns too; medians."""
+    """The medians of both arms, which run in turns and begin in turns."""
     runs: dict[str, list[dict[str, Any]]] = {"with": [], "without": []}
     for number in range(repeat):
         for arm in sorted(runs, reverse=bool(number % 2)):
@@ -91,7 +91,7 @@ def measure(scratch: Path, name: str, repeat: int) -> dict[str, Any]:
 
 
 def child(root: str) -> None:
-    """Index the project at `root` and tell, in one line of JSON, how long that took."""
+    """Index the project at `root` and print, in one line of JSON, how long that took."""
     for module in _MODULES:
         importlib.import_module(module)
     from sage_code.project import Project

@@ -122,7 +122,7 @@ def _chunked(source: str) -> Iterator[ChunkedFile]:
 
 
 def _copied(source: str, file: ChunkedFile, copy: int, words: Sequence[str], root: str) -> ChunkedFile:
-    """A copy of a file with other words, at a path of its own, where the original can be read."""
+    """A copy of a file with other words, at its own path, which links to the original."""
     path = f"copy{copy:04d}/{os.path.basename(source)}/{file.file.path}"
     place = Path(root, path)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +203,7 @@ def measure(root: str, profiled: int) -> tuple[list[object], list[object]]:
 
 
 def questions(snapshot: SearchSnapshot) -> list[str]:
-    """Names of chunks, and the words of some: what people ask by name and in words."""
+    """Questions by name (names of chunks) and in words (words of some chunks)."""
     chance = random.Random(7)
     asked: list[str] = []
     while len(asked) < _QUESTIONS:

@@ -37,7 +37,7 @@ _FUNCTION = '''def handle_{file}_{number}(order: dict[str, int], limit: int = {v
 
 
 class Tiny:
-    """A project of small files whose size stays what it is."""
+    """A project of small files whose sizes never change."""
 
     def __init__(self, root: Path, files: int, seed: int) -> None:
         self.root, self._rng = root, Random(seed)
@@ -58,7 +58,7 @@ class Tiny:
 
 
 def read(root: Path, stop: Path) -> int:
-    """What the second process does until `stop` is there; how often, and what failed, on standard output."""
+    """What the second process does until `stop` exists; it prints how often, and what failed."""
     from sage_code import Project
     from sage_code.index.upkeep import verify_project
     from sage_code.settings.loading import Settings

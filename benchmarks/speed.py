@@ -2,12 +2,12 @@
 
     python benchmarks/speed.py --projects DIR... --semble-python PYTHON [--repeat N] [--max-files N]
 
-Every project is copied to a scratch folder with a SAGE_HOME of its own; nothing stays behind. The two tools take
-turns, each run in a fresh process that imports first, then indexes and reports how long that took; the medians are
-compared. On a busy machine trust the ratio of processor time: where processes compete, whoever has more of them gets
-more, and Sage has several. semble runs up to four times a turn: its default (code files) and all its content types,
-each in one process, as its library does, and with the worker processes that its command line turns on. Its model has
-random weights (no hub is needed for its true speed); loading it is left out like the imports.
+Every project is copied to a scratch folder with a SAGE_HOME of its own; nothing stays behind. The two tools take turns,
+each run in a fresh process that imports first, then indexes and reports how long that took; the medians are compared.
+On a busy machine trust the ratio of processor time: where processes compete, the tool with more of them gets more time,
+and Sage has several. semble runs up to four times a turn: its default (code files) and all its content types, each in
+one process, as its library does, and with the worker processes that its command line turns on. Its model has random
+weights (no hub is needed for its true speed); loading it is left out like the imports.
 
 The other figures are Sage's own, in a process that has imported everything: a run with nothing changed, one with
 one changed file, and one after the compiled files were deleted.
@@ -178,7 +178,7 @@ def sage_cold(root: str) -> dict[str, Any]:
 
 
 def sage_again(root: str) -> dict[str, Any]:
-    """What comes after the first run; the best of three, since noise only adds."""
+    """The runs after the first one; the best of three, since noise only adds time."""
     _import_sage()
     from sage_code.index import manifest
     from sage_code.project import Project

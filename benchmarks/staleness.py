@@ -1,10 +1,10 @@
-"""Do references know what has become of their code? On the real history of real projects, judged by somebody else.
+"""Does staleness recognise what happened to referenced code? On the history of real projects, with a neutral judge.
 
 At an old commit, references to a sample of definitions are made the way a session makes them (`capture`, from the lines
-that were read). The folder is then brought to a commit 200 commits later and the references are checked. What really
-happened to each definition is said by Python's own `ast` over both trees (it knows nothing of tree-sitter or of Sage):
-its text is compared, decorators and the comment directly above included, without trailing white space and shared
-indentation. For other languages (`--judge git`, see `staleness_git.py`) the hunks of `git diff -M` say it.
+that were read). The folder is then brought to a commit 200 commits later and the references are checked. Python's own
+`ast` over both trees, independent of tree-sitter and Sage, says what really happened to each definition: its text is
+compared, decorators and the comment directly above included, without trailing white space and shared indentation. For
+other languages (`--judge git`, see `staleness_git.py`) the hunks of `git diff -M` say it.
 
     python benchmarks/staleness.py --repositories GIT_DIR ... [--judge ast|git] [--commits 200] [--windows 1] \\
         [--sample 1500] [--index] [--show N]
@@ -38,7 +38,7 @@ DEFINITIONS_A_SESSION = 10
 
 
 class Defined(NamedTuple):
-    """A definition as the judge sees it."""
+    """A definition, for the judge."""
 
     file: str
     qualname: str
@@ -125,7 +125,7 @@ def _truth(one: Defined, named: list[Defined], by_text: dict, old_places: dict) 
 
 
 def make_refs(folder: str, sample: list[Defined]) -> dict[Defined, CodeRef]:
-    """References made from what sessions read, a few definitions of one file in each."""
+    """References as a session makes them from what it reads, a few definitions of one file each."""
     refs, by_file = {}, defaultdict(list)
     for one in sample:
         by_file[one.file].append(one)

@@ -1,9 +1,8 @@
-"""What happened to a piece of code, as git tells it: the judge of `staleness.py` for every language.
+"""What happened to a piece of code by `git diff`: the judge of `staleness.py` for every language.
 
 Lines that no hunk of `git diff -U0 -M` touches are where the hunks put them. Lines that were touched have changed,
-unless the very same text stands somewhere in the new tree and stood nowhere else in the old one: then it has moved
-there. Where a change stands directly beside the lines, git cannot tell whether it belongs to them: such references are
-not judged.
+unless the same text is somewhere in the new tree and was nowhere else in the old one: then it has moved there. If a
+change is directly beside the lines, git cannot tell whether it belongs to them: such references are not judged.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _CHANGED_SHARE = 0.9
 
 
 class FileChange(NamedTuple):
-    """What git says about a file that is not the same any more."""
+    """A change of a file, by git."""
 
     new_path: str  # empty: deleted
     hunks: list[tuple[int, int, int]]  # old start, old lines, new lines
@@ -65,7 +64,7 @@ class Repository:
         return texts
 
     def changes(self, before: str, after: str) -> dict[str, FileChange]:
-        """Every file that is not the same, by its old path."""
+        """Every file that has changed, by its old path."""
         found: dict[str, FileChange] = {}
         diff = self.git("-c", "core.quotePath=false", "diff", "-U0", "-M", "-l0", "--no-color", before, after)
         old = ""
@@ -87,7 +86,7 @@ class Repository:
 def sample_refs(
     folder: str, texts: dict[str, str], changes: dict[str, FileChange], count: int, chance: random.Random
 ) -> list[CodeRef]:
-    """References to definitions of files that will mostly have changed, made the way a session makes them."""
+    """References as a session makes them, to definitions of files most of which will change."""
     changed = [path for path in sorted(texts) if path in changes]
     others = [path for path in sorted(texts) if path not in changes]
     chance.shuffle(changed)
@@ -110,7 +109,7 @@ def sample_refs(
 def judge_by_git(
     refs: list[CodeRef], old: dict[str, str], new: dict[str, str], changes: dict[str, FileChange]
 ) -> list[tuple[str, frozenset[tuple[str, int]]] | None]:
-    """What happened to each; None where git cannot tell."""
+    """What happened to each reference; None if git cannot tell."""
     return [_truth(ref, old, new, changes.get(ref.file)) for ref in refs]
 
 
@@ -148,7 +147,7 @@ def _truth(
 
 
 def _places(text: str, tree: dict[str, str]) -> list[tuple[str, int]]:
-    """Where a text stands as whole lines, whatever its indentation."""
+    """Where a text occurs as whole lines, with any indentation."""
     wanted = text.split("\n")
     telling = max(wanted, key=len).strip()
     found = []

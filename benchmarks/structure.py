@@ -22,7 +22,7 @@ SHARED_LINES = 6
 
 
 class Module(NamedTuple):
-    """One source file of ours."""
+    """One source file."""
 
     name: str
     path: Path
@@ -50,7 +50,7 @@ def modules(top: Path) -> dict[str, Module]:
 
 
 def imports(module: Module, known: dict[str, Module], *, lazy: bool) -> set[str]:
-    """The modules of ours that one imports; without `lazy` only those that are loaded together with it."""
+    """The modules of Sage that one imports; without `lazy` only those that load with it."""
     names: set[str] = set()
     for node in _nodes(module.tree, lazy=lazy):
         if isinstance(node, ast.Import):
