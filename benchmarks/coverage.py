@@ -64,7 +64,7 @@ PROJECTS: dict[str, tuple[str, ...]] = {
 }
 
 # ctags' name of the language, and which of its kinds count as what. Kinds that are missing here are not
-# definitions (`package`, `implementation`), or members that the target does not speak of.
+# definitions (`package`, `implementation`), or members that the target does not include.
 _TYPES = dict.fromkeys(("class", "struct", "interface", "enum", "union", "trait", "typedef", "annotation"), "class")
 CTAGS: dict[str, tuple[str, dict[str, str]]] = {
     "python": ("Python", {"function": "function", "member": "method", "class": "class", "variable": "constant"}),
@@ -140,8 +140,8 @@ CTAGS |= {
     ),
 }
 CTAGS["tsx"] = CTAGS["typescript"]
-# Only what stands at the top of a file counts as a module's constant; in these languages nothing does, and
-# the members of classes are asked for instead.
+# Only names at the top of a file count as constants of a module. These languages have none there, so the members of
+# classes count instead.
 _MEMBERS_COUNT = {"java", "csharp", "ruby", "php"}
 _OPEN_SCOPES = {"namespace", "module", "package"}
 _ENUMERATORS = {"enumerator", "enumConstant"}

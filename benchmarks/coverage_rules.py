@@ -185,7 +185,7 @@ def _member(tag: Tag, path: Path) -> bool:
 
 
 def _value(tag: Tag, path: Path) -> bool:
-    """Whether it is another name for something that is neither a function nor a class."""
+    """Whether the name is assigned a value that is neither a function nor a class."""
     if tag.kind not in ("function", "method", "class"):
         return False
     for node in path[:4]:

@@ -36,8 +36,8 @@ from sage_code.settings.loading import load_settings
 from sage_code.store.lance import Store, store_uri, table_name
 
 # When to kill: at any time, once it has begun to write, once the first rows are on the disk, or in the narrow gap
-# between the new compiled files and the manifest that speaks of them. A process spends most of its life importing and
-# parsing, so chance alone rarely gets there.
+# between the new compiled files and the manifest that names them. A process spends most of its time importing and
+# parsing, so a random moment is rarely there.
 _MOMENTS = ("any", "work", "store", "work", "store", "publish")
 _PHASES = ("before any row", "some rows stored", "all rows stored", "published", "manifest written", "had finished")
 _POLL_S = 0.0005

@@ -65,7 +65,7 @@ SAMPLES = Path(__file__).resolve().parents[1] / "fixtures" / "languages"
 RULES = DiscoverRules(include_generated=True)
 # As in sage_code/chunk/workers.py, which ends a worker then.
 GRACE_S = workers._GRACE_S
-# Beyond the budget. tree-sitter looks at its clock after a hundred steps, each of which may read a token of 60 KB.
+# Beyond the budget: tree-sitter checks its clock every hundred steps, and a step may read a token of 60 KB.
 LATE_S = GRACE_S / 2
 # A child that does nothing at all is not busy: it waits for something that never comes.
 STUCK_S = 20 * GRACE_S
@@ -188,7 +188,7 @@ def checked(root: str, name: str) -> dict[str, Any]:
             told["problem"] = ["late", f"{used:.1f} s of processor time"]
     except WrongError as wrong:
         told["problem"] = [wrong.kind, str(wrong)]
-    except Exception as error:  # whatever it is, it is what this program looks for
+    except Exception as error:  # any exception is a finding
         frames = traceback.extract_tb(error.__traceback__)
         where = next((f"{Path(f.filename).name}:{f.name}" for f in reversed(frames) if "sage_code" in f.filename), "")
         told["problem"] = ["exception", f"{type(error).__name__} in {where}", traceback.format_exc()]
@@ -242,7 +242,7 @@ def _check_references(encoded: str, lines: int) -> None:
 
 
 def replay(paths: list[Path]) -> int:
-    """Check files without mutating them; returns how many fail."""
+    """Check files without mutating them; returns 1 if one fails, else 0."""
     failed = 0
     for path in paths:
         told = checked(str(path.parent.resolve()), path.name)

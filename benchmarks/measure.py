@@ -52,7 +52,7 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Finishe
     process = psutil.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(env))
     family = [process]
     look = 0
-    # Children report with one short line, so that the pipe never fills while nobody reads it.
+    # Children report with one short line, so that the pipe never fills before it is read.
     while True:
         try:
             process.wait(timeout=_SAMPLE_S)

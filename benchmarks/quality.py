@@ -53,7 +53,7 @@ _WORDS = frozenset(
     ["body", "body_relative", "name", "name_relative", "doc", "cover", "file_cover", "file_body", "path", "path_cover"]
 )  # fmt: skip
 _MEANING = frozenset(name for name in NAMES if "dense" in name)
-# Files that whoever greps reads before giving up.
+# Files read after a grep before giving up.
 _READ_FILES = 10
 _COLD_RUNS = 15
 

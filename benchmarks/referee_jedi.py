@@ -121,7 +121,7 @@ def main() -> None:
         signal.setitimer(signal.ITIMER_PROF, LIMIT_S[request["op"]], 1)
         try:
             result = answer[request["op"]](*request.get("at", ()))
-        except Exception:  # whatever Jedi raises: the function is dropped
+        except Exception:  # the function is dropped
             result = None
         signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps(result), flush=True)

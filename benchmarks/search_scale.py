@@ -43,7 +43,7 @@ _WORD = re.compile(r"[A-Za-z]{4,}")
 _CHANGED = 3
 _QUESTIONS = 100
 _BATCH = 64
-# The functions whose time is shown, as they stand in the profile.
+# The functions whose time is shown, as the profile names them.
 _STEPS = {
     "secret words": ("lexical.py", "_gather"),
     "best by words": ("lexical.py", "best"),

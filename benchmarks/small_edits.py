@@ -70,7 +70,7 @@ def read(root: Path, stop: Path) -> int:
             demand(Project.open(root).search("handle every order", refresh=False, everywhere=True).results, "no answer")
             demand(Project.open(root).export_index(stop.with_suffix(".sagepack")).files, "an export without files")
             verify_project(str(root), Settings(), mend=False)
-        except Exception as failure:  # whatever a reader meets is what is measured here
+        except Exception as failure:  # any failure of a reader counts
             error = f"{type(failure).__name__}: {failure}"
         times += 1
         time.sleep(_READER_RESTS_S)

@@ -115,10 +115,10 @@ def _truth(one: Defined, named: list[Defined], by_text: dict, old_places: dict) 
         return Truth("moved in its file", frozenset((other.file, other.start) for other in same))
     if named:
         return Truth("changed")
-    # Only a place where this text did not stand before is one that it has gone to.
+    # The text has moved only to locations that did not have it before.
     new = [other for other in by_text.get(one.text, ()) if (other.file, other.qualname) not in old_places[one.text]]
     if any((other.file, other.start) == (one.file, one.start) for other in new):
-        return Truth("unchanged")  # only what stands around it has another name
+        return Truth("unchanged")  # only its scope has another name
     if new:
         return Truth("moved elsewhere", frozenset((other.file, other.start) for other in new))
     return Truth("gone")

@@ -124,7 +124,7 @@ def _truth(
     touched = beside = False
     shift = 0
     for start, lines, added in change.hunks:
-        # A pure insertion stands after line `start`.
+        # A pure insertion is after line `start`.
         low, high = (start, start + lines - 1) if lines else (start + 0.5, start + 0.5)
         touched |= low <= last and high >= first
         beside |= first - 1 <= high < first or last < low <= last + 1
@@ -138,7 +138,7 @@ def _truth(
         return ("moved in its file", place) if shift else ("unchanged", frozenset())
     text = _plain(old[ref.file].split("\n")[first - 1 : last])
     if len(_places(text, old)) > 1:
-        return None  # it stood in several places: which one went where, nobody can say
+        return None  # the text was in several locations, so its new one is unknown
     now = _places(text, new)
     if not now:
         return ("changed" if change.new_path else "gone"), frozenset()

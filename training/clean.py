@@ -73,7 +73,7 @@ def is_boilerplate(query: str) -> bool:
 
 
 def is_english(query: str) -> bool:
-    """Whether a long sentence has no common English word, and so is in another language."""
+    """Whether a sentence is short or has a common English word; others are in another language."""
     words = _LETTERS.findall(query.lower())
     return len(words) < 7 or any(word in _COMMON for word in words)
 

@@ -316,7 +316,7 @@ def _below_root(forbidden: Callable[[str], bool], path: str) -> bool:
     return forbidden(path.partition("/")[2])
 
 
-# How metadata names the place a package comes from, as opposed to what it merely speaks of.
+# How metadata names the origin of a package, and not just a project that it mentions.
 _ORIGIN = re.compile(
     r'^(?:Source|Upstream-Contact|Homepage|Home-page|Project-URL)\s*:(.*)$|"(?:url|homepage|repository)"\s*:\s*"([^"]*)"'
     r"|^(?:repository|homepage)\s*=(.*)$",

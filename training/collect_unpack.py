@@ -16,7 +16,7 @@ from typing import IO
 from sage_code.languages.table import detect
 from training.collect_licence import has_copyleft_head
 
-# A larger file is data or generated; Sage itself would cut it, but nobody documents functions in it by hand.
+# A larger file is data or generated; Sage would cut it, but its functions have no documentation by hand.
 MAX_FILE_BYTES = 500_000
 MAX_PACKAGE_BYTES = 80_000_000
 MAX_PACKAGE_FILES = 15_000

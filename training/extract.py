@@ -243,7 +243,7 @@ def package_definitions(folder: Path, limit: int) -> list[Definition]:
     return _chosen(_with_declared(found, declared), limit)
 
 
-# What a file must contain to hold a documented definition, before anybody parses it.
+# What a file must contain to hold a documented definition, checked before parsing.
 _DOCUMENTED = {
     "python": re.compile(r"^\s*[rRuU]?(?:\"\"\"|''')", re.MULTILINE),
     "go": re.compile(r"^//[^\n]*\n(?:func|type|\t)", re.MULTILINE),

@@ -23,7 +23,7 @@ _BODY_STRING = re.compile(
     re.DOTALL,
 )
 _WORDS = re.compile(r"[^\W_]+")
-# A first line of fewer letters may stand in the code by chance.
+# A first line of fewer letters may occur in the code by chance.
 _MIN_LEAK = 12
 
 

@@ -250,7 +250,7 @@ def _test_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tup
     for name in dict.fromkeys(_CALLED.findall(item.code)):
         parts = words_of(name)
         # All words of the tested name are in the test's name: `test_parse_url_with_port` tests `parse_url`. A single
-        # word is anybody's, unless the test's name begins with it.
+        # word is too common, unless the test's name begins with it.
         if name in unique and own > set(parts) and (len(parts) > 1 or words[0] == parts[0]):
             called[name] = len(parts)
     if called:

@@ -141,7 +141,7 @@ _NOUN_COMMITS = (
     "remove {rest}",
 )
 _LANGUAGE_WORDS = {"cpp": "c++", "csharp": "c#", "tsx": "typescript", "objc": "objective c", "ocaml_interface": "ocaml"}
-# What stands after the object in `parse the url into parts`.
+# The words after the object in `parse the url into parts`.
 _PREPOSITION = re.compile(
     r"\s(?:of|to|in|on|at|by|for|from|with|into|as|if|when|using|that|which|and|or|so|until|before|after|via|through)\s"
 )

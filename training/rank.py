@@ -48,7 +48,7 @@ _NONE = 0.05
 _SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense"), "by_words": ("file_cover",)}
 _SIGN_PENALTY = 1e-4
 _SEED = 7
-# Weights that no label can teach: nobody labels a question that is a path, since the answer is plain.
+# Weights that no label can teach: no labelled question is a path, since the answer is obvious.
 _GIVEN = {"path_match": 6.0}
 
 

@@ -46,7 +46,7 @@ class Encoded:
     ids: dict[str, NDArray[np.int32]]
     tf: dict[str, NDArray[np.uint8]]
     sizes: dict[str, NDArray[np.int32]]
-    named: NDArray[np.bool_]  # for each entry of the body: its word stands in the lead too
+    named: NDArray[np.bool_]  # for each entry of the body: its word is in the name too
     columns: dict[str, NDArray[Any]]
 
 

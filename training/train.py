@@ -49,7 +49,7 @@ class Recipe:
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.1  # of pairs whose code loses the words of its name
-    kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # kinds of pairs of which an epoch sees only this part
+    kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # the share of these kinds of pairs in an epoch
     told: float = 0.5  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with

@@ -211,11 +211,6 @@ class Resolver:
         return self._imported_files[view.file]
 
 
-def targets(graph: CodeGraph, file: str, reference: Reference) -> list[Target]:
-    """What one reference may mean, best first. For many references, keep a `Resolver`."""
-    return Resolver(graph).targets(file, reference)
-
-
 def _as_targets(meanings: Iterable[Meaning], confidence: float = 1.0) -> list[Target]:
     return [
         Target(meaning.entity, confidence * meaning.confidence, meaning.why)

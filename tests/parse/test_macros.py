@@ -7,7 +7,7 @@ import pytest
 from sage_code.languages.table import by_name
 from sage_code.parse.definitions import parse
 
-# Each as it stands in a real project: git, redis, jemalloc, libgit2, zlib, curl. What it defines is told beside it.
+# Code of real projects (git, redis, jemalloc, libgit2, zlib, curl), with the symbols that it defines.
 CASES = {
     "a word between type and name": (
         "static state_t *\ninternal_function\nacquire (int *err)\n{\n  return 0;\n}\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from projects import call, graph, meant
 
-from sage_code.xref.resolve import DEFAULT_CONFIDENCE, targets
+from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 
 PYTHON = {
     "nested function": ({"a.py": "def f(): pass\ndef g():\n    def f(): pass\n    f()\n"}, "a.py", "f", "a.py:g.f"),
@@ -246,7 +246,7 @@ def test_a_module_outside_of_the_project_has_no_targets() -> None:
 
 def test_a_match_by_name_alone_has_low_confidence() -> None:
     project = graph({"a.py": "class A:\n    def fetch(self): pass\n", "b.py": "def g(x):\n    x.fetch()\n"})
-    (target,) = targets(project, "b.py", call(project, "b.py", "fetch"))
+    (target,) = Resolver(project).targets("b.py", call(project, "b.py", "fetch"))
     assert target.why == "name"
     assert DEFAULT_CONFIDENCE <= target.confidence < 0.8
 
@@ -265,7 +265,7 @@ def test_other_members_used_on_a_receiver_raise_the_confidence() -> None:
     found = graph(files)
     first, second = [one for one in found.file_references("c.py") if one.name == "connect_read"]
     confidence = {
-        reference.scope: {t.definition.file: t.confidence for t in targets(found, "c.py", reference)}
+        reference.scope: {t.definition.file: t.confidence for t in Resolver(found).targets("c.py", reference)}
         for reference in (first, second)
     }
     assert confidence["capture"]["a.py"] > DEFAULT_CONFIDENCE > confidence["capture"]["b.py"]
