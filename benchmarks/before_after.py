@@ -50,7 +50,7 @@ class Side:
         self.run(["index"])
 
     def run(self, words: list[str]) -> float:
-        """The processor's milliseconds of one command, its children included."""
+        """The processor time of one command and its children, in milliseconds."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [self.python, "-m", "sage_cli.entry", *words]
         subprocess.run(command, cwd=self.root, env=self.environment, stdout=subprocess.DEVNULL, check=False)
@@ -58,7 +58,7 @@ class Side:
         return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
     def warm(self) -> subprocess.Popen[str]:
-        """A process that answers question by question."""
+        """A process that answers one question after another."""
         return subprocess.Popen(
             [self.python, "-c", WARM], cwd=self.root, env=self.environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -92,6 +92,7 @@ def main() -> None:
 
 
 def _warm(sides: list[Side], name: str, rounds: int) -> list[list[float]]:
+    """The times of warm searches, one pair per question: both versions answer in turns."""
     children = [side.warm() for side in sides]
     times = []
     for number in range((rounds + 2) * len(QUESTIONS)):

@@ -2,10 +2,10 @@
 
     python benchmarks/callers_speed.py PROJECT ... [--names 5]
 
-Each project is copied to a scratch folder and indexed for real. Asked are the names with the most work: many
-definitions, each of which has to be told from the others wherever the name is called. For every name all its
-definitions are asked, as `sage callers NAME --seconds 0` does, by a project that was just opened; then the one with the
-most callers alone. Nothing is left out, however long it takes. On a busy machine trust the processor time.
+Each project is copied to a scratch folder and indexed for real. The names with the most work are asked: those with many
+definitions, which have to be distinguished at every call. For every name all its definitions are asked, as `sage
+callers NAME --seconds 0` does, by a project that was just opened; then the one with the most callers alone. Nothing is
+left out, however long it takes. On a busy machine trust the processor time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def asked(root: str, names: int) -> list[list[Any]]:
-    """For each of the worst names of a project what was asked, found and waited for."""
+    """For each of the worst names of a project: the question, the callers found, and the time."""
     from sage_code.project import Project
 
     Project.open(root).index()

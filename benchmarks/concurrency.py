@@ -2,9 +2,9 @@
 
     python benchmarks/concurrency.py --seconds 60
 
-Every file of the made-up project names its revision in a function, a class and a constant, which live in three
-compiled files: a reader that sees two different ones has seen half of an index. At the end no row of the store may be
-doubled and `sage admin verify` must be clean. Ends with 1 when a promise was broken.
+Every file of the made-up project names its revision in a function, a class and a constant, which are in three compiled
+files: a reader that sees two revisions has seen half of an index. At the end no row of the store may be double and
+`sage admin verify` must be clean. Ends with 1 when a promise was broken.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _WORK: dict[str, Callable[[Path], None]] = {
 
 
 def play(role: str, root: Path, seconds: float) -> int:
-    """What a child does: its work over and over, then how often on standard output."""
+    """What a child does: its work again and again, then it prints how often."""
     times, until = 0, float("inf")
     while time.monotonic() < until:
         try:
@@ -92,7 +92,7 @@ def play(role: str, root: Path, seconds: float) -> int:
 
 
 def prove(folder: Path, seconds: float, files: int, seed: int) -> list[dict[str, object]]:
-    """Run everything at once and check what is left; what each child reports."""
+    """Run everything at once and check the result; returns the report of each child."""
     project = made_up.Project(folder / "project", Random(seed), files, definitions=8)
     _index(project.root)
     script = [sys.executable, __file__, "--root", str(project.root), "--seconds", str(seconds), "--role"]
@@ -121,7 +121,7 @@ def prove_twins(folder: Path, files: int, seed: int) -> dict[str, object]:
 
 
 def check_store(*roots: Path) -> int:
-    """The index of each root is what its files say, and nothing is stored twice; how many texts there are."""
+    """Check that each index matches its files and nothing is stored twice; returns the number of texts."""
     from sage_code.embed import default_embedder
     from sage_code.index.upkeep import verify_project  # lazy, like `_index`: most children can do without LanceDB
     from sage_code.settings.loading import Settings

@@ -64,7 +64,7 @@ PROJECTS: dict[str, tuple[str, ...]] = {
 }
 
 # ctags' name of the language, and which of its kinds count as what. Kinds that are missing here are not
-# definitions (`package`, `implementation`), or members that the target does not speak of.
+# definitions (`package`, `implementation`), or members that the target does not include.
 _TYPES = dict.fromkeys(("class", "struct", "interface", "enum", "union", "trait", "typedef", "annotation"), "class")
 CTAGS: dict[str, tuple[str, dict[str, str]]] = {
     "python": ("Python", {"function": "function", "member": "method", "class": "class", "variable": "constant"}),
@@ -140,8 +140,8 @@ CTAGS |= {
     ),
 }
 CTAGS["tsx"] = CTAGS["typescript"]
-# Only what stands at the top of a file counts as a module's constant; in these languages nothing does, and
-# the members of classes are asked for instead.
+# Only names at the top of a file count as constants of a module. These languages have none there, so the members of
+# classes count instead.
 _MEMBERS_COUNT = {"java", "csharp", "ruby", "php"}
 _OPEN_SCOPES = {"namespace", "module", "package"}
 _ENUMERATORS = {"enumerator", "enumConstant"}
@@ -153,7 +153,7 @@ Found = tuple[Tag, str]  # with the text of its line
 
 @dataclass
 class Score:
-    """What was asked and found in one project."""
+    """The tags of one project, and how many Sage has found."""
 
     files: int = 0
     seconds: float = 0.0
@@ -199,6 +199,7 @@ def main() -> int:
 
 
 def measure(language_name: str, folder: str) -> Score:
+    """How many tags of the referee Sage finds in one project."""
     language = by_name(language_name)
     assert language is not None
     files = list(source_files(language_name, folder))
@@ -235,12 +236,13 @@ def read(file: str) -> bytes:
 
 
 def plain(name: str) -> str:
-    """A name without what is a matter of taste: blanks in `operator ==`, the interface of `I.Method`."""
+    """A name in one spelling: without the blanks of `operator ==` and the interface of `I.Method`."""
     name = name.replace(" ", "").lstrip("#").strip("`")
     return name if name.startswith("[") else re.split(r"[.:](?=\w)", name)[-1]
 
 
 def source_files(language_name: str, folder: str) -> Iterator[str]:
+    """The project's files of one language, small enough and valid UTF-8."""
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in {".git", "node_modules"})
         for name in sorted(names):
@@ -263,6 +265,7 @@ def is_utf8(path: str) -> bool:
 
 
 def run_ctags(language: str, files: list[str]) -> Iterator[Tag]:
+    """The tags that universal-ctags finds."""
     name, categories = CTAGS[language]
     command = ["ctags", "--options=NONE", "--links=no", f"--language-force={name}", "--output-format=json"]
     command += ["--fields=+nKsZ", "-f", "-", "-L", "-"]
@@ -319,6 +322,7 @@ def scan_solidity(files: list[str]) -> Iterator[Tag]:
 
 
 def print_table(scores: list[tuple[str, str, Score]]) -> None:
+    """Print one row per project."""
     print(f"{'language':<11} {'project':<23} {'files':>5} {'tags':>6} {'raw':>7} {'ruled':>7}   ", end="")
     print(" ".join(f"{category:>9}" for category in CATEGORIES), " crashes")
     for language, project, score in scores:

@@ -1,8 +1,8 @@
-"""When the referee is wrong: the rules by which `coverage.py` takes a tag out of the count, each with its reason.
+"""The rules by which `coverage.py` does not count a tag because the referee is wrong, each with its reason.
 
-A rule looks at the text of the file and at its syntax tree, never at what Sage's queries made of it. (`line`
-is the exception: it needs to know where Sage saw the name.) A name may stand on a line more than once; a tag
-is only taken out when a rule explains every place where it could have been meant.
+A rule looks at the text of the file and at its syntax tree, never at what Sage's queries made of it. (`line` is the
+exception: it needs to know where Sage saw the name.) A name may occur on a line more than once; a tag is only left out
+if a rule explains every occurrence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A definition as the referee sees it."""
+    """A definition that the referee lists."""
 
     file: str
     line: int
@@ -38,7 +38,7 @@ Path = list[Node]  # a node and its ancestors, upwards
 
 
 class FileView:
-    """A file as a rule sees it."""
+    """A file, for the rules."""
 
     def __init__(self, source: bytes, language: Language, symbols: tuple[Symbol, ...]) -> None:
         self.source = source
@@ -52,7 +52,7 @@ class FileView:
         return self._lines[number - 1].decode("utf-8", "replace") if number <= len(self._lines) else ""
 
     def places(self, tag: Tag) -> Iterator[Path]:
-        """Every place on the tag's line where its name stands."""
+        """Every occurrence of the name on the tag's line."""
         root = self._root()
         name = re.split(r"[.\s]", tag.name)[-1].encode()
         for found in re.finditer(rb"(?<!\w)" + re.escape(name) + rb"(?!\w)", self._lines[tag.line - 1]):
@@ -75,7 +75,7 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of tag that is no definition, and why: by the tag as a whole, or by the place of its name."""
+    """A kind of tag that is no definition, and why: decided by the whole tag, or by each occurrence of its name."""
 
     name: str
     statement: str
@@ -185,7 +185,7 @@ def _member(tag: Tag, path: Path) -> bool:
 
 
 def _value(tag: Tag, path: Path) -> bool:
-    """A name for something that is neither a function nor a class."""
+    """Whether the name is assigned a value that is neither a function nor a class."""
     if tag.kind not in ("function", "method", "class"):
         return False
     for node in path[:4]:
@@ -198,6 +198,7 @@ def _value(tag: Tag, path: Path) -> bool:
 
 
 def _use(tag: Tag, path: Path) -> bool:
+    """Whether the syntax tree shows that the name is used here and not defined."""
     # Where the parser stumbled, and inside a directive, the tree proves nothing.
     if any(node.is_error or node.type.startswith("preproc_call") for node in path) or any(
         node.has_error for node in path[1:4] if node.parent
@@ -269,7 +270,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def excuse(tag: Tag, view: FileView) -> str:
-    """The name of the rule that takes the tag out of the count, or nothing."""
+    """The name of the rule that excuses the tag, or nothing."""
     for rule in RULES:
         if rule.by_tag is not None and rule.by_tag(tag, view):
             return rule.name

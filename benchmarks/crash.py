@@ -1,4 +1,4 @@
-"""Kill `sage index` again and again, at random moments, and look at what is left.
+"""Kills `sage index` again and again at random moments, and checks what is left.
 
     python benchmarks/crash.py --runs 100
 
@@ -36,8 +36,8 @@ from sage_code.settings.loading import load_settings
 from sage_code.store.lance import Store, store_uri, table_name
 
 # When to kill: at any time, once it has begun to write, once the first rows are on the disk, or in the narrow gap
-# between the new compiled files and the manifest that speaks of them. A process spends most of its life importing and
-# parsing, so chance alone rarely gets there.
+# between the new compiled files and the manifest that names them. A process spends most of its time importing and
+# parsing, so a random moment is rarely there.
 _MOMENTS = ("any", "work", "store", "work", "store", "publish")
 _PHASES = ("before any row", "some rows stored", "all rows stored", "published", "manifest written", "had finished")
 _POLL_S = 0.0005
@@ -46,7 +46,7 @@ _DEATH_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one kill met and what the next run did."""
+    """What one kill interrupted and what the next run did."""
 
     cold: bool
     moment: str
@@ -79,7 +79,7 @@ class Proof:
             self._state = self._settle(expected(self._root))
 
     def round(self, number: int) -> Round:
-        """Kill one run and let the next one mend it."""
+        """Kill one run and let the next one repair the index."""
         cold, moment = self._rng.random() < 0.4, _MOMENTS[number % len(_MOMENTS)]
         self._prepare(cold)
         old, new = self._state, expected(self._root)
@@ -113,7 +113,7 @@ class Proof:
             self._project.edit()
 
     def _start(self, cold: bool, moment: str) -> bool:
-        """Start `sage index` and kill it at the moment; whether it was faster."""
+        """Start `sage index` and kill it after a time; returns whether it had ended before."""
         pace = self._pace[cold]
         link = compiled_dir(str(self._root))
         before = os.readlink(link) if os.path.islink(link) else ""
@@ -164,7 +164,7 @@ class Proof:
     # -- after ------------------------------------------------------------------------------------------------------
 
     def _wait_for_children(self) -> None:
-        """Workers are in sessions of their own: they have to notice by themselves."""
+        """Check that the workers end: they are in their own sessions and must notice the kill themselves."""
         until = time.monotonic() + _DEATH_S
         while alive := [child for child in psutil.process_iter(["environ"]) if self._is_ours(child)]:
             demand(time.monotonic() < until, f"{alive} outlived their parent")
@@ -175,7 +175,7 @@ class Proof:
         return home == str(self._home) and process.pid != os.getpid()
 
     def _answers(self, old: State | None, new: State) -> None:
-        """The index is the old one or the new one, whole, and the command line agrees."""
+        """Check that the index is completely the old or the new one, and that the command line agrees."""
         found, named = published(self._root), remembered(self._root)
         demand(found in (old, new), "the compiled files are neither the old index nor the new one")
         demand(named in (old and old.keys, new.keys), "the manifest is neither the old one nor the new one")
@@ -189,7 +189,7 @@ class Proof:
         demand(symbol in matches, f"grep does not find {symbol}")
 
     def _missing(self, new: State) -> dict[str, list[str]]:
-        """Of every file whose rows are not in the store, the chunks whose vectors are not there either."""
+        """The chunks of files without rows in the store whose vectors are not in the store either."""
         store = self._open_store()
         if store is None:
             return {key: list(hashes) for key, hashes in new.hashes.items()}
@@ -203,12 +203,13 @@ class Proof:
         }
 
     def _open_store(self) -> Store | None:
-        """The store, if there is a table: opening it would make one."""
+        """The store, or None if it has no table: opening it would create one."""
         uri = store_uri("")
         versions = Path(uri, f"{table_name(self._model, self._dim)}.lance", "_versions")
         return Store(uri, self._model, self._dim) if any(versions.glob("*.manifest")) else None
 
     def _phase(self, new: State) -> str:
+        """How far the killed run got, by what it left."""
         store = self._open_store()
         stored = len(store.existing(list(new.hashes))) if store else 0
         known = len(set(new.hashes) & set(self._state.keys.values())) if self._state else 0
@@ -221,7 +222,7 @@ class Proof:
         return _PHASES[1] if stored > known else _PHASES[0]
 
     def _settle(self, new: State) -> State:
-        """After a whole run: the new index, registered, verified, and nothing beside it."""
+        """Check that a complete run has left the new index, registered and verified, and nothing else."""
         demand(published(self._root) == new, "the compiled files are the new index")
         demand(remembered(self._root) == new.keys, "the manifest is the new one")
         report = verify_project(str(self._root), load_settings(str(self._root)), mend=False)

@@ -1,4 +1,4 @@
-"""Spoil what Sage reads, one file at a time, and ask it everything.
+"""Damages the files that Sage reads, one at a time, and runs every command.
 
     python benchmarks/damage.py --flips 1000 --replaced 200
 
@@ -55,7 +55,7 @@ class _OutOfTime(BaseException):
 
 @dataclass(slots=True)
 class Answer:
-    """What a command gave."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -64,7 +64,7 @@ class Answer:
     document: Any = None
 
     def crash(self) -> str:
-        """Why this is no answer at all; empty for an answer or a clear error."""
+        """Why this is neither an answer nor a clear error; empty if it is one."""
         said = self.out + self.err
         if found := CRASH.search(said):
             return said[max(0, found.start() - 40) : found.end() + 200]
@@ -77,7 +77,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a round showed."""
+    """The result of a round."""
 
     result: str  # right, mended, put back, FAILED
     failures: list[str] = field(default_factory=list)
@@ -98,6 +98,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--replaced", type=int, default=200)
@@ -117,6 +118,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _rounds(base: Path, given: argparse.Namespace) -> int:
+    """Run all rounds and print the table; the exit code."""
     pristine, work = base / "pristine", base / "work"
     _environment(work)
     if not pristine.exists():
@@ -204,6 +206,7 @@ def _one(
     project = str(work / "project")
 
     def ask() -> dict[str, Any]:
+        """Run the commands of one round and judge their answers."""
         outcome = Outcome("right")
         wrong = _ask_all(project, right, outcome, turn, judged=not truth)
         _no_crash(["status", project, "--json"], outcome)
@@ -245,7 +248,7 @@ def _one(
 def _ask_all(
     project: str, right: dict[str, Any], outcome: Outcome, turn: dict[str, bool], *, judged: bool
 ) -> list[str]:
-    """Ask everything that has its turn; the questions whose answer is not the right one."""
+    """Run the questions of this turn; returns those with a wrong answer."""
     wrong = []
     for name, words in material.questions(project).items():
         if not turn[name]:
@@ -269,7 +272,7 @@ def _ask_all(
 
 
 def _remedies(answer: Answer) -> list[str]:
-    """What a message or a note says to do."""
+    """The remedy that a message or a note names."""
     said = answer.err + answer.out
     return re.findall(r"`sage ((?:index|admin)\b[^`]*)`", said) + ["move it away"] * ("move it away" in said)
 
@@ -294,7 +297,7 @@ def _mend(path: Path, project: str, outcome: Outcome) -> None:
 
 
 def _as_in_a_fresh_index(work: Path, right: dict[str, Any]) -> list[str]:
-    """The questions that an index from nothing, of the files as they are now, answers in another way."""
+    """The questions that a fresh index of the present files answers differently."""
     project = str(work / "project")
     now = {name: _comparable(_sage(words)) for name, words in material.questions(project).items()}
     made = [work / "project/.sage/codebase", work / "home/codebase"]
@@ -319,7 +322,7 @@ def _no_crash(words: list[str], outcome: Outcome) -> Answer:
 
 
 def _sage(words: list[str]) -> Answer:
-    """Run a command in this process, with the time that it may take."""
+    """Run a command in this process, with a time limit."""
     from sage_cli.entry import main as entry
 
     sys.argv = ["sage", *words]
@@ -357,7 +360,7 @@ def _comparable(answer: Answer | dict[str, Any]) -> Any:
 
 
 def _steady(value: Any) -> Any:
-    """Without what is another each time."""
+    """An answer without the values that differ in each run."""
     if isinstance(value, dict):
         return {key: _steady(part) for key, part in value.items() if key not in _VOLATILE}
     return [_steady(part) for part in value] if isinstance(value, list) else value
@@ -383,6 +386,7 @@ def _environment(work: Path) -> None:
 
 
 def _import_everything() -> None:
+    """Load what the commands need, so that each forked round starts warm."""
     warnings.filterwarnings("ignore", "lancedb fork support")  # nothing is connected when we fork
     import lancedb  # noqa: F401
 
@@ -419,7 +423,7 @@ def _renew(pristine: Path, work: Path) -> None:
 
 
 def _put_back(original: Path, path: Path) -> None:
-    """What a person does who has a copy of the file."""
+    """Put the original file back, as a person with a copy would do."""
     _remove(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(original, path, follow_symlinks=False)

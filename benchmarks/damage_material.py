@@ -1,4 +1,4 @@
-"""What `damage.py` spoils: a small project with everything that Sage keeps of it, and the ways to spoil a file."""
+"""The material of `damage.py`: a small project with everything that Sage stores about it, and ways to damage a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KINDS = (
 
 
 def kind_of(name: str) -> tuple[str, bool] | None:
-    """What a file is, and whether it is the truth itself; None for what Sage does not read."""
+    """The kind of a file, and whether it is a source of truth; None if Sage does not read it."""
     if re.search(r"project/\.git/", name) and not re.search(KINDS[0][0], name):
         return None
     return next(((kind, truth) for pattern, kind, truth in KINDS if re.search(pattern, name)), None)
@@ -101,7 +101,7 @@ def make(base: Path, sage: Callable[..., object]) -> None:
 
 
 def questions(project: str) -> dict[str, list[str]]:
-    """Every command that answers from what is kept, by its name."""
+    """Every command that answers from stored files, by its name."""
     here, at = ["--path", project, "--json"], ["--project", project, "--json"]
     return {
         "search": ["search", "take an order", *at],
@@ -197,7 +197,7 @@ REPLACEMENTS = {
 
 
 def replace(path: Path, how: str) -> None:
-    """Put something else in the place of a file."""
+    """Replace a file by something else."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -206,6 +206,7 @@ def replace(path: Path, how: str) -> None:
 
 
 def _sources() -> dict[str, str]:
+    """The source files of the project, by path."""
     return {
         "shop/__init__.py": '"""A shop."""\n',
         "shop/prices.py": '"""Prices."""\n\nCURRENCY = "EUR"\n\n\ndef price_of(item: str) -> int:\n'
@@ -227,6 +228,7 @@ def _sources() -> dict[str, str]:
 
 
 def _transcript(cwd: str) -> list[str]:
+    """The lines of a transcript whose session read a file of the project."""
     lines = []
     for number in range(6):
         block = {

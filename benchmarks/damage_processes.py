@@ -29,12 +29,12 @@ _MCP_CALLS = (
 
 
 def patience() -> float:
-    """The seconds that a command has: up to twice as many when others use the machine too."""
+    """The time limit of a command in seconds: up to twice as long on a busy machine."""
     return _SECONDS * min(2.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 def ask_server(project: str) -> list[str]:
-    """Ask a real server over stdio; what went wrong."""
+    """Ask a real server over stdio; returns what went wrong."""
     command = [sys.executable, "-P", "-m", "sage_mcp.server"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     server = subprocess.Popen(
@@ -73,6 +73,7 @@ def _tell(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 def _hear(server: subprocess.Popen[bytes], number: int, seconds: float) -> str | None:
+    """The server's answer to request `number`; None after `seconds`."""
     assert server.stdout
     until = time.monotonic() + seconds
     with selectors.DefaultSelector() as waiting:
@@ -124,7 +125,7 @@ def in_a_child(task: Any, failure: Any = None) -> Any:
 
 
 def _obey_permissions() -> None:
-    """Be bound by the permissions of files, as everybody but root is: without the capabilities that overrule them."""
+    """Drop the capabilities by which root ignores the permissions of files."""
     if os.geteuid() != 0 or sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)

@@ -45,7 +45,7 @@ LINE_CHARS = 150
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A symbol that the referee has not, with the file that it stands in."""
+    """A symbol that the referee does not find, with its file."""
 
     file: str
     symbol: Symbol
@@ -101,7 +101,7 @@ def measure(language_name: str, folder: str, seed: int) -> tuple[int, list[Extra
 
 
 def referee(language: str, files: list[str]) -> Iterator[tuple[str, str, int]]:
-    """File, name and line of what the referee finds, of whatever kind."""
+    """File, name and line of every tag of the referee, of any kind."""
     if language == "solidity":
         yield from ((tag.file, tag.name, tag.line) for tag in scan_solidity(files))
         return
@@ -117,6 +117,7 @@ def referee(language: str, files: list[str]) -> Iterator[tuple[str, str, int]]:
 
 
 def show(number: int, extra: Extra, repos: str) -> None:
+    """Print one symbol with the lines around it and its owners."""
     symbol = extra.symbol
     lines = Path(extra.file).read_text("utf-8").split("\n")
     path = os.path.relpath(extra.file, repos)
@@ -130,7 +131,7 @@ def show(number: int, extra: Extra, repos: str) -> None:
 
 
 def owner_rows(lines: list[str], row: int) -> list[int]:
-    """The rows above the one before `row`, from the outside in, that are indented less than what follows them."""
+    """The rows above `row` that name its owners, by their indentation, the outermost first."""
     rows: list[int] = []
     indent = _indent(lines[row])
     for above in range(row - 1, -1, -1):

@@ -4,8 +4,8 @@
     python benchmarks/fuzz.py --replay FILE ...
 
 The seeds are the samples in `fixtures/languages/` and files of the projects below `--repos`. A mutant (`mutations.py`)
-is named by seed, language and number, so a run can be had again. Each is read, parsed and cut by `chunk_file` in a
-child process that can be ended, and what comes out goes through the pipe's encoding and back. A secret is
+is named by seed, language and number, so a run can be repeated. Each is read, parsed and cut by `chunk_file` in a child
+process that can be ended, and what comes out goes through the pipe's encoding and back. A finding is
 
     exception   anything raised, also what a worker would have met with plain lines
     crash       the process died: native code, or more memory than a worker should need
@@ -65,7 +65,7 @@ SAMPLES = Path(__file__).resolve().parents[1] / "fixtures" / "languages"
 RULES = DiscoverRules(include_generated=True)
 # As in sage_code/chunk/workers.py, which ends a worker then.
 GRACE_S = workers._GRACE_S
-# Beyond the budget. tree-sitter looks at its clock after a hundred steps, each of which may read a token of 60 KB.
+# Beyond the budget: tree-sitter checks its clock every hundred steps, and a step may read a token of 60 KB.
 LATE_S = GRACE_S / 2
 # A child that does nothing at all is not busy: it waits for something that never comes.
 STUCK_S = 20 * GRACE_S
@@ -132,7 +132,7 @@ class Seeds:
 
     @classmethod
     def load(cls, path: Path) -> Seeds:
-        """As a child reads what its parent has collected."""
+        """The seeds that the parent has saved, for a child."""
         return cls(json.loads(path.read_text()))
 
     def save(self, path: Path) -> None:
@@ -188,7 +188,7 @@ def checked(root: str, name: str) -> dict[str, Any]:
             told["problem"] = ["late", f"{used:.1f} s of processor time"]
     except WrongError as wrong:
         told["problem"] = [wrong.kind, str(wrong)]
-    except Exception as error:  # whatever it is, it is what this program looks for
+    except Exception as error:  # any exception is a finding
         frames = traceback.extract_tb(error.__traceback__)
         where = next((f"{Path(f.filename).name}:{f.name}" for f in reversed(frames) if "sage_code" in f.filename), "")
         told["problem"] = ["exception", f"{type(error).__name__} in {where}", traceback.format_exc()]
@@ -205,6 +205,7 @@ class WrongError(Exception):
 
 
 def _check(result: ChunkedFile, lines: list[str]) -> None:
+    """Raise a WrongError if the chunks, symbols or references of a file break a promise."""
     back = workers._decode(result.file, orjson.loads(orjson.dumps(workers._encode(result))))
     if back != result:
         raise WrongError("lines", "not the same after the pipe")
@@ -226,6 +227,7 @@ def _check(result: ChunkedFile, lines: list[str]) -> None:
 
 
 def _check_references(encoded: str, lines: int) -> None:
+    """Raise a WrongError if references change when stored and read, or are outside of the file."""
     builder = ReferenceBuilder()
     builder.add(encoded)
     read_back = list(islice(ReferenceTable(builder.arrays()).of_file(0), _READ_BACK))
@@ -240,7 +242,7 @@ def _check_references(encoded: str, lines: int) -> None:
 
 
 def replay(paths: list[Path]) -> int:
-    """Check files as they are; as many as fail are told."""
+    """Check files without mutating them; returns 1 if one fails, else 0."""
     failed = 0
     for path in paths:
         told = checked(str(path.parent.resolve()), path.name)
@@ -277,7 +279,7 @@ def _no_answer(kind: str, what: str, seconds: float) -> dict[str, Any]:
 
 
 class Child:
-    """A process that checks mutants, and a thread that hears it."""
+    """A process that checks mutants, and a thread that reads its output."""
 
     def __init__(self, scratch: Path, seed: int) -> None:
         self.folder = Path(tempfile.mkdtemp(dir=scratch))
@@ -292,7 +294,7 @@ class Child:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def ask(self, language: str, number: int) -> tuple[list[str], dict[str, Any]]:
-        """The history of a mutant, and what became of it."""
+        """The mutations of a mutant, and the result of its check."""
         assert self.process.stdin is not None
         steps = ["?"]
         try:
@@ -313,12 +315,12 @@ class Child:
             return steps, _no_answer("crash", f"exit code {code}", 0.0)
 
     def end(self) -> None:
-        """Kill it, whatever it does."""
+        """Kill the process."""
         self.process.kill()
         self.process.wait()
 
     def _used(self) -> float:
-        """Seconds of processor time so far; none for one that has died, whose last words are still to be heard."""
+        """Seconds of processor time so far; 0 for a dead process whose output is still to be read."""
         try:
             return sum(psutil.Process(self.process.pid).cpu_times()[:2])
         except psutil.NoSuchProcess:
@@ -353,7 +355,7 @@ class Tally:
 
 
 class Run:
-    """A fuzz run: children, what they have been asked, and what was found."""
+    """A fuzz run: its children, their mutants, and the findings."""
 
     def __init__(self, scratch: Path, findings: Path, seed: int, processes: int) -> None:
         self.scratch, self.findings, self.seed, self.processes = scratch, findings, seed, processes
@@ -382,6 +384,7 @@ class Run:
         return self._report(seeds, began, seconds)
 
     def _drive(self, work: Iterator[tuple[str, int]], end: float) -> None:
+        """Give one child mutants until the time is up; start another one after a crash."""
         child = Child(self.scratch, self.seed)
         while time.monotonic() < end:
             with self._lock:
@@ -394,6 +397,7 @@ class Run:
         child.end()
 
     def _note(self, child: Child, language: str, number: int, steps: list[str], told: dict[str, Any]) -> None:
+        """Count the result of one mutant, and keep the first input of each kind of failure."""
         tally = self.tallies[language]
         tally.mutants += 1
         tally.skipped += bool(told["skipped"])
@@ -417,6 +421,7 @@ class Run:
         )
 
     def _report(self, seeds: Seeds, began: str, seconds: float) -> str:
+        """The report of the run, as Markdown."""
         rows: list[list[object]] = [
             [
                 name,

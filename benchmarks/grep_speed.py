@@ -79,6 +79,7 @@ def _body(dice: random.Random, indent: int) -> str:
 
 
 def report(root: str, env: dict[str, str], repeat: int, indexing_s: float, stats: dict[str, int]) -> str:
+    """Measure all commands in random order; the report, as Markdown."""
     grep = [_SAGE, "grep", "--path", root]
     commands = {
         _BARE: [sys.executable, "-c", "pass"],
@@ -119,7 +120,7 @@ def report(root: str, env: dict[str, str], repeat: int, indexing_s: float, stats
 
 
 def imports(command: list[str], bare: list[str], env: dict[str, str]) -> list[tuple[str, str]]:
-    """Modules that `command` loads and `bare` does not, dearest first, with their least of several times."""
+    """Modules that `command` loads and `bare` does not, the slowest first, each with the least of several times."""
     known = _import_times(bare, env)
     samples = [_import_times([sys.executable, *command], env) for _ in range(5)]
     costs = {module: min(sample[module] for sample in samples) for module in samples[0] if module not in known}

@@ -1,6 +1,6 @@
-"""Made-up secrets in formats that were written without a look at the rules: `secret_templates.txt`, filled in.
+"""Made-up secrets in formats that were written without knowing the rules: `secret_templates.txt`, filled in.
 
-Ten of the formats, drawn by a seed, are kept out while rules are tuned: only the rest is looked at.
+Ten of the formats, chosen by a seed, are held out when the rules are tuned.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def _parts(line: str) -> tuple[str, str, str]:
 
 
 def _filled(template: str, source: Source) -> str:
+    """A template with a random value in each slot."""
     plain: dict[str, Callable[[], str]] = {
         "pw": source.strong,
         "human": source.human,

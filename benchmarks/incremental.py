@@ -1,4 +1,4 @@
-"""Does an index that has grown commit by commit answer as one that was made afresh? Score for score.
+"""Does an index that has grown commit by commit give the same answers and scores as a fresh one?
 
     python benchmarks/incremental.py REPOSITORY... [--commits 100] [--every 10] [--questions 40]
 
@@ -64,6 +64,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", nargs="*", help="git directories with history")
     parser.add_argument("--commits", type=int, default=100)
@@ -77,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Comparison:
-    """One repository, its index that grows, and fresh ones."""
+    """One repository with its growing index, and fresh ones."""
 
     def __init__(self, folder: Path, repository: str, arguments: argparse.Namespace) -> None:
         self._name = Path(repository).name if Path(repository).name != "repo" else Path(repository).parent.name
@@ -90,6 +91,7 @@ class _Comparison:
         self._counts: Counter[str] = Counter()
 
     def run(self) -> list[object]:
+        """Index commit after commit and compare at some; a row of the table."""
         started = time.perf_counter()
         listed = _git(self._grown, "rev-list", "--first-parent", f"--max-count={self._arguments.commits}", "HEAD")
         commits = listed.split()[::-1]
@@ -108,6 +110,7 @@ class _Comparison:
         ]  # fmt: skip
 
     def _index_at(self, commit: str, number: int) -> None:
+        """Index one commit, at times after a killed run or with segments merged or split."""
         _checkout(self._grown, commit)
         os.environ[HOME_VARIABLE] = str(self._folder / "home")
         if number % _KILLED == 0:
@@ -134,6 +137,7 @@ class _Comparison:
             self._counts["killed"] += 1
 
     def _compare(self, commit: str) -> None:
+        """Ask the grown index and a fresh one the same questions, and note the differences."""
         _checkout(self._fresh, commit)
         shutil.rmtree(self._fresh / ".sage", ignore_errors=True)
         home = self._folder / "fresh home"
@@ -163,7 +167,7 @@ class _Comparison:
 
 
 def _questions(root: Path, random: Random, count: int) -> dict[str, list[Any]]:
-    """What to ask about a tree, made from the tree."""
+    """The questions about a tree, made from its files."""
     symbols = list(open_symbols(str(root)).all())
     names = sorted({symbol["name"] for symbol in symbols})
     docs = sorted({s["docstring"].strip().partition("\n")[0] for s in symbols if len(s["docstring"]) > 20})
@@ -185,7 +189,7 @@ def _some(random: Random, items: list[Any], count: int) -> list[Any]:
 
 
 def _answers(project: Project, questions: dict[str, list[Any]]) -> Iterator[tuple[str, Any]]:
-    """Every answer of a project, by what was asked."""
+    """Every answer of a project, by question."""
     for question in questions["search"]:
         response = project.search(question, refresh=False, explain=question == questions["search"][0])
         yield f"search {question}", [response.good, response.truncated, [asdict(hit) for hit in response.results]]
@@ -209,7 +213,7 @@ def _answers(project: Project, questions: dict[str, list[Any]]) -> Iterator[tupl
 
 
 def _difference(grown: Any, fresh: Any) -> str:
-    """The first place where two answers differ."""
+    """The first difference of two answers."""
     if type(grown) is type(fresh) and isinstance(grown, list | dict) and len(grown) == len(fresh):
         keys = range(len(grown)) if isinstance(grown, list) else sorted(grown.keys() & fresh.keys())
         for key in keys:

@@ -1,4 +1,4 @@
-"""Made-up secrets in 40 formats, as people leave them in notes, configurations, shells and code. None of them opens anything.
+"""Made-up secrets in 40 formats, as people leave them in notes, configurations, shells and code. None is valid.
 
 The formats were written before the rules of `sage_code/text/secret_shapes.py`. Everything that a scanner could take for
 a live token is put together here from pieces and a seeded source of randomness.
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 _ALNUM = string.ascii_letters + string.digits
 _UPPER = string.ascii_uppercase + string.digits
-_LOWER = string.ascii_lowercase + string.digits
 _HEX = "0123456789abcdef"
 _DASHES = "-" * 5
 _WORDS = (

@@ -1,8 +1,8 @@
-"""Projects made up for proving things: files in several languages that read like code, and a day's edits to them.
+"""Made-up projects for benchmarks: files in several languages that look like code, and a day's edits to them.
 
 Everything comes from one `random.Random`, so a seed names a project and its whole history. Every file names its
-revision three times, as a function, a class and a constant: whoever reads an index can tell whether all of it speaks
-of one moment.
+revision three times, as a function, a class and a constant, so that a reader of an index can check that all of it is
+from one moment.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Project:
         return counts
 
     def touch(self, path: Path) -> None:
-        """A new revision of one file, with one definition more; in place at once, as editors save."""
+        """A new revision of one file with one more definition, written atomically, as editors do."""
         self._made += 1
         text = _REVISION.sub(rf"\g<1>{self._made}", path.read_text())
         self._write(path, text + self._definition(_LANGUAGES[path.suffix]))

@@ -25,7 +25,7 @@ _SAMPLES_A_LOOK = 10
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A process that has ended well."""
+    """A process that has succeeded."""
 
     seconds: float  # wall, from before its start to after its end
     output: str
@@ -52,7 +52,7 @@ def run(command: Sequence[str], env: Mapping[str, str] | None = None) -> Finishe
     process = psutil.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(env))
     family = [process]
     look = 0
-    # Children report with one short line, so that the pipe never fills while nobody reads it.
+    # Children report with one short line, so that the pipe never fills before it is read.
     while True:
         try:
             process.wait(timeout=_SAMPLE_S)
@@ -108,5 +108,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def verdict(value: float, limit: float, form: str = "{:.2f}") -> str:
-    """A figure beside the most it may be."""
+    """A figure with its limit."""
     return f"{form.format(value)} {'✓' if value <= limit else '✗'} (at most {form.format(limit)})"

@@ -59,7 +59,7 @@ def checkpoint(number: int, chooser: random.Random, known: list[str]) -> Checkpo
 
 
 def timed(label: str, goal_ms: float, times: int, act: Callable[[int], object]) -> None:
-    """Print how long something takes, and whether that is what was wanted."""
+    """Print how long something takes, and whether the target is met."""
     walls, cpus = [], []
     for number in range(times):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -148,7 +148,7 @@ def _save_many(root: str, name: str, count: int) -> None:
 
 
 def processes(root: Path, writers: int = 8, each: int = 25) -> None:
-    """So many processes save at once; count what is there afterwards."""
+    """Save in many processes at once, then count the files."""
     started = [
         multiprocessing.get_context("spawn").Process(target=_save_many, args=(str(root), f"w{n}", each))
         for n in range(writers)
@@ -178,7 +178,7 @@ _save_many(sys.argv[1], "k" + sys.argv[3], 10_000)
 
 
 def kills(root: Path, runs: int = 30) -> None:
-    """SIGKILL at random moments of saving; every file must be whole, and the next save must work."""
+    """Kill processes while they save; every file must be complete, and the next save must work."""
     chooser = random.Random(3)
     broken = 0
     for run in range(runs):

@@ -46,7 +46,7 @@ CHUNK_WORDS = 150
 
 
 class Peers:
-    """Other models, run in their own environment; what they gave is kept."""
+    """Other models, run in their own environment; their results are cached."""
 
     def __init__(self, python: str, cache: Path) -> None:
         self._python, self._cache = python, cache
@@ -173,6 +173,7 @@ def speed(model: BundledEmbedder, stacks: Sequence[Haystack], peers: Peers | Non
 
 
 def size_and_load() -> None:
+    """Print the size of the model, and how long it takes to load and to embed a first query."""
     facts = packed_facts()
     assert facts is not None, "no weights are packed"
     code = (
@@ -192,7 +193,7 @@ def size_and_load() -> None:
 
 
 def cost_of_packing(stacks: Sequence[Haystack], run: Path, tokens: Path) -> None:
-    """The float weights of the run against what was packed."""
+    """The float weights of the run compared with the packed model."""
     from training.evaluate import Watch
     from training.train import finished
     from training.train_batches import TokenPairs

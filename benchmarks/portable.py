@@ -1,4 +1,4 @@
-"""An index taken elsewhere: `portable.py --projects DIR ... [--queries 200]`.
+"""Exports an index and imports it elsewhere: `portable.py --projects DIR ... [--queries 200]`.
 
 Each project is copied, indexed from scratch, exported, and imported under another folder and another Sage home, without
 its files. The same questions (names and first sentences of documentation, taken from the project) are asked of both
@@ -41,7 +41,7 @@ class Timed:
 
     @property
     def report(self) -> Any:
-        """What it has printed."""
+        """Its output."""
         return self.finished.json()
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was seen of one project."""
+    """The results of one project."""
 
     name: str
     chunks: int
@@ -81,6 +81,7 @@ def main() -> None:
 
 
 def _cells(row: Row) -> list[str]:
+    """The cells of one row of the table."""
     return [
         row.name,
         f"{row.chunks:,}",
@@ -97,6 +98,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _measure(source: Path, scratch: Path, queries: int) -> Row:
+    """Export one project, import it elsewhere, and compare the answers."""
     first, second, archive = scratch / "first" / source.name, scratch / "second" / source.name, scratch / "archive"
     home, other_home = {HOME_VARIABLE: str(scratch / "home")}, {HOME_VARIABLE: str(scratch / "other-home")}
     shutil.copytree(source, first, ignore=_LEFT_OUT, symlinks=True)

@@ -1,4 +1,4 @@
-"""What an index should be, what it is, and the real `sage` beside it: shared by the proofs of crash and concurrency."""
+"""The expected index, the actual one, and the real `sage`: shared by `crash.py` and `concurrency.py`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def demand(condition: object, promise: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that an index says: its symbol files to the byte, and the store key and chunks of every file."""
+    """The content of an index: its symbol files byte for byte, and the store key and chunks of every file."""
 
     symbols: Mapping[str, bytes]
     keys: Mapping[str, str]
@@ -80,7 +80,7 @@ def _cut(root: Path, path: str, size: int, mtime_ns: int) -> FileRows:
 
 
 def published(root: Path) -> State | None:
-    """What the compiled files answer, every array of every segment read; None when there are none."""
+    """The content of the compiled files, with every array of every segment; None if there are none."""
     while True:
         found = open_snapshot(str(root))
         if found is None:
@@ -118,7 +118,7 @@ def command(*words: str | os.PathLike[str]) -> list[str]:
 
 
 def sage(*words: str | os.PathLike[str], ok: tuple[int, ...] = (0,)) -> Any:
-    """Run `sage ... --json` to its end; the document it prints."""
+    """Run `sage ... --json`; returns the document that it prints."""
     done = subprocess.run(command(*words, "--json"), capture_output=True, text=True, timeout=120, check=False)
     demand(done.returncode in ok, f"sage {words[0]} ended with {done.returncode}: {done.stderr.strip()}")
     demand("Traceback" not in done.stderr, f"sage {words[0]} printed a traceback: {done.stderr}")
@@ -127,7 +127,7 @@ def sage(*words: str | os.PathLike[str], ok: tuple[int, ...] = (0,)) -> Any:
 
 @contextmanager
 def own_home() -> Iterator[Path]:
-    """A scratch folder whose `home` is SAGE_HOME meanwhile."""
+    """A scratch folder whose `home` is SAGE_HOME in the context."""
     with tempfile.TemporaryDirectory(prefix="sage-proof-") as folder:
         os.environ["SAGE_HOME"] = str(Path(folder, "home"))
         yield Path(folder)

@@ -2,7 +2,7 @@
 
 Three ways to ask (the labelled folders, whole trees, without paths), what each signal brings, how long an answer takes,
 and how much an agent has to read until the first right one, against ripgrep and reading files. The rule is that of
-`sage_code/search/evaluation.py`. The repositories are checked out and indexed by whoever measures; `--index` does it.
+`sage_code/search/evaluation.py`. The repositories must be checked out and indexed before; `--index` does it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _WORDS = frozenset(
     ["body", "body_relative", "name", "name_relative", "doc", "cover", "file_cover", "file_body", "path", "path_cover"]
 )  # fmt: skip
 _MEANING = frozenset(name for name in NAMES if "dense" in name)
-# Files that whoever greps reads before giving up.
+# Files read after a grep before giving up.
 _READ_FILES = 10
 _COLD_RUNS = 15
 
@@ -104,6 +104,7 @@ def index(labels: Sequence[Label], setup: Setup) -> None:
 
 
 def quality(labels: Sequence[Label], folders: Setup, whole: Setup | None) -> None:
+    """Print the quality of search in each setup, overall and by group."""
     ways = {"labelled folders": folders, "without paths": replace(folders, path_blind=True)}
     if whole:
         ways["whole trees, strict paths"] = whole
@@ -164,7 +165,7 @@ class _Remembering(SearchEngine):
 
 
 def ablations(labels: Sequence[Label], setup: Setup) -> None:
-    """Weights set to zero, the others as they were learned; `training/rank.py --ablations` learns them anew."""
+    """Weights set to zero, the others as they were learned; `training/rank.py --ablations` learns the others again."""
     shipped = learned()
     rankings = {
         "meaning only": _keeping(shipped, _MEANING),
@@ -259,7 +260,7 @@ def _largest(labels: Sequence[Label], setup: Setup) -> tuple[str, list[Label]]:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What was read until the first right place, or until giving up."""
+    """The tokens read until the first right hit, or until giving up."""
 
     tokens: int
     found: bool

@@ -1,8 +1,8 @@
-"""Does search find a function by what its documentation says? Packages that no training has seen, without their docs.
+"""Does search find a function by its documentation? In packages that were not used for training, without their docs.
 
 The functions of a held-out package (`training/clean.py` writes them, documentation removed) become the files of a
-scratch project, one each, under names that say nothing. It is indexed as any project, and every question is a
-sentence of the documentation that was taken away.
+scratch project, one each, under meaningless names. It is indexed like any project, and every question is a sentence of
+the documentation that was removed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def scores(heldout: Path, scratch: Path) -> Iterator[tuple[str, list[Score]]]:
 
 
 def _written(package: Path, scratch: Path) -> Iterator[Label]:
+    """Write a package's functions as files; a label for each documented one."""
     language, name = package.parent.name, package.stem.replace("+", "-")
     known = by_name(language)
     assert known is not None, language

@@ -51,6 +51,7 @@ def _functions() -> list[list[Any]]:
 
 
 def _callers(file: str, line: int, column: int) -> list[list[Any]]:
+    """The calls of the function at a position, as Jedi finds them."""
     script = jedi.Script(path=_ROOT / file, project=_PROJECT, environment=_ENVIRONMENT)
     sites = []
     for name in script.get_references(line, column, scope="project"):
@@ -76,7 +77,7 @@ def _goto(file: str, line: int, name: str) -> list[list[Any]]:
 
 
 def _scope(path: Path, line: int) -> str:
-    """The innermost function or class around a line; decorators stand outside."""
+    """The innermost function or class around a line; its decorators are outside."""
     best = ""
     for node, qualname in _definitions(path):
         if node.lineno <= line <= (node.end_lineno or line):
@@ -120,7 +121,7 @@ def main() -> None:
         signal.setitimer(signal.ITIMER_PROF, LIMIT_S[request["op"]], 1)
         try:
             result = answer[request["op"]](*request.get("at", ()))
-        except Exception:  # whatever Jedi raises: the function is dropped
+        except Exception:  # the function is dropped
             result = None
         signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps(result), flush=True)

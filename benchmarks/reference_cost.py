@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def measure(scratch: Path, name: str, repeat: int) -> dict[str, Any]:
-    """Both arms in turns, which of them first in turns too; medians."""
+    """The medians of both arms, which run in turns and begin in turns."""
     runs: dict[str, list[dict[str, Any]]] = {"with": [], "without": []}
     for number in range(repeat):
         for arm in sorted(runs, reverse=bool(number % 2)):
@@ -91,7 +91,7 @@ def measure(scratch: Path, name: str, repeat: int) -> dict[str, Any]:
 
 
 def child(root: str) -> None:
-    """Index the project at `root` and tell, in one line of JSON, how long that took."""
+    """Index the project at `root` and print, in one line of JSON, how long that took."""
     for module in _MODULES:
         importlib.import_module(module)
     from sage_code.project import Project
@@ -108,6 +108,7 @@ def child(root: str) -> None:
 
 
 def _redirect_workers() -> None:
+    """Make Sage start this script as its worker, and switch references off here too if asked."""
     from sage_code.chunk import workers
 
     start = subprocess.Popen
@@ -149,6 +150,7 @@ def _references(root: str) -> int:
 
 
 def report(began: str, projects: list[dict[str, Any]], made_up: list[dict[str, Any]], repeat: int) -> str:
+    """The report, as Markdown."""
     head = ["project", "files", "symbols", "references"]
     head += ["s", "without", "times", "CPU s", "without", "times", "ms a symbol", "CPU ms a symbol"]
     parts = [began, f"Cold index, in process, imports left out; medians of {repeat} in turns:"]

@@ -36,7 +36,7 @@ from sage_code.parse.definitions import parse
 from sage_code.parse.references import SCOPE_KINDS
 from sage_code.xref.answers import callers
 from sage_code.xref.graph import Definition, ParsedGraph
-from sage_code.xref.guess import family
+from sage_code.xref.language_rules import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 
 SAMPLE = 200
@@ -50,7 +50,7 @@ Location = tuple[str, str]  # a file, and the qualified name of a definition in 
 
 
 class Referee:
-    """A process that answers questions about one project, with a memory on disk."""
+    """A process that answers questions about one project, with a cache on disk."""
 
     def __init__(self, command: list[str], cache: Path) -> None:
         self.cache = cache
@@ -118,12 +118,12 @@ class Outcome:
 
     @property
     def function(self) -> str:
-        """How it is shown."""
+        """The line that is printed."""
         return f"{self.file}:{self.qualname}"
 
 
 def parsed(root: Path, subfolders: list[str], language: str) -> ParsedGraph:
-    """The project as Sage sees it, definitions and references."""
+    """The graph of the project by Sage: definitions and references."""
     files = {}
     for top in [root / subfolder for subfolder in subfolders] or [root]:
         for path in sorted(top.rglob("*")):

@@ -43,7 +43,7 @@ _WORD = re.compile(r"[A-Za-z]{4,}")
 _CHANGED = 3
 _QUESTIONS = 100
 _BATCH = 64
-# The functions whose time is shown, as they stand in the profile.
+# The functions whose time is shown, as the profile names them.
 _STEPS = {
     "secret words": ("lexical.py", "_gather"),
     "best by words": ("lexical.py", "best"),
@@ -86,6 +86,7 @@ def main() -> None:
 
 
 def build(root: str, sources: Sequence[str], size: int) -> None:
+    """Write an index of at least `size` chunks: copies of the sources with other words."""
     started = time.monotonic()
     os.makedirs(generations_dir(root))
     embedder = default_embedder()
@@ -121,7 +122,7 @@ def _chunked(source: str) -> Iterator[ChunkedFile]:
 
 
 def _copied(source: str, file: ChunkedFile, copy: int, words: Sequence[str], root: str) -> ChunkedFile:
-    """A copy of a file with other words, at a path of its own, where the original can be read."""
+    """A copy of a file with other words, at its own path, which links to the original."""
     path = f"copy{copy:04d}/{os.path.basename(source)}/{file.file.path}"
     place = Path(root, path)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -132,6 +133,7 @@ def _copied(source: str, file: ChunkedFile, copy: int, words: Sequence[str], roo
 
 
 def _exchanger(words: Sequence[str], copy: int) -> Callable[[str], str]:
+    """A function that exchanges a third of the words of a text, the same way for one `copy`."""
     known: dict[str, str] = _KNOWN.setdefault(copy, {})
 
     def other(match: re.Match[str]) -> str:
@@ -172,6 +174,7 @@ def _embedded(files: Sequence[ChunkedFile], embedder: Embedder) -> Iterator[File
 
 
 def measure(root: str, profiled: int) -> tuple[list[object], list[object]]:
+    """Time all questions; a row of percentiles, and a row of where the time goes."""
     snapshot = SearchSnapshot(root)
     asked = questions(snapshot)
     project = Project(root)
@@ -200,7 +203,7 @@ def measure(root: str, profiled: int) -> tuple[list[object], list[object]]:
 
 
 def questions(snapshot: SearchSnapshot) -> list[str]:
-    """Names of chunks, and the words of some: what people ask by name and in words."""
+    """Questions by name (names of chunks) and in words (words of some chunks)."""
     chance = random.Random(7)
     asked: list[str] = []
     while len(asked) < _QUESTIONS:

@@ -64,6 +64,7 @@ def is_left(one: made_secrets.Made, masked: str) -> bool:
 
 
 def _false_alarms(folders: list[Path], megabytes: float, show: int) -> None:
+    """Count and print what is masked in real source code."""
     paths = list(_sources(folders))
     random.Random(1).shuffle(paths)
     kinds: Counter[str] = Counter()

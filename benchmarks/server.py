@@ -1,4 +1,4 @@
-"""How the MCP server does: `python benchmarks/server.py --project DIR [--large DIR] [--inspector DIR] [--parts ...]`.
+"""Measures the MCP server: `python benchmarks/server.py --project DIR [--large DIR] [--inspector DIR] [--parts ...]`.
 
 `--project` and `--large` are indexed in the `SAGE_HOME` of the environment. Parts: `start` (start to first answer
 against an empty server on the same SDK, in turns), `latency` (warm round trips of a search, on the wire and through the
@@ -54,13 +54,13 @@ MOST_MS, MOST_RATIO, MOST_MB = 15.0, 1.5, 400
 
 @dataclass
 class Wire:
-    """A server process that is spoken to in plain lines, so that nothing of a client is measured along with it."""
+    """A server process addressed in plain lines, so that no client is measured with it."""
 
     process: subprocess.Popen[bytes]
     number: int = 0
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """One request and its answer; notifications on the way are passed over."""
+        """One request and its answer; notifications are skipped."""
         self.number += 1
         self._say({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
         while True:
@@ -172,6 +172,7 @@ def latency(folder: str, rounds: int) -> None:
 
 
 def _in_process(folder: str, rounds: int) -> tuple[list[float], float]:
+    """The milliseconds of warm searches without a server, and the processor time of one."""
     from sage_code import Project
 
     project = Project.open(folder)
@@ -202,6 +203,7 @@ def _on_the_wire(server: Wire, calls: Sequence[tuple[str, dict[str, Any]]]) -> t
 
 
 async def _through_client(transport: Any, rounds: int) -> list[float]:
+    """The milliseconds of warm searches through the SDK's client."""
     async with Client(transport) as client:
         await client.list_tools()
         for question in QUESTIONS:
@@ -268,7 +270,7 @@ def memory(folder: str) -> None:
 
 
 def _some_file(folder: str) -> str:
-    """A Python file with something in it."""
+    """A Python file with some code."""
     return next(str(path.relative_to(folder)) for path in Path(folder).rglob("*.py") if path.stat().st_size > 2_000)
 
 
@@ -337,7 +339,7 @@ async def _busy(client: Client, taken: list[float], errors: list[str], seconds: 
 
 
 def inspector(folder: Path) -> None:
-    """A client that we did not write lists and calls every tool over both transports."""
+    """List and call every tool over both transports, with a client that is not ours."""
     cli = folder / "node_modules" / ".bin" / "mcp-inspector"
     version = json.loads((folder / "node_modules/@modelcontextprotocol/inspector/package.json").read_text())["version"]
     rows = []

@@ -37,7 +37,7 @@ _FUNCTION = '''def handle_{file}_{number}(order: dict[str, int], limit: int = {v
 
 
 class Tiny:
-    """A project of small files whose size stays what it is."""
+    """A project of small files whose sizes never change."""
 
     def __init__(self, root: Path, files: int, seed: int) -> None:
         self.root, self._rng = root, Random(seed)
@@ -58,7 +58,7 @@ class Tiny:
 
 
 def read(root: Path, stop: Path) -> int:
-    """What the second process does until `stop` is there; how often, and what failed, on standard output."""
+    """What the second process does until `stop` exists; it prints how often, and what failed."""
     from sage_code import Project
     from sage_code.index.upkeep import verify_project
     from sage_code.settings.loading import Settings
@@ -70,7 +70,7 @@ def read(root: Path, stop: Path) -> int:
             demand(Project.open(root).search("handle every order", refresh=False, everywhere=True).results, "no answer")
             demand(Project.open(root).export_index(stop.with_suffix(".sagepack")).files, "an export without files")
             verify_project(str(root), Settings(), mend=False)
-        except Exception as failure:  # whatever a reader meets is what is measured here
+        except Exception as failure:  # any failure of a reader counts
             error = f"{type(failure).__name__}: {failure}"
         times += 1
         time.sleep(_READER_RESTS_S)
@@ -113,6 +113,7 @@ def edit_and_index(project: Tiny, edits: int, processes: int) -> list[float]:
 
 
 def measure(folder: Path, edits: int, files: int, processes: int, seed: int) -> int:
+    """Edit, index and read at once, then compare with a fresh home; the exit code."""
     project = Tiny(folder / "project", files, seed)
     home = Path(os.environ["SAGE_HOME"])
     sage("index", project.root)

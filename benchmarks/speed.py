@@ -2,12 +2,12 @@
 
     python benchmarks/speed.py --projects DIR... --semble-python PYTHON [--repeat N] [--max-files N]
 
-Every project is copied to a scratch folder with a SAGE_HOME of its own; nothing stays behind. The two tools take
-turns, each run in a fresh process that imports first, then indexes and reports how long that took; the medians are
-compared. On a busy machine trust the ratio of processor time: where processes compete, whoever has more of them gets
-more, and Sage has several. semble runs up to four times a turn: its default (code files) and all its content types,
-each in one process, as its library does, and with the worker processes that its command line turns on. Its model has
-random weights (no hub is needed for its true speed); loading it is left out like the imports.
+Every project is copied to a scratch folder with a SAGE_HOME of its own; nothing stays behind. The two tools take turns,
+each run in a fresh process that imports first, then indexes and reports how long that took; the medians are compared.
+On a busy machine trust the ratio of processor time: where processes compete, the tool with more of them gets more time,
+and Sage has several. semble runs up to four times a turn: its default (code files) and all its content types, each in
+one process, as its library does, and with the worker processes that its command line turns on. Its model has random
+weights (no hub is needed for its true speed); loading it is left out like the imports.
 
 The other figures are Sage's own, in a process that has imported everything: a run with nothing changed, one with
 one changed file, and one after the compiled files were deleted.
@@ -125,6 +125,7 @@ class Bench:
 
 
 def _summary(finished: list[Finished]) -> dict[str, Any]:
+    """The medians of several runs."""
     reports = [each.json() for each in finished]
     return {
         "seconds": median(report["seconds"] for report in reports),
@@ -177,7 +178,7 @@ def sage_cold(root: str) -> dict[str, Any]:
 
 
 def sage_again(root: str) -> dict[str, Any]:
-    """What comes after the first run; the best of three, since noise only adds."""
+    """The runs after the first one; the best of three, since noise only adds time."""
     _import_sage()
     from sage_code.index.manifest import load_manifest
     from sage_code.project import Project
@@ -213,6 +214,7 @@ def sage_again(root: str) -> dict[str, Any]:
 
 
 def semble_cold(root: str, model_folder: str, content: str) -> dict[str, Any]:
+    """Index a project with semble; the time, and the files and chunks."""
     from model2vec import StaticModel
     from semble.index.create import create_index_from_path
     from semble.types import ContentType
@@ -263,6 +265,7 @@ def _is_text(path: Path) -> bool:
 
 
 def report(measured: list[dict[str, Any]]) -> str:
+    """The report, as Markdown."""
     parts = [
         machine(),
         "Cold index, in process, imports left out (medians):",
@@ -296,6 +299,7 @@ def report(measured: list[dict[str, Any]]) -> str:
 
 
 def _cold_rows(each: dict[str, Any]) -> list[list[object]]:
+    """The rows about cold runs: Sage beside each way to run semble."""
     sage = each["sage"]
     rows = []
     for tool in ("sage", *SEMBLE):

@@ -1,10 +1,10 @@
-"""Do references know what has become of their code? On the real history of real projects, judged by somebody else.
+"""Does staleness recognise what happened to referenced code? On the history of real projects, with a neutral judge.
 
 At an old commit, references to a sample of definitions are made the way a session makes them (`capture`, from the lines
-that were read). The folder is then brought to a commit 200 commits later and the references are checked. What really
-happened to each definition is said by Python's own `ast` over both trees (it knows nothing of tree-sitter or of Sage):
-its text is compared, decorators and the comment directly above included, without trailing white space and shared
-indentation. For other languages (`--judge git`, see `staleness_git.py`) the hunks of `git diff -M` say it.
+that were read). The folder is then brought to a commit 200 commits later and the references are checked. Python's own
+`ast` over both trees, independent of tree-sitter and Sage, says what really happened to each definition: its text is
+compared, decorators and the comment directly above included, without trailing white space and shared indentation. For
+other languages (`--judge git`, see `staleness_git.py`) the hunks of `git diff -M` say it.
 
     python benchmarks/staleness.py --repositories GIT_DIR ... [--judge ast|git] [--commits 200] [--windows 1] \\
         [--sample 1500] [--index] [--show N]
@@ -38,7 +38,7 @@ DEFINITIONS_A_SESSION = 10
 
 
 class Defined(NamedTuple):
-    """A definition as the judge sees it."""
+    """A definition, for the judge."""
 
     file: str
     qualname: str
@@ -69,6 +69,7 @@ def definitions(files: dict[str, str]) -> Iterator[Defined]:
 
 
 def _inside(file: str, lines: list[str], body: list[ast.stmt], scope: str) -> Iterator[Defined]:
+    """The functions in a list of statements, with those of classes and branches."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield _defined(file, lines, node, scope)
@@ -106,6 +107,7 @@ def judge(before: list[Defined], after: list[Defined]) -> dict[tuple[str, str, i
 
 
 def _truth(one: Defined, named: list[Defined], by_text: dict, old_places: dict) -> Truth:
+    """What happened to one definition, by the definitions of the new tree."""
     same = [other for other in named if other.text == one.text]
     if any(other.start == one.start for other in same):
         return Truth("unchanged")
@@ -113,17 +115,17 @@ def _truth(one: Defined, named: list[Defined], by_text: dict, old_places: dict) 
         return Truth("moved in its file", frozenset((other.file, other.start) for other in same))
     if named:
         return Truth("changed")
-    # Only a place where this text did not stand before is one that it has gone to.
+    # The text has moved only to locations that did not have it before.
     new = [other for other in by_text.get(one.text, ()) if (other.file, other.qualname) not in old_places[one.text]]
     if any((other.file, other.start) == (one.file, one.start) for other in new):
-        return Truth("unchanged")  # only what stands around it has another name
+        return Truth("unchanged")  # only its scope has another name
     if new:
         return Truth("moved elsewhere", frozenset((other.file, other.start) for other in new))
     return Truth("gone")
 
 
 def make_refs(folder: str, sample: list[Defined]) -> dict[Defined, CodeRef]:
-    """References made from what sessions read, a few definitions of one file in each."""
+    """References as a session makes them from what it reads, a few definitions of one file each."""
     refs, by_file = {}, defaultdict(list)
     for one in sample:
         by_file[one.file].append(one)
@@ -215,6 +217,7 @@ def _by_git(repository: Repository, before: str, after: str, folder: str, given:
 def _compared(
     name: str, folder: str, refs: list[CodeRef], truths: list[Truth], unmade: int, given: argparse.Namespace
 ) -> Outcome:
+    """Check the references, and count the right verdicts by what really happened."""
     if given.index:
         os.environ["SAGE_HOME"] = os.path.join(folder, ".sage", "home")
         Project.open(folder).index()

@@ -1,9 +1,8 @@
-"""What happened to a piece of code, as git tells it: the judge of `staleness.py` for every language.
+"""What happened to a piece of code by `git diff`: the judge of `staleness.py` for every language.
 
 Lines that no hunk of `git diff -U0 -M` touches are where the hunks put them. Lines that were touched have changed,
-unless the very same text stands somewhere in the new tree and stood nowhere else in the old one: then it has moved
-there. Where a change stands directly beside the lines, git cannot tell whether it belongs to them: such references are
-not judged.
+unless the same text is somewhere in the new tree and was nowhere else in the old one: then it has moved there. If a
+change is directly beside the lines, git cannot tell whether it belongs to them: such references are not judged.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _CHANGED_SHARE = 0.9
 
 
 class FileChange(NamedTuple):
-    """What git says about a file that is not the same any more."""
+    """A change of a file, by git."""
 
     new_path: str  # empty: deleted
     hunks: list[tuple[int, int, int]]  # old start, old lines, new lines
@@ -65,7 +64,7 @@ class Repository:
         return texts
 
     def changes(self, before: str, after: str) -> dict[str, FileChange]:
-        """Every file that is not the same, by its old path."""
+        """Every file that has changed, by its old path."""
         found: dict[str, FileChange] = {}
         diff = self.git("-c", "core.quotePath=false", "diff", "-U0", "-M", "-l0", "--no-color", before, after)
         old = ""
@@ -87,7 +86,7 @@ class Repository:
 def sample_refs(
     folder: str, texts: dict[str, str], changes: dict[str, FileChange], count: int, chance: random.Random
 ) -> list[CodeRef]:
-    """References to definitions of files that will mostly have changed, made the way a session makes them."""
+    """References as a session makes them, to definitions of files most of which will change."""
     changed = [path for path in sorted(texts) if path in changes]
     others = [path for path in sorted(texts) if path not in changes]
     chance.shuffle(changed)
@@ -110,13 +109,14 @@ def sample_refs(
 def judge_by_git(
     refs: list[CodeRef], old: dict[str, str], new: dict[str, str], changes: dict[str, FileChange]
 ) -> list[tuple[str, frozenset[tuple[str, int]]] | None]:
-    """What happened to each; None where git cannot tell."""
+    """What happened to each reference; None if git cannot tell."""
     return [_truth(ref, old, new, changes.get(ref.file)) for ref in refs]
 
 
 def _truth(
     ref: CodeRef, old: dict[str, str], new: dict[str, str], change: FileChange | None
 ) -> tuple[str, frozenset[tuple[str, int]]] | None:
+    """What happened to a reference's lines, by the hunks of their file; None if git cannot tell."""
     assert ref.lines is not None
     first, last = ref.lines
     if change is None:
@@ -124,7 +124,7 @@ def _truth(
     touched = beside = False
     shift = 0
     for start, lines, added in change.hunks:
-        # A pure insertion stands after line `start`.
+        # A pure insertion is after line `start`.
         low, high = (start, start + lines - 1) if lines else (start + 0.5, start + 0.5)
         touched |= low <= last and high >= first
         beside |= first - 1 <= high < first or last < low <= last + 1
@@ -138,7 +138,7 @@ def _truth(
         return ("moved in its file", place) if shift else ("unchanged", frozenset())
     text = _plain(old[ref.file].split("\n")[first - 1 : last])
     if len(_places(text, old)) > 1:
-        return None  # it stood in several places: which one went where, nobody can say
+        return None  # the text was in several locations, so its new one is unknown
     now = _places(text, new)
     if not now:
         return ("changed" if change.new_path else "gone"), frozenset()
@@ -147,7 +147,7 @@ def _truth(
 
 
 def _places(text: str, tree: dict[str, str]) -> list[tuple[str, int]]:
-    """Where a text stands as whole lines, whatever its indentation."""
+    """Where a text occurs as whole lines, with any indentation."""
     wanted = text.split("\n")
     telling = max(wanted, key=len).strip()
     found = []

@@ -17,12 +17,12 @@ TOP = Path(__file__).parents[1]
 PACKAGES = {"sage_code": "", "sage_cli": "cli", "sage_mcp": "mcp"}
 # Where a use of a name keeps it alive; tests alone do not.
 USERS = ("sage_code", "cli", "mcp", "benchmarks", "training")
-# Lines that two places share before they count as repeated.
+# The least number of equal lines that count as repeated.
 SHARED_LINES = 6
 
 
 class Module(NamedTuple):
-    """One source file of ours."""
+    """One source file."""
 
     name: str
     path: Path
@@ -50,7 +50,7 @@ def modules(top: Path) -> dict[str, Module]:
 
 
 def imports(module: Module, known: dict[str, Module], *, lazy: bool) -> set[str]:
-    """The modules of ours that one imports; without `lazy` only those that are loaded together with it."""
+    """The modules of Sage that one imports; without `lazy` only those that load with it."""
     names: set[str] = set()
     for node in _nodes(module.tree, lazy=lazy):
         if isinstance(node, ast.Import):
@@ -140,7 +140,7 @@ def _names_used(node: ast.AST) -> set[str]:
 
 
 def repeated(known: dict[str, Module]) -> list[tuple[int, str, str]]:
-    """Pairs of places that share `SHARED_LINES` or more code lines to the letter, longest first."""
+    """Pairs of locations that share `SHARED_LINES` or more equal code lines, longest first."""
     lines: list[tuple[str, str, int]] = []  # text, module, line number
     for module in known.values():
         skipped = _docstring_lines(module.tree)

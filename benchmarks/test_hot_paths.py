@@ -61,7 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 class _EmptyStore:
-    """A store that knows nothing, so that everything is embedded."""
+    """An empty store, so that everything is embedded."""
 
     def vectors(self, _hashes: list[str]) -> dict[str, object]:
         return {}

@@ -37,7 +37,7 @@ TARGET_MB_S = 50
 
 
 class MadeUpSession:
-    """Writes the records of a session: calls, their results, and everything else that stands between them."""
+    """Writes the records of a session: calls, their results, and all records between them."""
 
     def __init__(self, seed: int, sources: list[str], root: str = "/w/app") -> None:
         self._random = random.Random(seed)
@@ -45,7 +45,7 @@ class MadeUpSession:
         self.touches = 0  # what a reader must find
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Records without end."""
+        """An endless stream of records."""
         makers = [self._read, self._edit, self._bash, self._grep, self._talk, self._snapshot]
         while True:
             yield from self._random.choices(makers, weights=[30, 14, 26, 10, 30, 2])[0]()
@@ -61,6 +61,7 @@ class MadeUpSession:
         }  # fmt: skip
 
     def _call(self, tool: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A tool call: its id and its record."""
         number = f"toolu_{self._number:024x}"
         usage = {
             "input_tokens": 3, "output_tokens": 90,
@@ -91,6 +92,7 @@ class MadeUpSession:
         yield self._result(number, shown, {"type": "text", "file": {**file, "totalLines": len(lines)}})
 
     def _edit(self) -> Iterator[dict[str, Any]]:
+        """An edit of a file, with the whole file in its result."""
         path, lines = self._source()
         at = self._random.randrange(max(1, len(lines) - 8))
         old, new = "\n".join(lines[at : at + 3]), "\n".join(["# changed", *lines[at : at + 3]])

@@ -1,8 +1,8 @@
-"""What the trainer reads: `python -m training.clean --data DIR --mirror MIRROR [--out pairs]`.
+"""Clean the pairs for training: `python -m training.clean --data DIR --mirror MIRROR [--out pairs]`.
 
-Pairs of all packages, without twins and near-twins, without boilerplate, and without anything that occurs in test
-material: the projects of the exclusion list (read from bare repositories in MIRROR, by content), the held-out
-packages, and the code of CoSQA. Below DIR:
+Keeps the pairs of all packages without exact and near duplicates, boilerplate, and code that occurs in test material:
+the projects of the exclusion list (bare repositories in MIRROR, compared by content), the held-out packages, and the
+code of CoSQA. Below DIR:
 
     contaminants/<project>.jsonl.gz     hashes of the functions of an excluded project, made once
     <out>/train-NNN.jsonl.gz            the pairs, in runs that keep a package together
@@ -66,20 +66,20 @@ _UNFIT = re.compile(r"\b(?:TODO|FIXME|XXX)\b|[-=#*]{4,}|^@\w+")
 
 
 def is_boilerplate(query: str) -> bool:
-    """Whether a sentence says nothing about the code beside it, or is no sentence."""
+    """Whether a sentence says nothing about its code, or is no sentence."""
     if _BOILERPLATE.search(query):
         return True
     return len(_CODE_LIKE.findall(query)) > max(2, len(query) // 25)
 
 
 def is_english(query: str) -> bool:
-    """A long sentence without a single common English word is another language."""
+    """Whether a sentence is short or has a common English word; others are in another language."""
     words = _LETTERS.findall(query.lower())
     return len(words) < 7 or any(word in _COMMON for word in words)
 
 
 def is_fit(query: str) -> bool:
-    """Whether a sentence is one to learn from."""
+    """Whether a sentence is good for training."""
     return is_english(query) and not is_boilerplate(query) and not _UNFIT.search(query)
 
 
@@ -92,7 +92,7 @@ def contaminant_lines(project: Path) -> list[dict[str, str]]:
 
 
 def repository_files(project: Path) -> Iterator[tuple[str, bytes]]:
-    """The source files of the newest commit. A snapshot may lack its largest blobs: those are passed over."""
+    """The source files of the newest commit. A snapshot may lack its largest blobs; these are skipped."""
     git = ["git", f"--git-dir={project}"]
     listed = subprocess.run([*git, "ls-tree", "-r", "-z", "HEAD"], capture_output=True, check=True).stdout
     wanted: list[tuple[str, str]] = []
@@ -210,7 +210,7 @@ def heldout(data: Path, manifest: list[Collected]) -> Seen:
 def clean_package(
     pairs: Iterable[dict[str, str]], barred: dict[str, Seen], seen: Seen, report: Counter[str]
 ) -> list[dict[str, str]]:
-    """The pairs of one package that stay. `seen` holds the code of the packages before it."""
+    """The pairs of one package to keep; `seen` holds the code of earlier packages."""
     kept: list[dict[str, str]] = []
     verdicts: dict[str, str] = {}
     queries: set[tuple[str, str]] = set()
@@ -244,7 +244,7 @@ def _verdict(exact: str, near: str, barred: dict[str, Seen], seen: Seen) -> str:
 
 
 def runs(pairs: list[dict[str, str]], choice: random.Random) -> list[list[dict[str, str]]]:
-    """The pairs of a package in runs of at most RUN, in none of which two pairs share their code."""
+    """The pairs of a package in runs of at most RUN, where no two pairs of a run share their code."""
     layers: list[list[dict[str, str]]] = []
     depth: Counter[str] = Counter()
     for pair in pairs:
@@ -261,7 +261,7 @@ def runs(pairs: list[dict[str, str]], choice: random.Random) -> list[list[dict[s
 
 
 def trainable(manifest: list[Collected], excluded: list[str]) -> list[Collected]:
-    """The packages to train on. The list of names is asked again: it may have grown since a package was collected."""
+    """The packages to train on; checks the list of names again, which may have grown since a package was collected."""
     return [line for line in manifest if not line.dropped and not line.heldout and not is_excluded(line.name, excluded)]
 
 
@@ -272,7 +272,7 @@ def read_pairs(path: Path) -> Iterator[dict[str, str]]:
 
 
 def write_pairs(folder: Path, all_runs: list[list[dict[str, str]]]) -> None:
-    """Write the runs as files of about 100,000 pairs, in place of what is there."""
+    """Write the runs as files of about 100,000 pairs, and replace the old files."""
     fresh = folder.with_name(folder.name + ".part")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)

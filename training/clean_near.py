@@ -1,7 +1,7 @@
-"""When are two pieces of code the same? A hash of the tokens, and a MinHash signature of runs of tokens.
+"""Finds equal and nearly equal pieces of code: by a hash of the tokens, and a MinHash signature of runs of tokens.
 
-Comments and blanks do not count. Two pieces are near-identical when their sets of five-token runs overlap by
-`SAME`; the signature estimates that overlap, and its bands find the candidates without comparing all with all.
+Comments and blanks do not count. Two pieces are near-identical when their sets of five-token runs overlap by `SAME`.
+The signature estimates the overlap, and its bands find the candidates without comparing every pair.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def normalised(code: str, language: Language | None) -> list[str]:
 
 
 def exact_hash(tokens: list[str]) -> str:
-    """Equal for equal tokens."""
+    """A hash of the tokens."""
     return xxhash.xxh64_hexdigest(" ".join(tokens).encode())
 
 
@@ -68,7 +68,7 @@ def unpack_signature(text: str) -> Signature:
 
 
 class Seen:
-    """The code seen so far; tells whether a further piece is the same as one of them."""
+    """The code seen so far, to find duplicates."""
 
     def __init__(self) -> None:
         self._exact: set[str] = set()

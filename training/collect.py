@@ -1,12 +1,12 @@
 """Download the packages of `packages.toml` and keep their source files: `python -m training.collect --data DIR`.
 
-PyPI wheels come through pip, npm packages through npm, Debian packages through apt with an apt configuration of our
-own below the data folder. Nothing that is downloaded is installed, built or run. Below DIR:
+pip downloads PyPI wheels, npm its packages, apt Debian packages, with its own configuration below the data folder.
+Nothing is installed, built or run. Below DIR:
 
-    sources/<registry>/<package>/   the source files, as they lie in the archive
+    sources/<registry>/<package>/   the source files, as in the archive
     manifest.jsonl                  a line for each package: version, licence, languages, or why it was left out
 
-A package that has a line in the manifest is done; a run that was killed goes on with the others.
+A package with a line in the manifest is done; after a kill, the next run continues with the others.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Wanted:
 
     @property
     def folder(self) -> str:
-        """Where it lies below the data folder, and what it is called from here on."""
+        """Its folder below the data folder, which is also its name in later steps."""
         return f"{self.registry}/{self.name.replace('/', '+')}"
 
 
@@ -109,7 +109,7 @@ def wanted(table: dict[str, Any], index: dict[str, dict[str, tuple[str, float]]]
 
 
 def is_excluded(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a package is a packaging of an excluded project, by its name."""
+    """Whether a package contains an excluded project, by its name."""
     folded = name.lower().replace("_", "-")
     return any(fnmatch.fnmatchcase(folded, pattern.lower()) for pattern in patterns)
 
@@ -122,6 +122,7 @@ def _is_sibling(name: str, held: set[str]) -> bool:
 
 
 def _matches(group: dict[str, Any], listed: dict[str, tuple[str, float]]) -> list[str]:
+    """The names that a group of the table selects by pattern or section, at most its limit."""
     patterns, section = group.get("patterns", ()), group.get("section")
     names = [
         name
@@ -139,7 +140,7 @@ def _matches(group: dict[str, Any], listed: dict[str, tuple[str, float]]) -> lis
 
 
 class Apt:
-    """apt with sources (binary and source) and state of its own, made from the machine's configuration."""
+    """apt with its own lists (binary and source) and state, made from the machine's configuration."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
@@ -195,6 +196,7 @@ def _run(command: list[str], folder: Path) -> bool:
 
 
 def _download(apt: Apt, registry: str, names: list[str], folder: Path) -> None:
+    """Download packages; if one fails, each half by itself."""
     if registry == "pypi":
         options = ["--no-deps", "--only-binary=:all:", "--quiet", "--dest", str(folder)]
         ok = _run([sys.executable, "-m", "pip", "download", *options, *names], folder)
@@ -240,7 +242,7 @@ def _version(item: Wanted, archive: Path) -> str:
 
 
 def take(item: Wanted, archives: list[Path], data: Path, excluded_projects: Iterable[str]) -> Collected:
-    """Read the licence of a downloaded package, unpack it if it may be used, and say what happened."""
+    """Read the licence of a downloaded package and unpack it if it may be used; returns its line of the manifest."""
     line = {"registry": item.registry, "name": item.name, "folder": item.folder, "language": item.language}
     if not archives:
         return Collected(**line, heldout=item.heldout, dropped="not found")  # type: ignore[arg-type]
@@ -314,7 +316,7 @@ def _below_root(forbidden: Callable[[str], bool], path: str) -> bool:
     return forbidden(path.partition("/")[2])
 
 
-# How metadata names the place a package comes from, as opposed to what it merely speaks of.
+# How metadata names the origin of a package, and not just a project that it mentions.
 _ORIGIN = re.compile(
     r'^(?:Source|Upstream-Contact|Homepage|Home-page|Project-URL)\s*:(.*)$|"(?:url|homepage|repository)"\s*:\s*"([^"]*)"'
     r"|^(?:repository|homepage)\s*=(.*)$",
@@ -350,7 +352,7 @@ def excluded_projects(path: Path) -> list[str]:
 
 
 def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator[Collected]:
-    """Collect what is wanted and not there yet; yields each package as it is done."""
+    """Collect the packages that are missing; yields each one when it is done."""
     apt = Apt(data / "apt")
     apt.prepare()
     index = {"debian": apt.index("Packages"), "debian-source": apt.index("Sources")}
@@ -372,6 +374,7 @@ def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator
     (data / "downloads").mkdir(parents=True, exist_ok=True)
 
     def work(number: int, batch: list[Wanted]) -> list[Collected]:
+        """Download and unpack one batch, and append its lines to the manifest."""
         folder = data / "downloads" / f"{os.getpid()}-{number}"
         folder.mkdir()
         try:

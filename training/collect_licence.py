@@ -1,7 +1,7 @@
 """Which licence a package has, read from its metadata, and whether it may be trained on.
 
-Only permissive licences are taken: MIT, BSD, Apache-2.0, ISC, zlib, Boost, Unlicense, PSF and their kin. Copyleft of
-any strength is not, MPL included, and what cannot be told is left out.
+Only permissive licences are accepted: MIT, BSD, Apache-2.0, ISC, zlib, Boost, Unlicense, PSF and similar ones. Copyleft
+licences, MPL included, and unknown ones are not.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TEXTS = (
 def permissive(expression: str) -> bool:
     """Whether a licence expression (SPDX, or as people write it) allows training on the code.
 
-    Of alternatives one is enough; of things that hold together all must be permissive.
+    One permissive alternative (`or`) is enough; of parts that apply together (`and`) all must be permissive.
     """
     expression = " ".join(expression.split()).strip().strip("'\"")
     if not expression or len(expression) > 300:
@@ -63,7 +63,7 @@ def permissive(expression: str) -> bool:
 
 
 def from_text(text: str) -> str:
-    """The licence that a free text contains, or nothing when there is none or one of the others too."""
+    """The permissive licence that a text names, or nothing if it names none or another licence too."""
     folded = " ".join(text.lower().split())
     if _FORBIDDEN.search(folded.replace("gnu.org", "")):
         return ""
@@ -128,8 +128,8 @@ def has_copyleft_head(head: str) -> bool:
 def of_debian(copyright_text: str) -> tuple[str, Callable[[str], bool]]:
     """The licence of a debian/copyright, and which of the upstream files are *not* under a permissive one.
 
-    In the machine-readable form each paragraph names its files, and of several the last match counts; otherwise the
-    whole text must speak of permissive licences only.
+    In the machine-readable form each paragraph names its files, and the last match counts; in free text all licences
+    that occur must be permissive.
     """
     if "Files:" not in copyright_text or not copyright_text.lstrip().startswith(("Format:", "Format-Spec")):
         return from_text(copyright_text), lambda _path: False
@@ -159,6 +159,7 @@ def of_debian(copyright_text: str) -> tuple[str, Callable[[str], bool]]:
 
 
 def _fields(paragraph: str) -> dict[str, str]:
+    """The fields of one paragraph of a debian/copyright."""
     fields: dict[str, str] = {}
     key = ""
     for line in paragraph.split("\n"):

@@ -1,8 +1,7 @@
-"""Take the source files out of an archive that nobody vouches for.
+"""Unpack the source files of an untrusted archive.
 
-Nothing is handed to an unpacker: the regular files of the archive are read one by one, and only what this module
-itself names is written, below one folder. So links, devices, absolute paths and `..` have no effect, and a bomb ends
-at the bounds below.
+No unpacker runs: the regular files of the archive are read one by one and written below one folder, under names that
+this module makes. So links, devices, absolute paths and `..` have no effect, and the limits below stop a bomb.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import IO
 from sage_code.languages.table import detect
 from training.collect_licence import has_copyleft_head
 
-# A larger file is data or generated; Sage itself would cut it, but nobody documents functions in it by hand.
+# A larger file is data or generated; Sage would cut it, but its functions have no documentation by hand.
 MAX_FILE_BYTES = 500_000
 MAX_PACKAGE_BYTES = 80_000_000
 MAX_PACKAGE_FILES = 15_000
@@ -79,7 +78,7 @@ def _read(packed: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def safe_path(name: str) -> str | None:
-    """The name as a relative path without `..`, or None when it points elsewhere or hides."""
+    """The name as a relative path without `..`, or None if it leads elsewhere or is hidden."""
     if "\\" in name or "\0" in name or name.startswith("/"):
         return None
     parts = [part for part in PurePosixPath(name).parts if part != "."]
@@ -91,7 +90,7 @@ def safe_path(name: str) -> str | None:
 
 
 def is_wanted(path: str) -> bool:
-    """Whether a file is source in a language of ours, or a README."""
+    """Whether a file is source in a language that Sage trains on, or a README."""
     name = path.rpartition("/")[2]
     if name.lower().startswith("readme") and "." in name:
         return name.lower().rpartition(".")[2] in ("md", "rst", "markdown")
@@ -104,7 +103,7 @@ def is_wanted(path: str) -> bool:
 def unpack(archives: list[Path], target: Path, skip: Callable[[str], bool]) -> dict[str, str]:
     """Write the wanted files of `archives` below `target`; the texts of its metadata files by path.
 
-    `skip` says which files (by their path in the archive) are not to be taken, for the sake of their licence.
+    `skip` says which files (by their path in the archive) must not be used because of their licence.
     """
     metadata: dict[str, str] = {}
     total = count = 0

@@ -1,4 +1,4 @@
-"""How well questions find their code: held-out packages, each searched on its own, and CoSQA's dev questions.
+"""Measures how well questions find their code: in held-out packages, each by itself, and with CoSQA's dev questions.
 
     python -m training.evaluate --heldout DATA/heldout --cosqa DATA/cosqa [--model FOLDER]
 
@@ -42,7 +42,7 @@ STOP_WORDS = frozenset(_NOISE.split())
 
 @dataclass(frozen=True, slots=True)
 class Haystack:
-    """What is searched at one go: texts, and questions with the number of the text that answers each."""
+    """A collection to search: texts, and questions with the number of the right text for each."""
 
     language: str
     name: str
@@ -60,8 +60,8 @@ class Figures:
 
 
 def load_packages(folder: Path, max_texts: int = 0, max_queries: int = 0, fewest: int = 1) -> list[Haystack]:
-    """The held-out packages of languages that have at least so many. Larger ones are thinned, for all systems alike:
-    the answers stay in."""
+    """The held-out packages of languages that have at least so many. Of large ones a sample is used, the same for
+    all systems, with all right answers in it."""
     found = []
     for path in sorted(folder.glob("*/*.jsonl")):
         if sum(1 for _ in path.parent.glob("*.jsonl")) < fewest:
@@ -110,13 +110,13 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _with_lead(code: str) -> str:
-    """A function as Sage would store it: its name leads."""
+    """The embedded text of a function: its name comes first."""
     name = code.partition("def ")[2].partition("(")[0].strip()
     return f"{name}\n{code}"
 
 
 def measure(scores: Floats, answers: NDArray[np.int64]) -> Figures:
-    """NDCG@10 and MRR@10 of one row of scores a question."""
+    """NDCG@10 and MRR@10, from one row of scores for each question."""
     own = scores[np.arange(len(answers)), answers][:, None]
     ranks = (scores > own).sum(axis=1) + 1 + ((scores == own).sum(axis=1) - 1) / 2
     inside = ranks <= DEPTH
@@ -146,7 +146,7 @@ class BM25:
         self._matrix = csr_matrix((data, (rows, column)), shape=(len(texts), len(self._numbers)))
 
     def scores(self, queries: Sequence[str]) -> Floats:
-        """A row of scores a question."""
+        """One row of scores for each question."""
         rows, columns = [], []
         for row, query in enumerate(queries):
             words = lexemes(query)
@@ -187,7 +187,7 @@ def by_language(figures: Sequence[tuple[str, Figures]]) -> dict[str, Figures]:
 
 
 class Watch:
-    """A look at a model while it is being trained: a fixed sample, counted once, so that a look takes seconds."""
+    """Measures a model during training, on a fixed sample that is prepared once, so that it takes seconds."""
 
     def __init__(self, pairs: TokenPairs, heldout: Path | None, cosqa: Path | None, max_texts: int = 1_500) -> None:
         self._vocabulary = Vocabulary(pairs.vocabulary, pairs.buckets)
@@ -203,7 +203,7 @@ class Watch:
         return f"mean {mean:.4f}  " + "  ".join(f"{name} {each.ndcg:.3f}" for name, each in languages.items())
 
     def scores(self, model: Model, stack: Haystack) -> Floats:
-        """A row of scores a question, by weights that have not been packed."""
+        """One row of scores for each question, by weights that are not packed."""
         return _scores(model, _counted(stack, self._vocabulary))
 
 
@@ -254,6 +254,7 @@ def main() -> None:
 
 
 def _table(stacks: Sequence[Haystack], dense: Callable[[Haystack], Floats]) -> Iterator[str]:
+    """The rows of a table by language: BM25, the model, both fused."""
     yield "| language | BM25 | model | fused | gain over BM25 |\n|---|---|---|---|---|"
     columns: list[list[tuple[str, Figures]]] = [[], [], []]
     for stack in stacks:

@@ -1,6 +1,6 @@
 """Functions, methods and classes of the collected packages, with their documentation: `python -m training.extract`.
 
-Sage's own reader finds them, so that training sees code cut and named as Sage cuts and names it. Below DIR:
+Sage's own parser finds them, so that training sees code cut and named as in an index. Below DIR:
 
     functions/<registry>/<package>.jsonl.gz   one definition a line: see `Definition`
 
@@ -84,7 +84,7 @@ _COMMENT_MARKS = re.compile(r"^[ \t]*(?:/\*[*!]<?|\*/|\*(?!/)|//[/!]<?)?[ \t]?|[
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One definition of a package, its documentation apart from its code."""
+    """One definition of a package, with its documentation separate from its code."""
 
     kind: str  # function class; test (a test's name and body); file (a file's head); section (of a README)
     language: str
@@ -159,7 +159,7 @@ _MARKS = re.compile(r"^\s*(?:/\*+!?|\*+/?|//[/!]?|#+|--+\s?\|?|%+|;+|\{-\|?|<!--
 
 
 def _file_head(lines: list[str], symbols: Iterable[Symbol], path: str, language: Language) -> Iterator[Definition]:
-    """What the head of a file says about it, and the code that follows."""
+    """The comment at the head of a file, and the code below it."""
     row = 0
     blocks: list[list[str]] = []
     markers = (*language.line_comments, *(language.block_comments[:1]), "*", '"""', "'''")
@@ -216,7 +216,7 @@ def readme_sections(text: str, path: str) -> Iterator[Definition]:
 
 
 def package_definitions(folder: Path, limit: int) -> list[Definition]:
-    """All definitions of a package that are worth a line: no twins, at most `limit`, the documented ones first."""
+    """The definitions of a package without duplicates, at most `limit`, the documented ones first."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     names = [path.relative_to(folder).as_posix() for path in files]
     has_source = any(_SOURCE.match(name) for name in names)
@@ -243,7 +243,7 @@ def package_definitions(folder: Path, limit: int) -> list[Definition]:
     return _chosen(_with_declared(found, declared), limit)
 
 
-# What a file must contain to hold a documented definition, before anybody parses it.
+# What a file must contain to hold a documented definition, checked before parsing.
 _DOCUMENTED = {
     "python": re.compile(r"^\s*[rRuU]?(?:\"\"\"|''')", re.MULTILINE),
     "go": re.compile(r"^//[^\n]*\n(?:func|type|\t)", re.MULTILINE),
@@ -258,18 +258,17 @@ _DOC_MARK = re.compile(
 
 
 def may_be_documented(text: str, language: Language) -> bool:
-    """Whether a file can hold a documented definition. One that cannot is not worth its parsing: of undocumented code
-    there is enough."""
+    """Whether a file can hold a documented definition. Others are not parsed: there is enough undocumented code."""
     return _DOCUMENTED.get(language.name, _DOC_MARK).search(text) is not None
 
 
 def xorder(name: str) -> int:
-    """A fixed order of files that does not follow their names, so that a bound takes from everywhere."""
+    """A fixed order of files that is independent of their names, so that a limit selects from all folders."""
     return random.Random(name).getrandbits(32)
 
 
 def file_definitions(data: bytes, name: str, *, documented_only: bool = False) -> list[Definition]:
-    """The definitions of a file by its bytes; none when nobody wrote it by hand."""
+    """The definitions of a file, from its bytes; none if the file is generated."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     if name.lower().rpartition("/")[2].startswith("readme"):
         return list(readme_sections(text, name))
@@ -292,8 +291,7 @@ def declared_docs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _with_declared(found: list[Definition], declared: list[tuple[str, str]]) -> list[Definition]:
-    """C and C++ document the declaration in the header: its documentation goes to the definition of that name, where
-    it can only mean that one."""
+    """Give a definition of C or C++ the documentation of its declaration in a header, if only one has that name."""
     times = Counter(name for name, _doc in declared)
     defined = Counter(item.name for item in found if item.language in _DECLARED and item.kind == "function")
     docs = {name: doc for name, doc in declared if times[name] == 1 and defined[name] <= _VARIANTS}
@@ -306,6 +304,7 @@ def _with_declared(found: list[Definition], declared: list[tuple[str, str]]) -> 
 
 
 def _chosen(found: list[Definition], limit: int) -> list[Definition]:
+    """Definitions without twins, at most `limit`, the documented ones first; then tests and sections."""
     seen: set[str] = set()
     unique: list[Definition] = []
     tests: list[Definition] = []
@@ -339,13 +338,13 @@ def write_lines(path: Path, items: Iterable[object]) -> None:
 
 
 def read_definitions(path: Path) -> list[Definition]:
-    """What `package_definitions` found and this module wrote."""
+    """The definitions in a file that `write_lines` has written."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [Definition(**json.loads(line)) for line in lines]
 
 
 def start_worker() -> None:
-    """References are a third of the reader's time, and nobody here asks for them."""
+    """Switch references off: they take a third of the parsing time and are not used here."""
     vars(reader)["references"] = lambda *_arguments: ()
 
 
@@ -359,9 +358,9 @@ def _work(job: tuple[str, str, int]) -> tuple[str, int, int]:
 
 
 def _jobs(data: Path) -> list[tuple[str, str, int]]:
-    """What is to be done: the held-out packages first, then the languages in turn, so that an early end has of each.
+    """The packages to extract: the held-out ones first, then the languages in turn, for the case of an early end.
 
-    Within a language the order is another one in every run: several runs share the work without meeting often.
+    The order within a language is random, so that parallel runs rarely work on the same package.
     """
     lines = [line for line in read_manifest(data) if not line.dropped and line.languages]
     random.shuffle(lines)

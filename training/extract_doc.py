@@ -1,7 +1,7 @@
 """Take the documentation out of a definition's text, so that a pair's code does not contain its query.
 
-Sage's reader says what the documentation is and which lines belong to a definition, but not on which of them it
-stands. Here it is found again: comments above the name, a string at the head of a body, an attribute that documents.
+Sage's reader says what the documentation is and which lines belong to a definition, but not on which of them it is.
+This module finds it: comments above the name, a string at the beginning of a body, an attribute that documents.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _BODY_STRING = re.compile(
     re.DOTALL,
 )
 _WORDS = re.compile(r"[^\W_]+")
-# A first line of fewer letters may stand in the code by chance.
+# A first line of fewer letters may occur in the code by chance.
 _MIN_LEAK = 12
 
 
 def without_doc(lines: list[str], symbol: Symbol, language: Language, end_line: int) -> str | None:
-    """The lines of `symbol` up to `end_line` without its documentation; None when it could not be taken out."""
+    """The lines of `symbol` up to `end_line` without its documentation; None if it could not be removed."""
     name_row = symbol.line - symbol.start_line
     own = lines[symbol.start_line - 1 : end_line]
     text = "\n".join([*_without_comments(own[:name_row], language), *own[name_row:]])
@@ -81,6 +81,6 @@ def _without_body_string(text: str, doc: str) -> str:
 
 
 def _without_lines(text: str, doc: str) -> str:
-    """The last means: every line that has the words of a line of the documentation goes."""
+    """The last resort: remove every line that has the words of a line of the documentation."""
     said = {tuple(_WORDS.findall(line)) for line in doc.split("\n")} - {()}
     return "\n".join(line for line in text.split("\n") if tuple(_WORDS.findall(line)) not in said)

@@ -1,9 +1,9 @@
-"""From a checkpoint to what the wheel ships: int8 rows, whole-number weights, the vocabulary, a name, the model card.
+"""Packs a checkpoint for the wheel: int8 rows, integer weights, the vocabulary, a name, the model card.
 
     python -m training.pack --run DATA/run --tokens DATA/tokens --out sage_code/embed/model
 
-Each row is scaled to the range of int8 by itself; its scale goes into the weights of its word, of which only the
-ratios matter, since every vector is brought to unit length in the end.
+Each row is scaled to the range of int8 by itself, and its scale goes into the weights of its word. Only the ratios of
+the weights count, since every vector gets unit length in the end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def quantise(table: NDArray[np.float32], logs: NDArray[np.float32]) -> tuple[NDA
 def write_model(
     out: Path, words: Sequence[str], buckets: int, rows: NDArray[np.int8], weights: NDArray[np.uint16]
 ) -> str:
-    """Write the files that the runtime maps; the name that the vectors get."""
+    """Write the files that the runtime maps, and return the name of the vectors."""
     out.mkdir(parents=True, exist_ok=True)
     (out / VOCABULARY).write_text("\n".join(words), encoding="utf-8")
     np.save(out / ROWS, np.ascontiguousarray(rows))
@@ -65,7 +65,7 @@ def pack(run: Path, tokens: Path, out: Path) -> str:
 
 
 def write_card(out: Path, run: Path, tokens: Path, template: Path, figures: Path) -> None:
-    """The model card: what a person wrote, with the numbers of this run filled in."""
+    """The text of the model card, with the numbers of this run filled in."""
     facts = json.loads((tokens / "tokens.json").read_text())
     names = json.loads((tokens / "names.json").read_text())
     languages = np.bincount(np.load(tokens / "language.npy"), minlength=len(names["language"]))

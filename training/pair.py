@@ -1,8 +1,8 @@
-"""Pairs of what one may ask and the code that answers: `python -m training.pair --data DIR`.
+"""Make pairs of a query and the code that answers it: `python -m training.pair --data DIR`.
 
 Every package's definitions become lines `{"query", "code", "more", "language", "package", "kind", "exact", "near"}` in
 `pairs-raw/<registry>/<package>.jsonl.gz`. The code is the text that Sage embeds (the qualified name, then the lines),
-without the documentation it is paired with; `more` is what that goes on to say. The kinds:
+without the documentation of the query; `more` is the rest of that documentation. The kinds:
 
     doc        a sentence of the documentation -> the definition
     question   the sentence as a question      -> the definition
@@ -73,14 +73,14 @@ def definition_code(item: Definition) -> str:
 
 
 def doc_query(item: Definition) -> str:
-    """The first sentence of the documentation, when it says something; else nothing."""
+    """The first sentence of the documentation, or nothing if it says nothing about the code."""
     found = sentences(item.doc, 1)
     query = drop_name(found[0], item.name) if found else ""
     return query if says_something(query, item.name) else ""
 
 
 def says_something(query: str, name: str = "") -> bool:
-    """Whether a query has words enough beyond those of the name, in Latin letters."""
+    """Whether a query is in Latin letters and has enough words that are not in the name."""
     words = re.findall(r"[^\W\d_]{2,}", query)
     if not MIN_WORDS <= len(query.split()) <= MAX_WORDS or len(words) < MIN_WORDS:
         return False
@@ -96,7 +96,7 @@ def says_something(query: str, name: str = "") -> bool:
 
 
 def masked(item: Definition) -> str:
-    """The code of a definition with its own name gone."""
+    """The code of a definition without its own name."""
     code = re.sub(rf"\b{re.escape(item.name)}\b", "_", item.code)
     owner = item.qualname.rpartition(".")[0]
     return f"{owner}\n{code}" if owner else code
@@ -156,6 +156,7 @@ def package_pairs(items: list[Definition], package: str, kinds: frozenset[str] =
 def _item_pairs(
     item: Definition, unique: dict[str, Definition], choice: random.Random, kinds: frozenset[str]
 ) -> Iterator[tuple[str, str, str, Definition]]:
+    """The pairs of one line of a package."""
     if item.kind == "section":
         yield from _section_pairs(item, unique)
     elif item.kind == "test":
@@ -171,6 +172,7 @@ def _item_pairs(
 def _definition_pairs(
     item: Definition, choice: random.Random, kinds: frozenset[str]
 ) -> Iterator[tuple[str, str, str, Definition]]:
+    """The pairs of one definition, from its documentation, name and comments."""
     code = definition_code(item)
     query = doc_query(item)
     if query:
@@ -198,14 +200,14 @@ def _definition_pairs(
 
 
 def _more(query: str, item: Definition) -> str:
-    """What the documentation says beyond the sentence, or the two, that the query was made from."""
+    """The documentation without the one or two sentences of the query."""
     first, *second = sentences(item.doc, 2)
     said = second[0] if second and second[0] in query else first
     return after(item.doc, said)[:_MORE_CHARS]
 
 
 def _by_name(items: list[Definition]) -> dict[str, Definition]:
-    """The functions whose name stands for one definition of the package only."""
+    """The functions whose name only one definition of the package has."""
     found: dict[str, Definition | None] = {}
     for item in items:
         if item.kind in ("function", "class") and len(item.name) > 3:
@@ -223,6 +225,7 @@ _SETUP_HEADINGS = re.compile(
 
 
 def _section_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tuple[str, str, str, Definition]]:
+    """Pairs of README headings and the functions that their sections call."""
     heading = re.sub(r"[`*_#]|\[|\]\(.*?\)|\(.*?\)", "", item.name).strip()
     if _SETUP_HEADINGS.search(heading):
         return
@@ -238,6 +241,7 @@ def _section_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[
 
 
 def _test_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tuple[str, str, str, Definition]]:
+    """Pairs of the names of tests and the functions that they call."""
     words = [word for word in words_of(item.name) if word not in _TEST_WORDS]
     if not 2 <= len(words) <= 14:
         return
@@ -246,7 +250,7 @@ def _test_pairs(item: Definition, unique: dict[str, Definition]) -> Iterator[tup
     for name in dict.fromkeys(_CALLED.findall(item.code)):
         parts = words_of(name)
         # All words of the tested name are in the test's name: `test_parse_url_with_port` tests `parse_url`. A single
-        # word is anybody's, unless the test's name begins with it.
+        # word is too common, unless the test's name begins with it.
         if name in unique and own > set(parts) and (len(parts) > 1 or words[0] == parts[0]):
             called[name] = len(parts)
     if called:

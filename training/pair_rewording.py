@@ -1,7 +1,7 @@
-"""What people type instead of what documentation says: rules that turn a sentence into a question, a commit subject or
-a bare row of keywords, and the sentences themselves out of a documentation comment.
+"""Takes sentences out of a documentation comment and rewords them by rules as a question, a commit subject or keywords,
+as people would type them.
 
-Rules, not a model: each is a line that can be read, and the same sentence is always reworded in the same way.
+The rules are readable and need no model; one seed always gives the same words.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _NOUN_COMMITS = (
     "remove {rest}",
 )
 _LANGUAGE_WORDS = {"cpp": "c++", "csharp": "c#", "tsx": "typescript", "objc": "objective c", "ocaml_interface": "ocaml"}
-# What stands after the object in `parse the url into parts`.
+# The words after the object in `parse the url into parts`.
 _PREPOSITION = re.compile(
     r"\s(?:of|to|in|on|at|by|for|from|with|into|as|if|when|using|that|which|and|or|so|until|before|after|via|through)\s"
 )
@@ -170,7 +170,7 @@ def prose(doc: str) -> str:
 
 
 def sentences(doc: str, most: int = 2) -> list[str]:
-    """The first sentences of a documentation, each with its full stop gone."""
+    """The first sentences of a documentation, without their full stops."""
     rest = prose(doc)
     found: list[str] = []
     while rest and len(found) < most:
@@ -182,13 +182,12 @@ def sentences(doc: str, most: int = 2) -> list[str]:
 
 
 def after(doc: str, sentence: str) -> str:
-    """What a documentation goes on to say after one of its sentences; nothing when that cannot be told."""
+    """The rest of a documentation after one of its sentences; empty if the sentence is not found."""
     return plain(doc).partition(sentence)[2].lstrip(" .:;!?")
 
 
 def drop_name(sentence: str, name: str) -> str:
-    """Go's and C's habit: `Parse parses the URL`, `parse() - read a URL` say the name first, which is no part of what
-    they say."""
+    """The sentence without the name at its beginning, as Go and C write it: `Parse parses the URL`."""
     start = len(sentence) - len(sentence.removeprefix("@").lstrip())
     if not name or not sentence.startswith(name, start):
         return sentence
@@ -239,7 +238,7 @@ def gerund(verb: str) -> str:
 
 
 def imperative(sentence: str) -> tuple[str, str]:
-    """The base of the verb that a sentence begins with, and the rest; ("", sentence) when it begins otherwise."""
+    """The base of the verb that a sentence begins with, and the rest; ("", sentence) if it begins with no verb."""
     text = re.sub(
         r"^(?:This|The)\s+(?:function|method|class|routine|helper)\s+(?:will\s+|is used to\s+|can be used to\s+)?",
         "",
@@ -257,7 +256,7 @@ def imperative(sentence: str) -> tuple[str, str]:
 
 
 def keywords(sentence: str, choice: random.Random) -> str:
-    """The words that carry the meaning, at times not all of them."""
+    """The words that carry the meaning, sometimes with a few left out."""
     words = [word for word in re.findall(r"[\w.+#-]*\w", sentence.lower()) if word not in STOP_WORDS]
     if len(words) > 6:
         keep = choice.randint(4, min(8, len(words)))
@@ -267,7 +266,7 @@ def keywords(sentence: str, choice: random.Random) -> str:
 
 
 def question(sentence: str, language: str, choice: random.Random) -> str:
-    """The sentence as somebody would ask for it."""
+    """The sentence as a question."""
     return _fill(sentence, language, choice, _QUESTIONS, _NOUN_QUESTIONS)
 
 
@@ -279,6 +278,7 @@ def commit(sentence: str, language: str, choice: random.Random) -> str:
 def _fill(
     sentence: str, language: str, choice: random.Random, verbal: tuple[str, ...], nominal: tuple[str, ...]
 ) -> str:
+    """One of the templates, chosen at random, with the parts of a sentence filled in."""
     base, rest = imperative(sentence)
     rest = _lower_first(rest.rstrip(" .:;,"))
     if base == "return":

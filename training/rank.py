@@ -1,8 +1,8 @@
-"""Learn how the features of search are weighed, from labelled questions: `python -m training.rank --help`.
+"""Learn the weights of the features of search from labelled questions: `python -m training.rank --help`.
 
 A linear model over the named features of `sage_code/search/features.py`, fitted so that the labelled files get the
-largest share of a softmax over all candidates of a question. What is reported is cross-validated: the weights that
-rank a repository's questions never saw that repository. The weights that are written come from all of them.
+largest share of a softmax over all candidates of a question. The report is cross-validated: the weights that rank the
+questions of a repository are learned without that repository. The weights that are written come from all.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NONE = 0.05
 _SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense"), "by_words": ("file_cover",)}
 _SIGN_PENALTY = 1e-4
 _SEED = 7
-# Weights that no label can teach: nobody labels a question that is a path, since the answer is plain.
+# Weights that no label can teach: no labelled question is a path, since the answer is obvious.
 _GIVEN = {"path_match": 6.0}
 
 
@@ -111,13 +111,13 @@ def ndcg(question: Question, scores: NDArray[np.float64]) -> float:
 
 
 def design(question: Question, hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The features of a question's candidates: once for all questions, once more for those of its group."""
+    """The features of a question's candidates: one copy for all questions, and one for those of its group."""
     matrix = question.matrix.astype(np.float64) * ~hidden
     return np.concatenate([matrix, matrix * (question.group == "names")], axis=1)
 
 
 def fit(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Weights under which the labelled files come first."""
+    """The weights that rank the labelled files first."""
     weights = np.zeros(2 * len(NAMES))
     weights[[NAMES.index(name) for name in ("body", "name", "dense", "defines", "file_body")]] = 1.0
     penalty = np.repeat([_PENALTY, _GROUP_PENALTY], len(NAMES))
@@ -142,6 +142,7 @@ def fit(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> NDArray[np.
             starts: NDArray[np.int64] = starts,
             sizes: NDArray[np.int64] = sizes,
         ) -> tuple[float, NDArray[np.float64]]:
+            """The loss and its gradient."""
             scores = matrix @ given
             scores -= np.repeat(np.maximum.reduceat(scores, starts), sizes)
             powers = np.exp(scores)
@@ -157,7 +158,7 @@ def fit(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> NDArray[np.
 
 
 def cross_validated(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> list[float]:
-    """NDCG@10 of every question, by weights that never saw its repository."""
+    """NDCG@10 of every question, with weights learned without its repository."""
     values = [0.0] * len(questions)
     for repo in dict.fromkeys(question.repo for question in questions):
         weights = fit([question for question in questions if question.repo != repo], hidden)
@@ -179,14 +180,14 @@ def by(questions: Sequence[Question], values: Sequence[float], field: str) -> di
 
 
 def hide(names: Collection[str]) -> NDArray[np.bool_]:
-    """A mask of features that are not to be seen."""
+    """A mask of the features to leave out."""
     return np.array([name in names for name in NAMES])
 
 
 def calibrate(
     questions: Sequence[Question], foreign: Sequence[Question], weights: NDArray[np.float64]
 ) -> dict[str, object]:
-    """What turns sums into probabilities (see `Ranking`), and the lines below which there is no answer."""
+    """The calibration of scores as probabilities (see `Ranking`), and the thresholds below which there is no answer."""
     asked = [*questions, *foreign]
     real = np.array([bool(question.targets) for question in asked])
     sums = [design(question, hide(())) @ weights for question in asked]

@@ -1,9 +1,9 @@
-"""Pairs into numbers: choose the vocabulary, then write every pair as rows and counts that training maps from the disk.
+"""Tokenise the pairs: choose the vocabulary, then write every pair as rows and counts that training maps from the disk.
 
     python -m training.tokenise --pairs DATA/pairs --out DATA/tokens --words 60000 --buckets 4096
 
-A word is chosen by how many packages use it, not by how often it is used: what one generator repeats a million times
-is of no use to anybody else. Words of queries count more, since there are fewer of them and all of them matter.
+A word is chosen by how many packages use it, not by how often: a word that one generator repeats a million times is of
+no use elsewhere. Words of queries count more, since there are fewer of them and all of them matter.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _MAX_WORD = 24
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A part of the pairs in numbers: for each field entries and where each pair's begin, and a few columns."""
+    """A part of the pairs in numbers: for each field the entries and the start of each pair, and a few columns."""
 
     ids: dict[str, NDArray[np.int32]]
     tf: dict[str, NDArray[np.uint8]]
     sizes: dict[str, NDArray[np.int32]]
-    named: NDArray[np.bool_]  # for each entry of the body: its word stands in the lead too
+    named: NDArray[np.bool_]  # for each entry of the body: its word is in the name too
     columns: dict[str, NDArray[Any]]
 
 
@@ -105,6 +105,7 @@ class _Survey:
 
 
 def _survey(path: Path) -> _Survey:
+    """Note which package uses which word, in one file of pairs."""
     words: dict[str, int] = {}
     packages: dict[str, int] = {}
     cache: dict[str, tuple[int, ...]] = {}
@@ -173,7 +174,7 @@ def encode(pairs: Iterable[dict[str, str]], words: Sequence[str], buckets: int) 
 
 
 def write(parts: Iterable[Encoded], out: Path) -> int:
-    """Join the parts and write them as one .npy file an array; how many pairs there are."""
+    """Join the parts and write one .npy file for each array; returns the number of pairs."""
     joined = list(parts)
     for field in FIELDS:
         np.save(out / f"{field}_ids.npy", np.concatenate([part.ids[field] for part in joined]))
@@ -200,7 +201,7 @@ def _encode_file(path: Path, words: Sequence[str], buckets: int) -> Encoded:
 
 
 def tokenise(pairs: Path, out: Path, size: int, buckets: int, workers: int = 2) -> int:
-    """Everything: the vocabulary, then the pairs; how many there are."""
+    """Write the vocabulary, then the pairs; returns the number of pairs."""
     out.mkdir(parents=True, exist_ok=True)
     paths = shards(pairs)
     if not paths:

@@ -1,4 +1,4 @@
-"""Train the table: questions and code into one space, by telling right pairs from wrong ones.
+"""Train the table that embeds questions and code in one space, by contrasting right pairs with wrong ones.
 
     python -m training.train --tokens DATA/tokens --out DATA/run --epochs 12
 
@@ -31,7 +31,7 @@ _TINY = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides what comes out, besides the data."""
+    """All parameters of a run; with the data they determine the model."""
 
     dim: int = 256
     epochs: float = 2.0
@@ -49,7 +49,7 @@ class Recipe:
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.1  # of pairs whose code loses the words of its name
-    kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # kinds of pairs of which an epoch sees only this part
+    kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # the share of these kinds of pairs in an epoch
     told: float = 0.5  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
@@ -80,7 +80,7 @@ class Model:
 
 
 def initial(pairs: TokenPairs, recipe: Recipe, table: Floats | None = None) -> Model:
-    """A model that knows nothing but how rare words are; `table` gives it rows to start from."""
+    """An untrained model: words are weighted by their rarity, and `table` gives the first rows."""
     rng = np.random.default_rng(recipe.seed)
     if table is None:
         table = rng.standard_normal((pairs.rows, recipe.dim), dtype=np.float32)
@@ -111,7 +111,7 @@ def unit(sums: Floats) -> tuple[Floats, Floats]:
 
 
 class Adam:
-    """Adam over rows: what a step does not touch keeps its moments."""
+    """Adam over rows: rows that a step does not touch keep their moments."""
 
     def __init__(self, values: Floats, rate: float) -> None:
         self._values, self._rate = values, rate
@@ -133,7 +133,7 @@ class Adam:
 
 
 class Trainer:
-    """A model on its way."""
+    """A training run."""
 
     def __init__(self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path) -> None:
         self.pairs, self.recipe, self.model, self._out = pairs, recipe, model, out
@@ -147,7 +147,7 @@ class Trainer:
         self.steps = int(recipe.epochs * self._share.sum()) // (recipe.block * recipe.blocks_a_step)
 
     def plan(self) -> Iterator[list[Ints]]:
-        """The blocks of every step that is left, the same ones whether or not the run was ended in between."""
+        """The blocks of every remaining step; the same if the run was interrupted."""
         size = self.recipe.blocks_a_step
         step = epoch = 0
         while step < self.steps:
@@ -161,7 +161,7 @@ class Trainer:
             epoch += 1
 
     def _order(self, epoch: int, *, near: bool) -> NDArray[np.int64]:
-        """The blocks of an epoch; kept where they depend on the model, which will have moved on after a restart."""
+        """The blocks of an epoch; saved if they depend on the model, so that a restart uses the same ones."""
         recipe = self.recipe
         rng = np.random.default_rng((recipe.seed, epoch))
         seen = rng.random(self.pairs.count) < self._share
@@ -178,7 +178,7 @@ class Trainer:
         return order_of_blocks
 
     def _compass(self) -> Floats:
-        """A vector a pair, by which nearby pairs are found."""
+        """One vector for each pair, to find similar pairs."""
         parts = [
             self.model.queries(self.pairs, chosen) + self.model.documents(self.pairs, chosen)
             for chosen in np.array_split(np.arange(self.pairs.count), max(1, self.pairs.count // 16_384))
@@ -186,7 +186,7 @@ class Trainer:
         return np.concatenate(parts)
 
     def schedule(self) -> float:
-        """The rate of this step: up in a line, down along a cosine."""
+        """The learning rate of this step: it rises linearly, then falls along a cosine."""
         part = self.done / max(1, self.steps)
         if part < self.recipe.warm_up:
             return (self.done + 1) / (self.recipe.warm_up * self.steps + 1)
@@ -263,7 +263,7 @@ class Trainer:
         return score @ other, score.T @ one, loss
 
     def _forgive(self, score: Floats, chosen: Ints) -> None:
-        """Take out what only looks like a negative: the same question, or the same code, twice in a block."""
+        """Remove false negatives: the same question or the same code twice in a block."""
         for column in (self.pairs.asked, self.pairs.code):
             values = column[chosen]
             order = np.argsort(values, kind="stable")
@@ -276,7 +276,7 @@ class Trainer:
                 score[np.ix_(places, places)] *= ~equal
 
     def save(self) -> None:
-        """A checkpoint, in place of the last one; whole or not there at all."""
+        """Write a checkpoint over the last one, atomically."""
         adams = [self._rows, *self._logs]
         moments = {f"moment{number}": np.stack([adam.first, adam.second]) for number, adam in enumerate(adams)}
         half = self._out / "checkpoint.half.npz"
@@ -330,7 +330,7 @@ def train(
     watch_s: float = 300.0,
     log: Callable[[str], None] = print,
 ) -> Model:
-    """Train, or continue; `watch` is asked for a line about the model at every checkpoint."""
+    """Train, or continue a run; `watch` describes the model in a line at every checkpoint."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
     trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out)

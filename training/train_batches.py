@@ -1,8 +1,8 @@
-"""What a training step sees: pairs mapped from the disk, in an order in which neighbours are hard to tell apart.
+"""The batches of training: pairs mapped from the disk, in an order that makes neighbours hard to distinguish.
 
-The negatives of a pair are the other pairs of its block. Random ones are too easy: what a search must tell apart are
-the functions of one package. So a block is made of runs, each of one package; in the second phase half of the runs
-hold pairs whose vectors are near each other, whatever their package.
+The negatives of a pair are the other pairs of its block. Random ones are too easy: a search must distinguish the
+functions of one package. So a block is made of runs, each of one package; in the second phase half of the runs hold
+pairs with similar vectors, from any package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Words of some pairs in one field: whose, which row of the table, and how much by frequency alone."""
+    """The words of some pairs in one field: the pair, the row of the table, and the weight by frequency."""
 
     owner: Ints
     ids: Ints
@@ -69,7 +69,7 @@ class TokenPairs:
         return Entries(owner, ids, 1 + np.log(self._tf[field][places].astype(np.float32)))
 
     def document_frequency(self) -> NDArray[np.float64]:
-        """In how many bodies each row's word stands."""
+        """In how many bodies the word of each row occurs."""
         return np.bincount(self._ids["body"], minlength=self.rows).astype(np.float64)
 
 
@@ -103,7 +103,7 @@ def nearby_runs(vectors: Floats, chosen: Ints, run: int, rng: np.random.Generato
 
 
 def blocks(runs: list[Ints], size: int) -> Iterator[Ints]:
-    """The runs one after another, cut into blocks of exactly `size`; what is left over is dropped."""
+    """The runs one after another, cut into blocks of exactly `size`; the rest is dropped."""
     flat = np.concatenate(runs)
     for start in range(0, len(flat) - size + 1, size):
         yield flat[start : start + size]

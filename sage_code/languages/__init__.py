@@ -1,1 +1,1 @@
-"""Which languages are there, how is a file's language told, and what kinds of definitions do they have?"""
+"""Which languages are there, how is a file's language detected, and what kinds of definitions do they have?"""

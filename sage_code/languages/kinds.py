@@ -1,8 +1,8 @@
-"""Kinds of definitions: which kind of chunk each makes and in which compiled file it is listed."""
+"""The kinds of definitions: which kind of chunk each becomes, and which compiled file lists it."""
 
 from __future__ import annotations
 
-# Symbol kind -> chunk kind. A kind that is not listed here is a leaf inside a `module` chunk.
+# Symbol kind -> chunk kind. A symbol of another kind is part of a `module` chunk.
 CHUNK_KIND = {
     "function": "function",
     "macro": "function",
@@ -26,7 +26,7 @@ CHUNK_KIND = {
     "field": "constant",
     "event": "constant",
     "error": "constant",
-    # Prose and data: what is looked up by name, and neither called nor a type.
+    # Prose and data: looked up by name, but neither called nor a type.
     "section": "module",
     "key": "constant",
     "anchor": "constant",
@@ -44,15 +44,15 @@ CHUNK_KIND = {
     "keyframes": "constant",
 }
 
-# What is worth knowing by its name: the heads of definitions, not their parts.
+# Definitions that are known by their names, unlike their parts.
 HEAD_KINDS = frozenset(
     {"function", "method", "class", "struct", "interface", "trait", "enum", "type", "module", "macro"}
 )
 
-# What prose and data files name: there is a lot of it, and it comes after code of the same name.
+# Symbols of prose and data files: there are many, and they rank below code of the same name.
 TEXT_KINDS = frozenset({"section", "key", "anchor"})
 
-# Compiled files, and the chunk kinds whose symbols they list.
+# By compiled file, the chunk kinds whose symbols it lists.
 TABLES = {
     "functions": ("function", "method"),
     "classes": ("class",),

@@ -1,7 +1,7 @@
-"""Which language a file is written in: the table `grammars/languages.toml`, and how to read a file by it.
+"""Detects the language of a file, by the table `grammars/languages.toml`.
 
-A leaf: loaded on the first question, cached, and without any knowledge of parsing. A file of an unknown
-kind is nobody's: `detect` returns None and the caller treats it as plain text.
+The table is loaded on first use and cached. For a file of an unknown kind `detect` returns None, and the caller treats
+it as plain text.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 from sage_code.paths import assets_dir
 
-# Enough of a file to tell apart the languages that share an extension: the code of a C++ header may only begin
-# after 10 KB of licence and documentation.
+# Enough of a file to distinguish languages that share an extension: the code of a C++ header may begin after 10 KB of
+# licence and documentation.
 HEAD_BYTES = 32768
 
 
@@ -35,7 +35,7 @@ class Language:
     filenames: tuple[str, ...] = ()
     shebangs: tuple[str, ...] = ()
     line_comments: tuple[str, ...] = ()
-    block_comments: tuple[str, ...] = ()  # how a block begins and ends, or nothing
+    block_comments: tuple[str, ...] = ()  # the beginning and the end of a block, or nothing
     upper_is_constant: bool = False
     const_is_constant: bool = False
     constructor_has_class_name: bool = False
@@ -50,7 +50,7 @@ class Language:
 
     @property
     def has_definitions(self) -> bool:
-        """Whether Sage can extract symbols; otherwise a file is cut by lines."""
+        """Whether Sage can extract symbols; if not, a file is cut by lines."""
         return bool(self.reader) or (self.grammar is not None and bool(self.queries))
 
 
@@ -73,15 +73,15 @@ def by_name(name: str) -> Language | None:
 
 
 def detect(path: str, head: bytes = b"") -> Language | None:
-    """The language of a file by its name, extension, shebang and, where extensions collide, its content."""
+    """The language of a file by its name, extension, shebang and, if languages share the extension, its content."""
     table = _table()
     filename = os.path.basename(path)
     if language := table.by_filename.get(filename):
         return language
     stem, dot, extension = filename.rpartition(".")
-    if dot and (claimants := table.by_extension.get(extension.lower())):
-        return claimants[0] if len(claimants) == 1 else _settle(extension.lower(), claimants, head)
-    # `Dockerfile.dev`, `Makefile.am`: the stem says more than an unknown extension.
+    if dot and (candidates := table.by_extension.get(extension.lower())):
+        return candidates[0] if len(candidates) == 1 else _by_content(extension.lower(), candidates, head)
+    # If the extension is unknown, the stem decides: `Dockerfile.dev`, `Makefile.am`.
     if stem and (language := table.by_filename.get(stem)):
         return language
     return _by_shebang(head)
@@ -89,7 +89,7 @@ def detect(path: str, head: bytes = b"") -> Language | None:
 
 @cache
 def _table() -> _Table:
-    # The whole file is read at once: it is small, and every run that detects one language detects many.
+    """The table, with its languages by name, file name, extension and shebang."""
     rows = tomllib.loads(Path(assets_dir("grammars"), "languages.toml").read_text("utf-8"))
     table = _Table({}, {}, {}, {})
     for name, row in rows.items():
@@ -104,10 +104,11 @@ def _table() -> _Table:
 
 
 def _by_shebang(head: bytes) -> Language | None:
+    """The language of the interpreter that the first line names."""
     if not head.startswith(b"#!"):
         return None
     words = head[2:HEAD_BYTES].split(b"\n", 1)[0].decode("utf-8", "replace").split()
-    # `#!/usr/bin/env -S FOO=1 python3 -u` names its interpreter after options and assignments.
+    # In `#!/usr/bin/env -S FOO=1 python3 -u` options and assignments come before the interpreter.
     for word in words:
         program = word.rpartition("/")[2].lower()
         if program == "env" or word.startswith("-") or "=" in word:
@@ -117,9 +118,9 @@ def _by_shebang(head: bytes) -> Language | None:
     return None
 
 
-# --- extensions that several languages claim ----------------------------------------------------------------
+# --- extensions that several languages share ----------------------------------------------------------------
 
-# A line begins with blanks, not with white space: that would take in the blank lines below, at each of them again.
+# `[ \t]*` and not `\s*`, which would read a run of blank lines again from each of them.
 _OBJC = re.compile(
     rb"^[ \t]*(@(interface|implementation|protocol|class|import|end|property)\b|#import\b)", re.MULTILINE
 )
@@ -130,7 +131,7 @@ _CPP = re.compile(
     rb"|\b\w+::\w+|= (delete|default);",
     re.MULTILINE,
 )
-# A C header that C++ may include says `extern "C"` under `#ifdef __cplusplus`: what stands there is no proof.
+# A C header that C++ may include has `extern "C"` under `#ifdef __cplusplus`: that does not make it C++.
 _CPP_GUARD = re.compile(rb"^#\s*if(def\s+|\s+defined\W*)__cplusplus.*?^#\s*(endif|else)", re.MULTILINE | re.DOTALL)
 _COMMENTS = re.compile(rb"/\*.*?(\*/|\Z)|//[^\n]*", re.DOTALL)
 _MATLAB = re.compile(rb"^[ \t]*(%|function\b|classdef\b|end[ \t]*+;?[ \t]*+$)", re.MULTILINE)
@@ -179,7 +180,7 @@ def _dot_pp(head: bytes) -> str:
     return "puppet" if _PUPPET.search(head) else "pascal"
 
 
-_SETTLERS: dict[str, Callable[[bytes], str]] = {
+_CONTENT_RULES: dict[str, Callable[[bytes], str]] = {
     "h": _header,
     "m": _dot_m,
     "pl": _dot_pl,
@@ -190,23 +191,23 @@ _SETTLERS: dict[str, Callable[[bytes], str]] = {
 }
 
 
-def _settle(extension: str, claimants: list[Language], head: bytes) -> Language:
-    settler = _SETTLERS.get(extension)
-    if settler is None or not head:
-        return claimants[0]
-    name = settler(head[:HEAD_BYTES])
-    return next((language for language in claimants if language.name == name), claimants[0])
+def _by_content(extension: str, candidates: list[Language], head: bytes) -> Language:
+    rule = _CONTENT_RULES.get(extension)
+    if rule is None or not head:
+        return candidates[0]
+    name = rule(head[:HEAD_BYTES])
+    return next((language for language in candidates if language.name == name), candidates[0])
 
 
 # --- the table as documentation: python -m sage_code.languages.table > docs/LANGUAGES.md ---------------------------
 
-# How a sample says what it defines: see tests/parse/test_fixtures.py.
+# How a sample lists its definitions: see tests/parse/test_fixtures.py.
 _EXPECTED = re.compile(r"(?:^\d+ | \^ |; )([a-z]+) (?=\S)", re.MULTILINE)
 _EXPECTING = re.compile(r"^\d+ .*| \^ .*", re.MULTILINE)
 
 
 def documentation() -> str:
-    """docs/LANGUAGES.md: what Sage knows of each language, from the table and the samples."""
+    """The text of docs/LANGUAGES.md, from the table and the samples."""
     languages = sorted(all_languages(), key=lambda language: language.name)
     extracted = [language for language in languages if language.has_definitions]
     others = ", ".join(

@@ -18,7 +18,7 @@ from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.languages.kinds import HEAD_KINDS
 from sage_code.text.escaping import one_line
 from sage_code.text.tokens import count_tokens, fit
-from sage_code.xref.guess import family
+from sage_code.xref.language_rules import family
 
 _DAMPING = 0.85
 _ROUNDS = 20

@@ -60,7 +60,7 @@ def sections(headings: Iterable[Heading], rows: int) -> tuple[Symbol, ...]:
 
 # --- Markdown -----------------------------------------------------------------------------------------------
 
-# Whatever decides what a line is; the rest is text.
+# The marks of headings, fences and comments; the rest is text.
 _MARKS = re.compile(
     rb"^[ \t]*(?P<fence>```+|~~~+)(?P<info>[^\n]*)$"
     rb"|^ {0,3}(?P<atx>\#{1,6})[ \t]+(?P<title>[^\n]+)$"
@@ -72,7 +72,7 @@ _MARKS = re.compile(
 _NO_PARAGRAPH = re.compile(rb"\s|[-*+>|#]|\d+[.)]\s|<|$")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _NOISE = re.compile(r"<[^<>]*>|\{[#.:][^{}]*\}\s*$|\s#+\s*$|^#+$|!\[\]\([^()]*\)")
-# Bounded, since each mark looks for its end: a title may be nothing but marks.
+# Bounded, because each mark is searched for its end, and a title may consist of marks.
 _EMPHASIS = re.compile(r"(?<!\w)(\*\*|__|\*|_|`{1,3})(\S(?:.{0,100}?\S)?)\1(?!\w)|`")
 _ITEM = re.compile(rb"\s*(?:[-*+|]|\d+[.)])")
 

@@ -1,1 +1,1 @@
-"""What can be set, where is it written, and which value holds?"""
+"""What can be set, where is it written, and which value applies?"""

@@ -1,11 +1,10 @@
-"""Where settings come from: flags, `SAGE_*` variables, the project's `.sage/tuning.yaml`, the user's
-`tuning.yaml` in Sage's home, the defaults; the first that speaks wins, and each value knows which it was.
+"""Loads and changes settings. A value comes from the first of these that sets it: a flag, a `SAGE_*` variable, the
+project's `.sage/tuning.yaml`, the user's `tuning.yaml` in Sage's home, the default. Each value knows its origin.
 
-A cloned repository is not trusted. What could send data elsewhere, start something or run foreign code is the user's
-to decide, and so is how much of the machine is used, of which a project may only ask for less. Such a key in a
-project's file is passed over and said in `Settings.warnings`, so that the rest of the file still holds. The same goes
-for keys that are unknown, which a newer Sage may have written. A known key with a value that cannot be is an error:
-somebody meant it.
+A cloned repository is not trusted. Only the user sets what could send data elsewhere, start a process or run foreign
+code, and a project may only lower how much of the machine is used. Such a key in a project's file is ignored with a
+message in `Settings.warnings`; the rest of the file applies. Unknown keys are ignored in the same way, since a newer
+Sage may have written them. A known key with an invalid value is an error.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def load_settings(root: str | None, overrides: Mapping[str, object] | None = Non
             complaint = _not_for_projects(key, value, models) or _raised(key, value, found)
             if complaint:
                 warnings.append(f"{source.where}: ignored, {complaint}")
-            elif key not in found or found[key][1].kind == "user":  # a variable stands above the file
+            elif key not in found or found[key][1].kind == "user":  # a variable overrides the project's file
                 found[key] = (value, source)
     for key, given in (overrides or {}).items():
         known = setting(key)
@@ -74,7 +73,7 @@ def load_settings(root: str | None, overrides: Mapping[str, object] | None = Non
 
 
 def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Value:
-    """Write one setting into the user's or the project's file; the value as it was understood."""
+    """Write one setting into the user's or the project's file, and return the parsed value."""
     value = setting(key).parse(text, "sage config set")
     if scope == "project":
         user = load_settings(None)
@@ -92,7 +91,7 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
 
 
 def reset(scope: Scope, root: str | None = None, key: str | None = None) -> tuple[str, ...]:
-    """Take one setting, or all of them, out of a file; the keys that were there. Unknown keys stay."""
+    """Remove one setting, or all known ones, from a file, and return the keys that were there."""
     path = _writable_path(scope, root)
     wanted = [setting(key).key] if key is not None else list(TABLE)
     with _editing():
@@ -112,7 +111,7 @@ def tuning_path(scope: Scope, root: str | None = None) -> str:
 
 
 def _editing() -> AbstractContextManager[None]:
-    """One editor at a time, so that of two changes made at once neither is lost."""
+    """A lock for one editor at a time, so that no change is lost if two are made at once."""
     return locked(os.path.join(sage_home(), "tuning.lock"), timeout_s=_PATIENCE_S)
 
 
@@ -121,7 +120,7 @@ def _layer_file(found: dict[str, tuple[Value, Origin]], kind: OriginKind, path: 
         where = f"{path}:{entry.line}"
         if key not in TABLE:
             warnings.append(f"{where}: there is no setting {key[:80]!r}; {nearest(key[:80])}")
-        elif entry.value is not None:  # `key:` with nothing behind it leaves the setting alone
+        elif entry.value is not None:  # `key:` without a value sets nothing
             found[key] = (TABLE[key].check(entry.value, where), Origin(kind, where))
 
 
@@ -137,7 +136,7 @@ def _names(pinned: Value) -> set[str]:
 
 
 def _not_for_projects(key: str, value: Value, models: set[str]) -> str:
-    """Why a project may not give `key` this value, or nothing. `models` are those the user has named."""
+    """Why a project may not set `key` to this value, or nothing. `models` are those that the user has named."""
     if TABLE[key].user_only:
         return f"{key} is for the user to decide, not for a project"
     if key in _MODEL_KEYS and value not in BUILT_IN_MODELS and value not in models:
@@ -146,12 +145,12 @@ def _not_for_projects(key: str, value: Value, models: set[str]) -> str:
 
 
 def _raised(key: str, value: Value, found: Mapping[str, tuple[Value, Origin]]) -> str:
-    """Why a project may not have so much of the user's machine, or nothing; `found` is what the user has set."""
+    """Why a project may not use so much of the machine, or nothing; `found` are the user's settings."""
     if not TABLE[key].costs or not isinstance(value, int | float):
         return ""
     most = found[key][0] if key in found else TABLE[key].default
     if key == "index_workers" and not most:
-        most = os.cpu_count() or 1  # what 0 chooses
+        most = os.cpu_count() or 1  # 0 means as many as there are processors
     if isinstance(most, int | float) and value > most:
         return f"a project may lower {key} and not raise it above the user's {most:,}"
     return ""
@@ -164,7 +163,7 @@ def _is_user_file(path: str) -> bool:
 def _writable_path(scope: Scope, root: str | None) -> str:
     path = tuning_path(scope, root)
     if scope == "project" and root is not None:
-        # A repository may bring `.sage` as a link to anywhere; writing follows it nowhere.
+        # In a cloned repository `.sage` may be a link to anywhere; Sage does not write outside of the project.
         inside = os.path.join(os.path.realpath(root), "")
         if not os.path.realpath(path).startswith(inside):
             raise ConfigError(f"{path} leads out of the project", "replace the link by a file or folder")

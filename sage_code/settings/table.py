@@ -1,8 +1,7 @@
-"""Every setting, described once: the fields of `Settings` are the table that the cascade, `sage config`
-and the documentation read.
+"""Every setting, described once: loading, `sage config` and the documentation read the fields of `Settings`.
 
-To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help
-line, whether a project may decide it and whether nothing reads it yet. Nothing here reads a file or the environment.
+To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help line, whether
+a project may set it and whether it is not used yet. Nothing here reads a file or the environment.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from sage_code.errors import ConfigError
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 OriginKind: TypeAlias = Literal["default", "user", "project", "env", "flag"]
 
-# Models that ship with Sage: no download, no foreign code, so that anybody may choose them.
+# Models that ship with Sage, without a download or foreign code: a project may choose them too.
 BUILT_IN_MODELS = ("bundled", "hashing")
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _MAX_TEXT = 1_000
 _MAX_ITEMS = 1_000
-# A branch or a tag can be moved by whoever owns the model; only a commit is a pin.
+# The owner of a model can move a branch or a tag, but not a commit.
 _PINNED = re.compile(r"[^@\s][^@]*@[0-9a-f]{40}")
 _KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[str, ...]": "list"}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: the layer, and the file and line, variable or flag within it."""
+    """Where a value came from: the kind of source, and its file and line, variable or flag."""
 
     kind: OriginKind
     where: str
@@ -43,7 +42,7 @@ _DEFAULT = Origin("default", "built in")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is known about one setting besides its value."""
+    """The description of one setting."""
 
     key: str
     kind: str  # bool int float text list
@@ -54,12 +53,12 @@ class Setting:
     pattern: re.Pattern[str] | None = None
     pattern_help: str = ""
     user_only: bool = False
-    costs: bool = False  # the more, the more of the user's machine: a project may only ask for less
-    reserved: bool = False  # nothing reads it yet: known in files, so that nothing is said there, and not listed
+    costs: bool = False  # a larger value uses more of the machine: a project may only lower it
+    reserved: bool = False  # not used yet: accepted in files without a warning, but not listed
 
     @property
     def allowed(self) -> str:
-        """The values that are accepted, in words."""
+        """The allowed values, in words."""
         match self.kind:
             case "bool":
                 return "true or false"
@@ -88,7 +87,7 @@ class Setting:
         return self.check(value, where)
 
     def check(self, value: object, where: str) -> Value:
-        """`value` as this setting's type, or a ConfigError that says `where` it stood and what is allowed."""
+        """`value` as this setting's type, or a ConfigError that says `where` it was set and what is allowed."""
         if isinstance(value, list):
             value = tuple(value)
         if self.kind == "float" and type(value) is int and abs(value) <= self.high:
@@ -98,6 +97,7 @@ class Setting:
         return value  # type: ignore[return-value]  # `_accepts` has looked at the type
 
     def _accepts(self, value: object) -> bool:
+        """Whether `value` has this setting's type and range."""
         match self.kind, value:
             case "bool", bool():
                 return True
@@ -144,7 +144,7 @@ class Settings:
         pattern_help="not empty",
     )
     code_embedding_dim: int = _number(
-        0, 0, 4_096, "Shorten the code model's vectors, if it allows that, to this length; 0: whole."
+        0, 0, 4_096, "Length to shorten the code model's vectors to, if it allows that; 0: whole."
     )
     store_uri: str = _other("", "LanceDB address of the store; empty: codebase/lancedb in Sage's home.", user_only=True)
     trusted_models: tuple[str, ...] = _other(
@@ -154,14 +154,14 @@ class Settings:
         pattern=_PINNED,
         pattern_help="each name@revision with the revision's 40 hexadecimal digits",
     )
-    exclude: tuple[str, ...] = _other((), "Patterns, as in .gitignore, of files to leave out of the index.")
+    exclude: tuple[str, ...] = _other((), "Patterns of files to leave out of the index, as in .gitignore.")
     include_generated: bool = _other(False, "Index generated and minified files too.")
     include_secrets: bool = _other(
         False, "Index files that hold secrets too: .env, private keys, key stores, credentials.", user_only=True
     )
     max_file_bytes: int = _number(1_000_000, 1_000, 100_000_000, "Leave out files larger than this.", costs=True)
-    index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses by itself.", costs=True)
-    parse_timeout_s: float = _number(10.0, 0.1, 600, "Give up on parsing one file after this many seconds.", costs=True)
+    index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses a number.", costs=True)
+    parse_timeout_s: float = _number(10.0, 0.1, 600, "Stop parsing a file after this many seconds.", costs=True)
 
     # Recall
     embedding_model: str = _other(
@@ -170,44 +170,44 @@ class Settings:
         pattern=re.compile(r"\S.*"),
         pattern_help="not empty",
     )
-    recall_threshold: float = _ratio(0.70, "Recall knowledge that scores at least this.")
-    proactive_threshold: float = _ratio(0.40, "Offer knowledge unasked when it scores at least this.")
-    dedup_threshold: float = _ratio(0.90, "Treat a checkpoint this similar to an older one as the same.")
-    embedding_weight: float = _ratio(0.70, "Share of meaning in a recall score.")
-    keyword_weight: float = _ratio(0.30, "Share of keywords in a recall score.")
+    recall_threshold: float = _ratio(0.70, "Least score of knowledge to recall.")
+    proactive_threshold: float = _ratio(0.40, "Least score of knowledge to offer unasked.")
+    dedup_threshold: float = _ratio(0.90, "Similarity from which two checkpoints are the same.")
+    embedding_weight: float = _ratio(0.70, "Weight of meaning in a recall score.")
+    keyword_weight: float = _ratio(0.30, "Weight of keywords in a recall score.")
     knowledge_cache_ttl_seconds: float = _number(
         45.0, 0, 86_400, "Keep the knowledge index in memory for this many seconds."
     )
 
     # When to save a checkpoint
     trigger_threshold: float = _ratio(0.60, "Suggest a checkpoint when the combined signals reach this.", reserved=True)
-    topic_drift_threshold: float = _ratio(0.50, "Take the topic as changed below this similarity.", reserved=True)
+    topic_drift_threshold: float = _ratio(0.50, "Similarity below which the topic has changed.", reserved=True)
     convergence_question_drop: float = _ratio(
-        0.20, "Take a discussion as concluding once its share of questions drops below this.", reserved=True
+        0.20, "Share of questions below which a discussion concludes.", reserved=True
     )
     depth_min_messages: int = _number(8, 0, 10_000, "Fewest messages before an automatic checkpoint.")
     depth_min_tokens: int = _number(2_000, 0, 10_000_000, "Fewest tokens before an automatic checkpoint.")
 
-    # Keeping the memory small: what takes a memory off the memory_index is never for a project to decide.
+    # Archiving: a project may not take memories out of the memory index.
     checkpoint_max_age_days: int = _number(
-        90, 0, 36_500, "Archive automatic checkpoints after so many days of use; 0 keeps them.", user_only=True
+        90, 0, 36_500, "Archive automatic checkpoints after this many days of use; 0: never.", user_only=True
     )
     checkpoint_max_count: int = _number(
-        200, 0, 1_000_000, "Archive automatic checkpoints beyond this many; 0 keeps all.", user_only=True
+        200, 0, 1_000_000, "Keep this many automatic checkpoints, archive the rest; 0: all.", user_only=True
     )
     knowledge_max_age_days: int = _number(
-        0, 0, 36_500, "Archive knowledge after so many days of use; 0 keeps it.", user_only=True
+        0, 0, 36_500, "Archive knowledge after this many days of use; 0: never.", user_only=True
     )
     maintenance_on_save: bool = _other(
-        True, "Move what is too old or too much into the archive whenever something is saved.", user_only=True
+        True, "Archive old memories by these limits whenever one is saved.", user_only=True
     )
 
     # Sessions
-    continuity_enabled: bool = _other(True, "Carry the last state over into a new session.", reserved=True)
+    continuity_enabled: bool = _other(True, "Start a new session with the last state.", reserved=True)
     watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True, reserved=True)
 
     sources: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
-    # What was read and not obeyed; faces print it to stderr.
+    # About settings that were ignored; the faces print these to stderr.
     warnings: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def origin(self, key: str) -> Origin:
@@ -230,22 +230,22 @@ LISTED = {key: known for key, known in TABLE.items() if not known.reserved}
 
 
 def setting(key: str) -> Setting:
-    """The description of `key`; an unknown one is a ConfigError that names the nearest."""
+    """The description of `key`, or a ConfigError that names the most similar key."""
     if key not in TABLE:
         raise ConfigError(f"there is no setting {_short(key)}", nearest(key))
     return TABLE[key]
 
 
 def nearest(key: str) -> str:
-    """A hint for somebody who wrote `key`, which is no setting."""
-    import difflib  # lazy: only needed after a slip
+    """A hint for a `key` that does not exist."""
+    import difflib  # lazy: only needed after a mistake
 
     close = difflib.get_close_matches(key.lower().replace("-", "_"), TABLE, n=1)
     return f"did you mean {close[0]}?" if close else "`sage config list` shows all settings"
 
 
 def _split(text: str) -> object:
-    """`a, b` or `["a", "b"]`; the latter for items that hold a comma."""
+    """The items of `a, b` or, for items with a comma, of `["a", "b"]`."""
     if text.startswith("[") and text.endswith("]"):
         try:
             return json.loads(text)

@@ -1,8 +1,8 @@
-"""Reading and editing `tuning.yaml`, a file that people write by hand and that a cloned repository may bring.
+"""Reads and edits `tuning.yaml`, a file that people write by hand and that may come with a cloned repository.
 
-Reading is guarded: bounded in size and depth, only plain data, and every refusal names the file and line.
-Editing touches one key's text and leaves the rest of the file, comments included, as its author wrote it.
-PyYAML is imported only once there is a file to read or write.
+Reading limits the size and the depth and accepts only plain data; every error names the file and the line. Editing
+changes the text of one key and keeps the rest of the file, comments included. PyYAML is imported only if there is a
+file to read or write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One top-level key: its value, and the text that stands for it from the key to the value's end."""
+    """One top-level key: its value, and where its text starts (at the key) and ends."""
 
     value: object
     line: int
@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TuningFile:
-    """A tuning file as it was read; one that is absent reads as empty."""
+    """The content of a tuning file; empty if there is none."""
 
     path: str
     text: str = ""
@@ -39,7 +39,7 @@ class TuningFile:
 
 
 def read(path: str) -> TuningFile:
-    """The file at `path`, or a ConfigError that says what is wrong with it and where."""
+    """The file at `path`, or a ConfigError that says what is wrong and where."""
     try:
         raw = read_regular(path, _MAX_BYTES, follow=True)  # people link to their dotfiles
     except (FileNotFoundError, NotADirectoryError):
@@ -58,11 +58,11 @@ def read(path: str) -> TuningFile:
 
 
 def edit(path: str, changes: dict[str, object]) -> None:
-    """Give keys new values in the file at `path`; None removes a key. All or nothing, atomically."""
+    """Set keys in the file at `path`, or remove those that are None; writes atomically, all or nothing."""
     changes = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
     before = read(path)
     text = before.text
-    # From the end, so that the positions of earlier entries stay true.
+    # From the end, so that the offsets of earlier entries stay valid.
     for key, entry in sorted(before.entries.items(), key=lambda item: -item[1].start):
         if key in changes:
             text = _splice(text, entry, key, changes[key])
@@ -70,7 +70,7 @@ def edit(path: str, changes: dict[str, object]) -> None:
         if key not in before.entries and value is not None:
             text += ("" if not text or text.endswith("\n") else "\n") + _render(key, value) + "\n"
 
-    # A layout that this simple editing does not understand must not lose anything.
+    # This editing does not understand every layout, so the result is checked before it is written.
     if _values(_parse(path, text)) != {k: v for k, v in (_values(before) | changes).items() if v is not None}:
         raise ConfigError(f"{path} is laid out in a way that Sage cannot edit", "change it by hand")
     if text != before.text:
@@ -84,7 +84,7 @@ def _values(file: TuningFile) -> dict[str, object]:
 def _splice(text: str, entry: Entry, key: str, value: object) -> str:
     if value is not None:
         return text[: entry.start] + _render(key, value) + text[entry.end :]
-    # Removing takes whole lines; what trails the value on its line is a comment about it.
+    # Whole lines are removed: text after the value is a comment about it.
     line_start = text.rfind("\n", 0, entry.start) + 1
     line_end = text.find("\n", entry.end)
     return text[:line_start] + (text[line_end + 1 :] if line_end >= 0 else "")
@@ -99,6 +99,7 @@ def _render(key: str, value: object) -> str:
 
 
 def _parse(path: str, text: str) -> TuningFile:
+    """The entries of a tuning file with their spans, or a ConfigError with the line of the mistake."""
     if not text.strip():
         return TuningFile(path, text)
     import yaml  # lazy: most projects have no such file
@@ -112,7 +113,7 @@ def _parse(path: str, text: str) -> TuningFile:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _refusal(path, line, "holds a character that YAML forbids") from error
-    except (ValueError, OverflowError) as error:  # a number or a date that cannot be
+    except (ValueError, OverflowError) as error:  # an invalid number or date
         raise _refusal(path, 0, f"holds a value that cannot be read: {str(error)[:80]}") from error
     if data is None:
         return TuningFile(path, text)
@@ -127,10 +128,10 @@ def _parse(path: str, text: str) -> TuningFile:
 
 
 def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:
-    """Line, start and end of each top-level entry. Refuses what plain settings have no use for.
+    """Line, start and end of each top-level entry; refuses aliases, anchors, tags, directives and deep nesting.
 
-    Aliases can make a small file into gigabytes, tags ask for objects and deep nesting for a stack overflow;
-    the scanner sees them all before anything is built.
+    Aliases can expand a small file to gigabytes, tags can create objects and deep nesting can overflow the stack. The
+    scanner sees them before any object is built.
     """
     import yaml
 
@@ -147,7 +148,7 @@ def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:
         yaml.FlowSequenceStartToken,
     )
     closing = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
-    # These stand beyond the value: in front of the next key, or at the end of the file.
+    # These come after the value: before the next key, or at the end of the file.
     beyond = (yaml.BlockEndToken, yaml.StreamEndToken, yaml.DocumentEndToken, yaml.FlowEntryToken)
 
     spans: dict[str, tuple[int, int, int]] = {}
@@ -176,7 +177,7 @@ def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:
 def _replace(path: str, text: str) -> None:
     """Write `text` to `path`; a file that has become empty is removed."""
     is_link = os.path.islink(path)
-    path = os.path.realpath(path)  # a user's linked dotfile stays a link, and what it leads to is never deleted
+    path = os.path.realpath(path)  # a linked dotfile stays a link, and its target is never deleted
     try:
         if not text.strip() and not is_link:
             os.unlink(path)
@@ -189,5 +190,5 @@ def _replace(path: str, text: str) -> None:
 
 
 def _refusal(path: str, line: int, problem: str) -> ConfigError:
-    place = f"{path}, line {line}," if line else path
-    return ConfigError(f"{place} {problem}", "correct it or delete the file; nothing was changed")
+    where = f"{path}, line {line}," if line else path
+    return ConfigError(f"{where} {problem}", "correct it or delete the file; nothing was changed")

@@ -1,1 +1,1 @@
-"""From names to answers: what a reference stands for, who calls whom, and what a change could break."""
+"""Which definitions does a reference mean, what calls what, and what could a change break?"""

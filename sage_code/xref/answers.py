@@ -1,13 +1,14 @@
-"""The questions people ask: who refers to this, who calls it, what does it call, what could break.
+"""Answers questions about a definition: what refers to it, what calls it, what it calls, what a change could break.
 
-Each answer is a list of frozen values, best first where they are ranked, and bounded: a chain of calls is followed to
-a depth, every definition is visited once, and confidence is the product along the chain.
+Each answer is a list of frozen values. Chains of calls are followed to a depth, every definition is visited once, and
+the confidence of a chain is the product of its steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
@@ -18,7 +19,7 @@ from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, owner
 _MAX_VISITED = 2_000
 # Other names of one definition (`import f as g`) that are looked up.
 _MAX_NAMES = 8
-# What is affected over so many doubtful steps is not worth a line.
+# Less likely effects of a change are not listed.
 _LEAST_IMPACT = 0.1
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct", "init"})
 _VERBS = {"call": "calls", "inherit": "inherits from", "type": "names the type", "use": "uses", "import": "imports"}
@@ -26,13 +27,13 @@ _VERBS = {"call": "calls", "inherit": "inherits from", "type": "names the type",
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A place that refers to a definition."""
+    """A reference to a definition."""
 
     file: str
     line: int
     scope: str  # qualified name of the definition around it; empty at the top of a file
     kind: str  # call inherit type use import
-    definition: Definition  # what it refers to
+    definition: Definition
     confidence: float
     why: str
 
@@ -52,7 +53,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A definition that is called, and from where."""
+    """A definition that is called, and where it is called."""
 
     file: str  # of the call
     line: int
@@ -65,14 +66,14 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """What could break when a definition or a file changes."""
+    """A definition (or the top of a file) that could break when another one changes."""
 
     file: str
     line: int
     scope: str
     distance: int
     confidence: float
-    why: str  # calls, inherits from, imports ... what
+    why: str  # such as `calls run`
 
 
 def references(
@@ -82,7 +83,7 @@ def references(
     min_confidence: float = DEFAULT_CONFIDENCE,
     resolver: Resolver | None = None,
 ) -> list[Usage]:
-    """Every place that refers to `definition`, by file and line."""
+    """Every reference to `definition`, by file and line."""
     usages = _usages(resolver or Resolver(graph), definition, min_confidence)
     return sorted(usages, key=lambda usage: (usage.file, usage.line, -usage.confidence))
 
@@ -95,27 +96,27 @@ def callers(
     *,
     resolver: Resolver | None = None,
 ) -> list[Caller]:
-    """Who calls `definition`, and who calls those, up to `depth`; by distance, then confidence.
+    """The callers of `definition` and their callers, up to `depth`; by distance, then confidence.
 
-    Every step reaches `min_confidence`; what is given is the product of the steps."""
+    Every step reaches `min_confidence`; the confidence of a caller is the product of the steps."""
     resolver = resolver or Resolver(graph)
     found: dict[tuple[str, str], Caller] = {}
     level = [(definition, 1.0)]
-    seen = {_key(definition)}
+    seen = {definition.key}
     for distance in range(1, depth + 1):
         following = []
         for called, chance in level:
             for usage in _usages(resolver, called, min_confidence):
-                place = (usage.file, usage.scope)
+                key = (usage.file, usage.scope)
                 confidence = chance * usage.confidence
-                known = found.get(place)
+                known = found.get(key)
                 if usage.kind != "call" or (known and (known.distance < distance or known.confidence >= confidence)):
                     continue
                 line = min(known.line, usage.line) if known else usage.line
-                found[place] = Caller(usage.file, line, usage.scope, called, distance, confidence, usage.why)
+                found[key] = Caller(usage.file, line, usage.scope, called, distance, confidence, usage.why)
                 for around in _around(graph, usage):
-                    if _key(around) not in seen and len(seen) < _MAX_VISITED:
-                        seen.add(_key(around))
+                    if around.key not in seen and len(seen) < _MAX_VISITED:
+                        seen.add(around.key)
                         following.append((around, confidence))
         level = following
     return sorted(found.values(), key=lambda caller: (caller.distance, -caller.confidence, caller.file, caller.line))
@@ -129,16 +130,16 @@ def callees(
     *,
     resolver: Resolver | None = None,
 ) -> list[Callee]:
-    """What `definition` calls, and what those call, up to `depth`; by distance, then by where it is called."""
+    """The definitions that `definition` calls and those that they call, up to `depth`; by distance, file and line."""
     resolver = resolver or Resolver(graph)
     found: dict[tuple[str, str], Callee] = {}
     level = [(definition, 1.0)]
-    seen = {_key(definition)}
+    seen = {definition.key}
     for distance in range(1, depth + 1):
         following = []
         for caller, chance in level:
             for reference, target in _calls(resolver, caller, min_confidence):
-                key = _key(target.definition)
+                key = target.definition.key
                 if key not in found:
                     confidence = chance * target.confidence
                     found[key] = Callee(
@@ -165,7 +166,7 @@ def impact(
     min_confidence: float = DEFAULT_CONFIDENCE,
     resolver: Resolver | None = None,
 ) -> list[Affected]:
-    """What could break when a file (its path) or a definition changes: callers, subclasses, importers, and theirs."""
+    """What could break when a file (its path) or a definition changes: callers, subclasses, importers, and so on."""
     resolver = resolver or Resolver(graph)
     found: dict[tuple[str, str], Affected] = {}
     if isinstance(what, str):
@@ -175,29 +176,29 @@ def impact(
             found[file, ""] = Affected(file, reference.line, "", 1, confidence, f"imports {what}")
     else:
         level = [(what, 1.0)]
-    changed = {_key(definition) for definition, _ in level}
+    changed = {definition.key for definition, _ in level}
     seen = set(changed)
     for distance in range(1, max_distance + 1):
         following = []
         for definition, chance in level:
             for usage in _usages(resolver, definition, min_confidence):
-                place, confidence = (usage.file, usage.scope), chance * usage.confidence
-                if confidence < _LEAST_IMPACT or place in changed or (usage.file == what and not usage.scope):
+                key, confidence = (usage.file, usage.scope), chance * usage.confidence
+                if confidence < _LEAST_IMPACT or key in changed or (usage.file == what and not usage.scope):
                     continue
-                known = found.get(place)
+                known = found.get(key)
                 if known is None or (known.distance == distance and known.confidence < confidence):
                     why = f"{_VERBS[usage.kind]} {definition.symbol.qualname}"
-                    found[place] = Affected(usage.file, usage.line, usage.scope, distance, confidence, why)
+                    found[key] = Affected(usage.file, usage.line, usage.scope, distance, confidence, why)
                 for around in _around(graph, usage):
-                    if _key(around) not in seen and len(seen) < _MAX_VISITED:
-                        seen.add(_key(around))
+                    if around.key not in seen and len(seen) < _MAX_VISITED:
+                        seen.add(around.key)
                         following.append((around, confidence))
         level = following
-    return sorted(found.values(), key=lambda hit: (hit.distance, -hit.confidence, hit.file, hit.line))
+    return sorted(found.values(), key=lambda one: (one.distance, -one.confidence, one.file, one.line))
 
 
 def _usages(resolver: Resolver, definition: Definition, min_confidence: float) -> Iterator[Usage]:
-    """The places that refer to `definition`; those of a constructor are the calls of its class, too."""
+    """The references to `definition`; for a constructor, the calls of its class too."""
     for file, reference in _mentions(resolver, definition):
         if not resolver.in_time():
             return
@@ -220,7 +221,7 @@ def _mentions(resolver: Resolver, definition: Definition) -> Iterator[tuple[str,
     names = [definition.symbol.name]
     if definition.symbol.signature.startswith("export default"):
         names.append("default")
-    for name in names:  # grows on the way
+    for name in names:  # the loop adds aliases
         for file, reference in resolver.graph.references(name):
             yield file, reference
             alias = reference.alias
@@ -230,7 +231,7 @@ def _mentions(resolver: Resolver, definition: Definition) -> Iterator[tuple[str,
 
 
 def _pointing_at(targets: Iterable[Target], definition: Definition) -> Target | None:
-    return next((target for target in targets if _key(target.definition) == _key(definition)), None)
+    return next((target for target in targets if target.definition.key == definition.key), None)
 
 
 def _calls(resolver: Resolver, caller: Definition, min_confidence: float) -> Iterator[tuple[Reference, Target]]:
@@ -245,19 +246,19 @@ def _calls(resolver: Resolver, caller: Definition, min_confidence: float) -> Ite
 
 
 def _importers(resolver: Resolver, file: str) -> Iterator[tuple[str, Reference, float]]:
-    """The files that import `file` as a module; who imports something of it is found by that name."""
+    """The imports of `file` as a module; imports of its definitions are found by their names."""
     stem = file.rpartition("/")[2].partition(".")[0]
     folder = file.rpartition("/")[0].rpartition("/")[2]
     for name in ("*", stem, folder):
         for importer, reference in resolver.graph.references(name):
-            said = f"{reference.receiver}.{reference.name}"
-            is_likely = reference.kind == "import" and (stem in said or folder in said) and importer != file
+            path = f"{reference.receiver}.{reference.name}"
+            is_likely = reference.kind == "import" and (stem in path or folder in path) and importer != file
             if is_likely and file in resolver.imported_files(importer, reference):
                 yield importer, reference, 1.0
 
 
 def _around(graph: CodeGraph, usage: Usage) -> list[Definition]:
-    """The definitions that a usage stands in, if that is a function or a class."""
+    """The function or class around a usage."""
     if usage.kind == "import" or not usage.scope:
         return []
     kinds = FUNCTION_LIKE | CLASS_LIKE if usage.kind == "inherit" else FUNCTION_LIKE
@@ -265,12 +266,6 @@ def _around(graph: CodeGraph, usage: Usage) -> list[Definition]:
 
 
 def _enclosing(graph: CodeGraph, file: str, qualname: str) -> list[Definition]:
-    language = graph.file_language(file)
-    return [Definition(file, language, symbol) for symbol in graph.file_symbols(file) if symbol.qualname == qualname][
-        :1
-    ]
-
-
-def _key(definition: Definition) -> tuple[str, str]:
-    """Overloads and redefinitions in one file are one."""
-    return definition.file, definition.symbol.qualname
+    """The first definition of a file with this qualified name, in a list; or none."""
+    symbols = (symbol for symbol in graph.file_symbols(file) if symbol.qualname == qualname)
+    return [Definition(file, graph.file_language(file), symbol) for symbol in islice(symbols, 1)]

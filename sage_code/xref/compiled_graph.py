@@ -1,4 +1,4 @@
-"""The code graph of an indexed project, answered from its compiled files; nothing is read before it is asked for."""
+"""The code graph of an indexed project, read from its compiled files on demand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CompiledGraph:
     """A `CodeGraph` over one published generation."""
 
     def __init__(self, root: str, snapshot: Snapshot | None = None) -> None:
-        """The graph of what is published for `root`, or of a snapshot of it that is open already."""
+        """The graph of the published index of `root`, or of an open snapshot of it."""
         snapshot = snapshot or needed_snapshot(root)
         self._symbols = snapshot.symbols
         dead = (frozenset(ref.dead) for ref in snapshot.generation.segments)
@@ -26,18 +26,18 @@ class CompiledGraph:
         self._defined: dict[str, list[Definition]] = {}
 
     @cached_property
-    def _places(self) -> dict[str, tuple[Segment, int]]:
-        """Where each file alive is, by path: its segment and its number there."""
-        places = {
+    def _rows(self) -> dict[str, tuple[Segment, int]]:
+        """By path, for each file that is not deleted: its segment and its number in it."""
+        rows = {
             path: (segment, number)
             for segment, dead in self._segments
             for number, path in enumerate(segment.paths)
             if number not in dead
         }
-        return dict(sorted(places.items(), key=lambda place: place[0]))
+        return dict(sorted(rows.items(), key=lambda row: row[0]))
 
     def definitions(self, name: str) -> Sequence[Definition]:
-        """The definitions called `name`; a question comes back to the same few names thousands of times."""
+        """The definitions called `name`; cached, since one query asks for the same few names thousands of times."""
         if name not in self._defined:
             if len(self._defined) >= _KEPT_NAMES:
                 self._defined.clear()
@@ -49,7 +49,7 @@ class CompiledGraph:
         return self._defined[name]
 
     def references(self, name: str) -> Sequence[tuple[str, Reference]]:
-        """Who refers to `name`: files, in the order of their paths, and references."""
+        """The references to `name`, each with its file, in the order of paths."""
         found = [
             (segment.paths[number], reference)
             for segment, dead in self._segments
@@ -59,20 +59,20 @@ class CompiledGraph:
         return sorted(found, key=lambda use: use[0])
 
     def file_references(self, file: str) -> Sequence[Reference]:
-        """What a file refers to, by line."""
-        place = self._places.get(file)
-        return list(place[0].references.of_file(place[1])) if place else []
+        """The references of a file, by line."""
+        row = self._rows.get(file)
+        return list(row[0].references.of_file(row[1])) if row else []
 
     def file_symbols(self, file: str) -> Sequence[Symbol]:
-        """What a file defines."""
-        place = self._places.get(file)
-        return place[0].symbols(place[1]) if place else []
+        """The symbols of a file."""
+        row = self._rows.get(file)
+        return row[0].symbols(row[1]) if row else []
 
     def file_language(self, file: str) -> str:
         """The language of a file."""
-        place = self._places.get(file)
-        return place[0].file_language(place[1]) if place else ""
+        row = self._rows.get(file)
+        return row[0].file_language(row[1]) if row else ""
 
     def files(self) -> Iterable[str]:
         """Every file of the index."""
-        return self._places.keys()
+        return self._rows.keys()

@@ -1,7 +1,6 @@
-"""What the resolver asks about a project: definitions and references, by name or by file.
+"""The interface through which names are resolved: definitions and references of a project, by name or by file.
 
-Everything that resolves names goes through this interface, so that the compiled index, which finds rows by name and
-by file, can stand behind it. `ParsedGraph` is the same over parsed files, for tests and measurements.
+`CompiledGraph` answers from the compiled index, `ParsedGraph` from parsed files, for tests and measurements.
 """
 
 from __future__ import annotations
@@ -16,21 +15,26 @@ from sage_code.values import Reference, Symbol
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A symbol and where it is defined."""
+    """A symbol and the file that defines it."""
 
     file: str
     language: str
     symbol: Symbol
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies it; overloads and redefinitions in one file are one."""
+        return self.file, self.symbol.qualname
+
 
 class CodeGraph(Protocol):
-    """One state of a project. Each question is answered from the rows of one name or of one file."""
+    """One state of a project. Each method reads the rows of one name or of one file."""
 
     def definitions(self, name: str) -> Sequence[Definition]:
         """The definitions called `name` (bare, not qualified)."""
 
     def references(self, name: str) -> Sequence[tuple[str, Reference]]:
-        """The references whose `name` is this one, each with its file; imports among them, bindings not."""
+        """The references to `name`, each with its file; imports too, but no bindings."""
 
     def file_references(self, file: str) -> Sequence[Reference]:
         """Every reference of a file, by line."""
@@ -39,10 +43,10 @@ class CodeGraph(Protocol):
         """Every symbol of a file, by start_line, then the longer first."""
 
     def file_language(self, file: str) -> str:
-        """The language of a file; empty when it is unknown."""
+        """The language of a file; empty if it is unknown."""
 
     def files(self) -> Iterable[str]:
-        """Every file. The resolver reads this once, for the paths that imports may mean."""
+        """Every file; the resolver reads this once, to find the modules that imports mean."""
 
 
 class ParsedGraph:

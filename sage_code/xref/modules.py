@@ -1,4 +1,4 @@
-"""Which files an import may mean, from the paths of the project alone: no configuration is read, no module is run."""
+"""Finds the files that an import may mean, by the paths of the project alone: no configuration is read, no code run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from sage_code.xref.language_rules import ECMASCRIPT
+
 _ECMASCRIPT_EXTENSIONS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
 _ECMASCRIPT_WRITTEN = re.compile(r"\.(?:[mc]?js|jsx|[mc]?ts|tsx)$")
 _PACKAGE_FILES = {"__init__": "python", "index": "ecmascript", "mod": "rust"}
-ECMASCRIPT = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
-# Folders whose content is imported as if it stood above them.
+# Imports leave out these folders.
 _SOURCE_ROOTS = ("", "src", "lib", "python")
 
 
@@ -31,7 +32,7 @@ class ModulePaths:
             self._folders[folder.rpartition("/")[2]].add(folder)
 
     def find(self, language: str, file: str, module: str) -> list[str]:
-        """The files that `module` may mean when `file` imports it, best first; none: it is not of this project."""
+        """The files that `module` may mean when `file` imports it, best first; empty if it is not in this project."""
         if language == "python":
             return self._python(file, module)
         if language in ECMASCRIPT:
@@ -41,7 +42,7 @@ class ModulePaths:
         return []
 
     def folder(self, path: str) -> str | None:
-        """The folder that a Go import path ends with, the longest end first."""
+        """The folder that a Go import path ends with, the longest match first."""
         parts = path.split("/")
         folders = self._folders.get(parts[-1], ())
         if "." not in parts[0]:  # the standard library, or a project without a domain
@@ -54,6 +55,7 @@ class ModulePaths:
         return None
 
     def _python(self, file: str, module: str) -> list[str]:
+        """The file of a relative or absolute Python module."""
         dots = len(module) - len(module.lstrip("."))
         path = module[dots:].replace(".", "/")
         if dots:
@@ -67,7 +69,7 @@ class ModulePaths:
             if f"/{_module_path(candidate)}".endswith(f"/{path}")
             and self._is_root(_module_path(candidate)[: -len(path)])
         ]
-        # A script imports its neighbours by their bare names, even inside a package.
+        # A script imports the files of its folder by their bare names, even inside a package.
         beside = self._python_files(posixpath.join(posixpath.dirname(file), path))
         found = [*found, *(neighbour for neighbour in beside if neighbour not in found)]
         return sorted(found, key=lambda candidate: (-_common(candidate, file, path), len(candidate)))[:1]
@@ -77,17 +79,18 @@ class ModulePaths:
         return [candidate.lstrip("/") for candidate in wanted if candidate.lstrip("/") in self._files]
 
     def _is_root(self, folder: str) -> bool:
-        """Whether absolute imports may start in this folder: it is no package itself."""
+        """Whether absolute imports may start in this folder, because it is no package itself."""
         return f"{folder}__init__.py" not in self._files
 
     def _ecmascript(self, file: str, module: str) -> list[str]:
+        """The file of a relative path, a path from a source root, or a package of this repository."""
         if module.startswith("."):
             return self._ecmascript_files(posixpath.normpath(posixpath.join(posixpath.dirname(file), module)))
         bare = re.sub(r"^[@~#]?/", "", module)
         for root in _SOURCE_ROOTS:
             if found := self._ecmascript_files(posixpath.join(root, bare)):
                 return found
-        # A package of this repository, by the name of its folder: `@scope/core/path` in packages/core/(src/)path.
+        # A package is found by the name of its folder: `@scope/core/path` in packages/core/(src/)path.
         name, _, rest = re.sub(r"^@[\w.-]+/", "", module).partition("/")
         for folder in sorted(self._packages(name), key=len):
             for root in ("", "src"):
@@ -112,7 +115,7 @@ class ModulePaths:
         return [candidate for candidate in wanted if candidate in self._files][:1]
 
     def _named(self, file: str, module: str) -> list[str]:
-        """A file by the end of its path, the nearest first: `#include "util/hash.h"`."""
+        """The files whose paths end like this, the nearest first: `#include "util/hash.h"`."""
         end = re.sub(r"^(\.{1,2}/)+", "", module)
         stem = end.rpartition("/")[2].partition(".")[0]
         found = [
@@ -124,7 +127,7 @@ class ModulePaths:
 
 
 def _module_path(file: str) -> str:
-    """`a/b` of a/b.py and of a/b/__init__.py."""
+    """`a/b` for a/b.py and for a/b/__init__.py."""
     return file.rpartition(".")[0].removesuffix("/__init__")
 
 
@@ -135,3 +138,8 @@ def _common(candidate: str, file: str, path: str) -> int:
         return 1
     shared = posixpath.commonpath([root, file])
     return len(shared) + 1 if shared == root else 0
+
+
+def is_test(file: str) -> bool:
+    """Whether a file is a test by its path: code outside of the tests does not call its definitions."""
+    return any(part in ("test", "tests", "t", "spec", "__tests__") for part in file.split("/")[:-1])

@@ -1,4 +1,4 @@
-"""One file as the resolver sees it: its symbols, imports, bindings and bases, by the name they are looked up by."""
+"""The symbols, imports, bindings and bases of one file, by the names under which the resolver looks them up."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from sage_code.xref.graph import CodeGraph, Definition
 
 CLASS_LIKE = frozenset({"class", "struct", "interface", "trait", "enum", "union", "type", "protocol", "object"})
 FUNCTION_LIKE = frozenset({"function", "method", "constructor", "macro"})
-# What calls the class above, where it is not `super`; in another language the word is a name like any other.
-_SUPER_WORDS = {"csharp": "base", "fsharp": "base", "php": "parent"}
 
 
 class FileView:
-    """Read once, asked often."""
+    """The names of one file; it is read once."""
 
     def __init__(self, graph: CodeGraph, file: str) -> None:
         self.file = file
@@ -27,13 +25,11 @@ class FileView:
         self.stars: list[Reference] = []  # imports of everything
         self.bindings: dict[str, list[Reference]] = defaultdict(list)  # by variable
         self.bases: dict[str, list[Reference]] = defaultdict(list)  # by the inheriting class
-        self.modules: set[str] = set()  # whatever is imported from
-        self._asked: dict[tuple[str, str], set[str]] = defaultdict(set)  # by scope and receiver
+        self._members_used: dict[tuple[str, str], set[str]] = defaultdict(set)  # by scope and receiver
         for symbol in graph.file_symbols(file):
             self.symbols[symbol.qualname].append(symbol)
         for reference in graph.file_references(file):
             if reference.kind == "import":
-                self.modules.add(reference.receiver)
                 if reference.alias:
                     self.imports[reference.alias].append(reference)
                 else:
@@ -41,13 +37,13 @@ class FileView:
             elif reference.kind == "bind":
                 self.bindings[reference.name].append(reference)
             elif reference.kind == "inherit":
-                around = self.class_around(reference.scope)  # on one line with a class, a method may be the scope
+                around = self.class_around(reference.scope)  # a method on the line of its class may be the scope
                 self.bases[around.symbol.qualname if around else reference.scope].append(reference)
             elif reference.receiver and not reference.receiver.startswith("?"):
-                self._note_asked(reference)
+                self._note_member(reference)
 
     def definitions(self, qualname: str) -> list[Definition]:
-        """What is defined here under a qualified name."""
+        """The definitions of this file with a qualified name."""
         return [Definition(self.file, self.language, symbol) for symbol in self.symbols.get(qualname, ())]
 
     def symbol(self, qualname: str) -> Symbol | None:
@@ -55,17 +51,17 @@ class FileView:
         found = self.symbols.get(qualname)
         return found[0] if found else None
 
-    def asked(self, scope: str, receiver: str) -> set[str]:
-        """The members that are asked of a receiver in one scope: of `self.x` in the whole class."""
-        return self._asked.get(self._asking(scope, receiver), set())
+    def members_used(self, scope: str, receiver: str) -> set[str]:
+        """The members of a receiver that one scope uses; for `self.x`, that the whole class uses."""
+        return self._members_used.get(self._receiver_key(scope, receiver), set())
 
-    def _note_asked(self, reference: Reference) -> None:
+    def _note_member(self, reference: Reference) -> None:
         *holders, last = reference.receiver.split(".")
-        self._asked[self._asking(reference.scope, reference.receiver)].add(reference.name)
-        if holders:  # `a.b.c()` asks `a` for `b`
-            self._asked[self._asking(reference.scope, ".".join(holders))].add(last.removesuffix("()"))
+        self._members_used[self._receiver_key(reference.scope, reference.receiver)].add(reference.name)
+        if holders:  # `a.b.c()` uses the member `b` of `a`
+            self._members_used[self._receiver_key(reference.scope, ".".join(holders))].add(last.removesuffix("()"))
 
-    def _asking(self, scope: str, receiver: str) -> tuple[str, str]:
+    def _receiver_key(self, scope: str, receiver: str) -> tuple[str, str]:
         if receiver.startswith(("self.", "this.")):
             around = self.class_around(scope)
             return around.symbol.qualname if around else scope, receiver
@@ -80,19 +76,26 @@ class FileView:
         return None
 
 
+class FileViews(dict[str, FileView]):
+    """The views of a graph's files, each made on first use."""
+
+    def __init__(self, graph: CodeGraph) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def __missing__(self, file: str) -> FileView:
+        view = self[file] = FileView(self._graph, file)
+        return view
+
+
 def scopes(scope: str) -> Iterator[str]:
-    """`a.b`, `a` and the file's own, which is empty."""
+    """A scope and all scopes around it: `a.b`, `a`, and the empty one of the file."""
     while scope:
         yield scope
         scope = scope.rpartition(".")[0]
     yield ""
 
 
-def is_super(word: str, language: str) -> bool:
-    """Whether a word stands for the class above: what is called on it is never a method of a class below."""
-    return word == _SUPER_WORDS.get(language, "super")
-
-
 def owner(qualname: str) -> str:
-    """The qualified name of what a definition stands in."""
+    """The qualified name of the scope around a definition."""
     return qualname.rpartition(".")[0]

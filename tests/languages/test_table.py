@@ -83,7 +83,7 @@ def test_by_shebang(head: bytes, expected: str | None) -> None:
         ("x.cls", b"\\NeedsTeXFormat{LaTeX2e}\n", "latex"),
     ],
 )
-def test_shared_extensions_are_settled_by_content(path: str, head: bytes, expected: str) -> None:
+def test_shared_extensions_are_decided_by_content(path: str, head: bytes, expected: str) -> None:
     assert name(path, head) == expected
 
 

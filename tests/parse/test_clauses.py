@@ -1,4 +1,4 @@
-"""What definitions of functional and shell languages add: clauses, packages, documentation strings, repairs."""
+"""Definitions of functional and shell languages: clauses, packages, documentation strings, preprocessing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_clauses_apart_are_not_joined() -> None:
     assert [symbol.name for symbol in found] == ["f", "g", "f"]
 
 
-def test_a_package_owns_what_follows_until_the_next() -> None:
+def test_a_package_owns_the_definitions_up_to_the_next_package() -> None:
     text = "package A::B;\nsub f { 1 }\npackage C { sub g { 1 } }\nsub h { 1 }\npackage D;\nsub i { 1 }\n"
     names = [symbol.qualname for symbol in symbols("perl", text)]
     assert names == ["A.B", "A.B.f", "C", "C.g", "A.B.h", "D", "D.i"]
@@ -52,17 +52,17 @@ def test_documentation_strings() -> None:
     assert (area.docstring, area.start_line) == ("How large.", 1)
 
 
-def test_fsharp_survives_empty_comments_and_directives() -> None:
+def test_fsharp_parses_with_empty_comments_and_directives() -> None:
     text = "module A\n\n///\n/// Adds.\nlet add x y =\n#if FAST\n    x + y\n#else\n    y + x\n#endif\n\nlet next = 1\n"
     assert [symbol.name for symbol in symbols("fsharp", text)] == ["A", "add", "next"]
 
 
-def test_zsh_survives_its_conditions() -> None:
+def test_zsh_parses_with_its_conditions() -> None:
     text = 'function yes {\n  [[ "$1" == (1|[Yy]([Ee][Ss]|)) ]]\n}\nfunction no { ls ${(f)x}; }\n'
     assert [symbol.name for symbol in symbols("bash", text)] == ["yes", "no"]
 
 
-def test_repairs_keep_every_position() -> None:
+def test_preprocessing_keeps_every_offset() -> None:
     text = b'let a = "// no" // yes\r\n#if X\nlet b = 1\n#else\nlet c = 2\n#endif\n[[ a ]] ${b:-${c}}\n'
     for how in ("fsharp", "zsh", "conditionals", "macros"):
         changed = preprocessed(text, how)
@@ -71,7 +71,7 @@ def test_repairs_keep_every_position() -> None:
     assert b'"// no"' in preprocessed(text, "fsharp")
 
 
-def test_repairs_are_linear() -> None:
+def test_preprocessing_is_linear() -> None:
     started = time.monotonic()
     for piece in (b"[[ ", b"(( ", b"${", b"a(N", b'"', b'"""', b"(*", b"#if\n", b"#else\n", b"\\"):
         for how in ("fsharp", "zsh"):

@@ -139,22 +139,22 @@ class TestBrokenSource:
         text = 'def f():\n    print "x"\n    raise E, "y"\n\nclass A:\n    def g(self): exec "z"\n'
         assert {s.qualname for s in parsed("python", text).symbols} >= {"f", "A", "A.g"}
 
-    def test_what_follows_an_error_is_found(self) -> None:
+    def test_definitions_below_an_error_are_found(self) -> None:
         assert "after" in {s.name for s in parsed("javascript", "let = = ;\nfunction after() {}\n").symbols}
 
     def test_macros_around_c_functions(self) -> None:
         text = "FLAG(int, size, 8);\nEXPORT int f(int a) { return a; }\nint g(void) LOCKED(mu) { return 1; }\n"
         assert [s.name for s in parsed("c", text).symbols] == ["f", "g"]
 
-    def test_a_brace_that_two_branches_open(self) -> None:
+    def test_a_brace_opened_in_two_branches(self) -> None:
         text = "void f() {\n#if A\n if (a) {\n#else\n if (b) {\n#endif\n }\n}\nvoid g() {}\n"
         assert [s.name for s in parsed("c", text).symbols] == ["f", "g"]
 
-    def test_whole_branches_both_count(self) -> None:
+    def test_both_branches_of_whole_statements_count(self) -> None:
         text = "#if A\nint f(void) { return 1; }\n#else\nint g(void) { return 2; }\n#endif\nint h( { ;\n"
         assert {"f", "g"} <= {s.name for s in parsed("c", text).symbols}
 
-    def test_simplifying_keeps_every_position(self) -> None:
+    def test_simplifying_keeps_every_offset(self) -> None:
         source = b"#if 0\nint a(\n#endif\nclass API Foo {\n};\nMACRO(x);\n/* \xc3\xa9 */ int b;\r\n"
         result = simplified(source, True)
         assert len(result) == len(source)
@@ -173,7 +173,7 @@ class TestBorders:
     )
 
     def test_statements_of_a_function(self) -> None:
-        # 5 `x = 1`, 6 the comment that leads `if`, 12 `return`; not the parameters, not the branches.
+        # 5 `x = 1`, 6 the comment above `if`, 12 `return`; not the parameters, not the branches.
         assert parsed("python", self.TEXT).borders(1, 12) == [5, 6, 12]
 
     def test_a_piece_is_cut_one_level_deeper(self) -> None:

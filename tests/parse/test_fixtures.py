@@ -1,8 +1,8 @@
-"""Every first-class language has one sample whose expected symbols stand in it as comments.
+"""Every first-class language has one sample that lists its expected symbols in comments.
 
 `^ kind qualname; kind qualname` at the end of a line says which names that line defines; a line without such
 a comment defines nothing. Expected and found must be equal, nothing more and nothing less. Where the end of a line
-cannot hold a comment (JSON, Dockerfiles, reStructuredText) the same stands beside the sample, in `expected.txt`:
+cannot hold a comment (JSON, Dockerfiles, reStructuredText) the list is beside the sample, in `expected.txt`:
 `line kind qualname`.
 """
 

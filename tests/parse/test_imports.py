@@ -43,5 +43,5 @@ def test_imported(language: str, statement: str, expected: list[tuple[str, str, 
 
 
 @pytest.mark.parametrize("language", ["python", "typescript", "go", "java", "rust", "php", "c", "klingon"])
-def test_what_is_not_understood_gives_nothing(language: str) -> None:
+def test_a_statement_that_is_not_understood_imports_nothing(language: str) -> None:
     assert imported(language, b"from") == ()

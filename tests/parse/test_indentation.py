@@ -1,4 +1,4 @@
-"""Where a block ends by its indentation."""
+"""The end of a block by its indentation."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from sage_code.parse.indentation import IndentedBlocks
 
 def test_a_block_ends_at_the_next_line_that_is_indented_no_further() -> None:
     lines = [b"module A =", b"  let x =", b"    1", b"", b"// note", b"  let y = 2", b"module B ="]
-    offside = IndentedBlocks(lines)
+    blocks = IndentedBlocks(lines)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    assert offside.end(0, 0) == starts[6]
-    assert offside.end(1, 2) == starts[5]
-    assert offside.end(6, 0) == starts[7]
-    assert offside.end(1, 4) == 0  # in the middle of a line
+    assert blocks.end(0, 0) == starts[6]
+    assert blocks.end(1, 2) == starts[5]
+    assert blocks.end(6, 0) == starts[7]
+    assert blocks.end(1, 4) == 0  # in the middle of a line
 
 
-def test_what_follows_an_unreadable_line_keeps_its_owner() -> None:
+def test_definitions_below_an_unreadable_line_keep_their_owner() -> None:
     language = by_name("fsharp")
     assert language is not None
     source = b"""namespace Fake

@@ -1,4 +1,4 @@
-"""Macros that stand where C's grammar expects none: what is around them is found all the same, and nothing else."""
+"""Definitions around macros that C's grammar cannot read are found, and nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from sage_code.languages.table import by_name
 from sage_code.parse.definitions import parse
 
-# Each as it stands in a real project: git, redis, jemalloc, libgit2, zlib, curl. What it defines is told beside it.
+# Code of real projects (git, redis, jemalloc, libgit2, zlib, curl), with the symbols that it defines.
 CASES = {
     "a word between type and name": (
         "static state_t *\ninternal_function\nacquire (int *err)\n{\n  return 0;\n}\n",
@@ -100,7 +100,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
-def test_what_stands_around_macros(text: str, expected: list[str]) -> None:
+def test_definitions_around_macros_are_found(text: str, expected: list[str]) -> None:
     c = by_name("c")
     assert c is not None
     found = parse(text.encode(), c)

@@ -80,7 +80,7 @@ class TestSections:
         assert {chunk.qualname for chunk in cut} == {"A"}
         assert all(chunk.text.count("```") != 1 for chunk in cut)
 
-    def test_windows_line_ends_are_gone_before_and_harmless(self) -> None:
+    def test_windows_line_ends_change_nothing(self) -> None:
         assert list(symbols("markdown", "# A\r\n\r\n## B\r\n")) == ["A", "A.B"]
 
 
@@ -116,7 +116,7 @@ class TestKeys:
         assert [(symbol.start_line, symbol.end_line) for symbol in found.values()] == [(1, 2), (2, 2), (5, 5)]
 
 
-class TestEmbedded:
+class TestMarkup:
     def test_a_script_keeps_its_lines_and_its_documentation(self) -> None:
         found = symbols("vue", "<template>\n</template>\n<script>\n// Adds.\nfunction add(a) {\n}\n</script>\n")
         assert (found["add"].start_line, found["add"].line, found["add"].end_line) == (4, 5, 6)
@@ -136,7 +136,7 @@ class TestEmbedded:
 
 
 class TestNotebook:
-    def test_a_function_stands_where_its_source_lines_are(self) -> None:
+    def test_a_function_has_the_lines_of_the_notebook_file(self) -> None:
         cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": ["%time\n", "def f():\n", "    pass\n"]}
         text = json.dumps({"cells": [cell], "metadata": {}}, indent=1)
         line = next(number for number, line in enumerate(text.split("\n"), 1) if "def f" in line)
@@ -159,7 +159,7 @@ class TestNotebook:
             '{"cells": [{"source',
         ],
     )
-    def test_what_is_no_notebook_gives_nothing(self, text: str) -> None:
+    def test_a_file_that_is_no_notebook_gives_nothing(self, text: str) -> None:
         assert parsed("jupyter", text).symbols == ()
 
 
@@ -171,7 +171,7 @@ class TestNotebook:
         max_size=30,
     ).map("\n".join)
 )
-def test_whatever_is_read_every_line_is_in_one_chunk(language: Language, text: str) -> None:
+def test_every_line_of_any_text_is_in_one_chunk(language: Language, text: str) -> None:
     result = parse(text.encode(), language)
     assert result is not None
     last = len(split_lines(text))

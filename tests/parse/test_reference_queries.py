@@ -16,7 +16,7 @@ CAPTURES = {"call", "type", "inherit", "use", "bind", "import", "head"}
 
 
 def query_text(language: Language) -> str:
-    """The references queries of a language: of the folders that its definitions come from, or of its own."""
+    """The references queries of a language: those of its definition folders, or its own."""
     folders = dict.fromkeys((*language.queries, language.name))
     files = [ROOT / "grammars" / folder / "references.scm" for folder in folders]
     return "\n".join(file.read_text("utf-8") for file in files if file.exists())

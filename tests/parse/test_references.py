@@ -1,4 +1,4 @@
-"""What a file refers to: receivers, bindings and scopes, read from the source."""
+"""References of a file: receivers, bindings and scopes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_receiver(source: str, expected: str) -> None:
         ("return [1]", None),
     ],
 )
-def test_bound(text: str, expected: tuple[str, str] | None) -> None:
+def test_read_binding(text: str, expected: tuple[str, str] | None) -> None:
     assert read_binding(text.encode()) == expected
 
 
@@ -89,7 +89,7 @@ def test_a_decorator_belongs_to_the_scope_outside() -> None:
     assert (found.kind, found.name, found.scope) == ("call", "cached", "")
 
 
-def test_values_are_kept_only_when_they_may_be_asked_for() -> None:
+def test_values_are_kept_only_if_the_file_defines_or_imports_them() -> None:
     found = _references("from a import known\ndef f(local):\n    g(known, local)\n")
     assert [r.name for r in found if r.kind == "use"] == ["known"]
 
@@ -100,7 +100,7 @@ def test_typescript_calls_types_and_bases() -> None:
     assert {("inherit", "B"), ("inherit", "C"), ("type", "D"), ("call", "E"), ("bind", "x")} <= kinds
 
 
-def test_a_name_that_is_missing_is_none() -> None:
-    # The grammar puts an empty type where it misses one: at the end of the file, on a line that is not there.
+def test_a_missing_name_gives_no_reference() -> None:
+    # The grammar inserts an empty type at the end of the file, on a line that does not exist.
     assert _references("val f :\n\n", "ocaml_interface") == []
     assert [(r.name, r.line) for r in _references("val f : x ->\n", "ocaml_interface")] == [("x", 1)]

@@ -1,4 +1,4 @@
-"""The cascade, what a hostile repository may not do with it, and edits that leave the rest of a file alone."""
+"""The order of sources, what a hostile repository may not set, and edits that keep the rest of a file."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_loading_imports_no_yaml_while_there_is_no_file() -> None:
         ("exclude", ",".join("x" * 1001), "a list of texts"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_with_the_allowed_ones(key: str, text: str, allowed: str) -> None:
+def test_an_invalid_value_is_refused_with_the_allowed_ones(key: str, text: str, allowed: str) -> None:
     with pytest.raises(ConfigError) as caught:
         set_value(key, text, "user")
     assert key in caught.value.message
@@ -198,7 +198,7 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)
         ("a: 1\n" * 2_000_000, "is larger than 64 KB"),
     ],
 )
-def test_bad_and_hostile_yaml_is_refused_with_its_place(project: Path, text: str, complaint: str) -> None:
+def test_bad_and_hostile_yaml_is_refused_with_its_line(project: Path, text: str, complaint: str) -> None:
     path = _project(project, text)
     with pytest.raises(ConfigError) as caught:
         load_settings(str(project))
@@ -206,7 +206,7 @@ def test_bad_and_hostile_yaml_is_refused_with_its_place(project: Path, text: str
     assert complaint in caught.value.message
 
 
-def test_what_is_no_readable_file_is_refused_quickly(project: Path) -> None:
+def test_an_unreadable_file_is_refused_quickly(project: Path) -> None:
     path = project / ".sage" / "tuning.yaml"
     os.mkfifo(path)
     with pytest.raises(ConfigError, match="not a regular file"):
@@ -224,7 +224,7 @@ def test_what_is_no_readable_file_is_refused_quickly(project: Path) -> None:
 # A cloned repository is not trusted
 
 
-def test_a_project_cannot_decide_what_is_the_users(project: Path) -> None:
+def test_a_project_cannot_set_what_only_the_user_may_set(project: Path) -> None:
     _project(
         project,
         "store_uri: s3://evil/store\n"
@@ -254,7 +254,7 @@ def test_a_project_may_name_a_model_that_the_user_has_named(project: Path, mine:
     assert settings.warnings == ()
 
 
-def test_a_project_may_not_be_given_such_a_key_either(project: Path) -> None:
+def test_set_refuses_user_keys_for_a_project(project: Path) -> None:
     with pytest.raises(ConfigError, match="for the user to decide"):
         set_value("store_uri", "s3://x", "project", str(project))
     with pytest.raises(ConfigError, match="neither configured nor trusted"):
@@ -269,7 +269,7 @@ def test_trust_is_looked_up_by_name() -> None:
     assert settings.trusted_revision("acme/other") is None
 
 
-def test_the_users_file_stays_the_users_when_home_is_the_project() -> None:
+def test_the_users_file_is_no_project_file_if_home_is_the_project() -> None:
     path = _user("store_uri: s3://mine\n")
     settings = load_settings(str(path.parent.parent))
     assert settings.store_uri == "s3://mine"
@@ -313,7 +313,7 @@ def test_an_edit_keeps_comments_order_and_unknown_keys() -> None:
     assert load_settings(None).exclude == ("a,b", "#c")
 
 
-def test_reset_takes_out_settings_and_nothing_else() -> None:
+def test_reset_removes_settings_and_nothing_else() -> None:
     path = _user("# mine\nrecall_threshold: 0.5  # why\nfuture: 1\nexclude:\n  - a\nindex_workers: 2")
     assert reset("user", key="index_workers") == ("index_workers",)
     assert reset("user", key="index_workers") == ()
@@ -336,7 +336,7 @@ def test_a_layout_that_cannot_be_edited_is_left_alone(text: str) -> None:
     assert path.read_text() == text
 
 
-def test_a_wrong_value_can_be_mended_with_set() -> None:
+def test_set_replaces_an_invalid_value() -> None:
     _user("recall_threshold: 70\n")
     set_value("recall_threshold", "0.7", "user")
     assert load_settings(None).recall_threshold == 0.7

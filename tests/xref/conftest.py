@@ -1,4 +1,4 @@
-"""Tests here share `projects.py`, which stands beside them."""
+"""Lets the tests of this folder import `projects.py`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small projects written out in a test: {path: source} as a graph."""
+"""Turns small projects in a test, as {path: source}, into graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sage_code.xref.resolve import Resolver
 
 
 def graph(files: dict[str, str]) -> ParsedGraph:
-    """The project as the index would see it."""
+    """The graph of the parsed files."""
     parsed = {}
     for path, text in files.items():
         language = detect(path)
@@ -34,7 +34,7 @@ def call(project: ParsedGraph, file: str, name: str) -> Reference:
 
 
 def meant(files: dict[str, str], file: str, name: str, least: float = 0.4) -> list[str]:
-    """`file:qualname` of what the last call of `name` in a file means, best first."""
+    """The targets of the last call of `name` in a file as `file:qualname`, best first."""
     project = graph(files)
     found = Resolver(project).targets(file, call(project, file, name))
     return [f"{t.definition.file}:{t.definition.symbol.qualname}" for t in found if t.confidence >= least]

@@ -1,4 +1,4 @@
-"""Who calls, what is called, what could break: depth, cycles and confidence."""
+"""Callers, callees and impact: depth, cycles and confidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHAIN = {
 }
 
 
-def test_direct_callers_come_with_their_place_and_reason() -> None:
+def test_direct_callers_have_a_line_and_a_reason() -> None:
     project = graph(CHAIN)
     found = callers(project, definition(project, "low"))
     assert [(c.file, c.scope, c.line, c.why) for c in found] == [
@@ -43,7 +43,7 @@ def test_confidence_is_the_product_along_the_chain() -> None:
     assert indirect.confidence == pytest.approx(direct.confidence)
 
 
-def test_a_constructor_is_called_by_its_class() -> None:
+def test_a_call_of_a_class_calls_its_constructor() -> None:
     project = graph({"a.py": "class A:\n    def __init__(self): pass\ndef g():\n    return A()\n"})
     (caller,) = callers(project, definition(project, "A.__init__"))
     assert (caller.scope, caller.why) == ("g", "constructs")
@@ -71,7 +71,7 @@ def test_impact_of_a_definition_reaches_callers_and_subclasses() -> None:
     assert found == {("b.py", "B.g"): 1, ("b.py", "h"): 2}
 
 
-def test_impact_of_a_file_reaches_who_imports_it() -> None:
+def test_impact_of_a_file_reaches_its_importers() -> None:
     project = graph({"p/__init__.py": "", "p/a.py": "X = 1\n", "b.py": "from p import a\n", "c.py": "import p.a\n"})
     found = impact(project, "p/a.py")
     assert {(hit.file, hit.why) for hit in found} == {("b.py", "imports p/a.py"), ("c.py", "imports p/a.py")}

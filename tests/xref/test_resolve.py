@@ -1,11 +1,11 @@
-"""Each rule by which a name finds its definition, in a project as small as the rule."""
+"""Each rule that resolves a name, in a minimal project."""
 
 from __future__ import annotations
 
 import pytest
 from projects import call, graph, meant
 
-from sage_code.xref.resolve import DEFAULT_CONFIDENCE, targets
+from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 
 PYTHON = {
     "nested function": ({"a.py": "def f(): pass\ndef g():\n    def f(): pass\n    f()\n"}, "a.py", "f", "a.py:g.f"),
@@ -234,19 +234,19 @@ def test_the_call_means(files: dict[str, str], file: str, name: str, expected: s
     assert meant(files, file, name)[0] == expected
 
 
-def test_an_interface_leads_to_what_implements_it() -> None:
+def test_a_call_on_an_interface_may_mean_its_implementations() -> None:
     files = {"a.ts": "interface I { f(): void }\nclass A implements I { f() {} }\nfunction g(x: I) {\n  x.f()\n}\n"}
     assert "a.ts:A.f" in meant(files, "a.ts", "f")
 
 
-def test_a_module_outside_of_the_project_leads_nowhere() -> None:
+def test_a_module_outside_of_the_project_has_no_targets() -> None:
     files = {"a.py": "class A:\n    def dumps(self): pass\n", "b.py": "import json\njson.dumps(1)\n"}
     assert meant(files, "b.py", "dumps", least=0.0) == []
 
 
-def test_a_name_alone_is_no_certainty() -> None:
+def test_a_match_by_name_alone_has_low_confidence() -> None:
     project = graph({"a.py": "class A:\n    def fetch(self): pass\n", "b.py": "def g(x):\n    x.fetch()\n"})
-    (target,) = targets(project, "b.py", call(project, "b.py", "fetch"))
+    (target,) = Resolver(project).targets("b.py", call(project, "b.py", "fetch"))
     assert target.why == "name"
     assert DEFAULT_CONFIDENCE <= target.confidence < 0.8
 
@@ -256,7 +256,7 @@ def test_many_candidates_share_the_confidence() -> None:
     assert meant({**classes, "b.py": "def g(x):\n    x.fetch()\n"}, "b.py", "fetch") == []
 
 
-def test_a_receiver_is_known_by_what_else_it_is_asked_for() -> None:
+def test_other_members_used_on_a_receiver_raise_the_confidence() -> None:
     files = {
         "a.py": "class App:\n    def connect_read(self): pass\n    def receiver(self): pass\n",
         "b.py": "class Consumer:\n    def connect_read(self): pass\n",
@@ -265,14 +265,14 @@ def test_a_receiver_is_known_by_what_else_it_is_asked_for() -> None:
     found = graph(files)
     first, second = [one for one in found.file_references("c.py") if one.name == "connect_read"]
     confidence = {
-        reference.scope: {t.definition.file: t.confidence for t in targets(found, "c.py", reference)}
+        reference.scope: {t.definition.file: t.confidence for t in Resolver(found).targets("c.py", reference)}
         for reference in (first, second)
     }
     assert confidence["capture"]["a.py"] > DEFAULT_CONFIDENCE > confidence["capture"]["b.py"]
     assert max(confidence["other"].values()) < DEFAULT_CONFIDENCE
 
 
-def test_names_of_built_in_types_are_worth_little() -> None:
+def test_names_of_built_in_types_have_little_confidence() -> None:
     assert (
         meant(
             {"a.py": "class A:\n    def append(self): pass\n", "b.py": "def g(x):\n    x.append()\n"}, "b.py", "append"
@@ -285,7 +285,7 @@ def test_a_binding_that_depends_on_itself_ends() -> None:
     assert meant({"a.py": "def g():\n    x = x.y()\n    x.f()\n"}, "a.py", "f") == []
 
 
-def test_super_never_means_a_class_below() -> None:
+def test_super_never_means_a_subclass() -> None:
     files = {
         "a.py": "class A:\n    def g(self): pass\nclass B(A):\n    def f(self):\n        super().f()\n"
         "class C(A):\n    def f(self): pass\n"

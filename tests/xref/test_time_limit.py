@@ -1,4 +1,4 @@
-"""Answers about references end when their time is over, with what was found by then."""
+"""Answers about references stop at the time limit and give what they have found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from sage_code import Project
 
 
-def test_whoever_has_no_time_gets_less_and_is_told(sample: Path) -> None:
+def test_without_time_the_answer_is_partial_and_says_so(sample: Path) -> None:
     (sample / "many.py").write_text(
         "from server import connect\n\n\n" + "".join(f"def f{n}():\n    connect({n})\n\n\n" for n in range(300))
     )
