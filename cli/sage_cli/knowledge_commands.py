@@ -49,7 +49,7 @@ def add(
 
     Example:  echo "Port 5433" | sage knowledge add - --id staging-db --keywords staging,database
     """
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import maintenance_lines, saved_knowledge
     from sage_code.memory.files.knowledge import KnowledgeItem
 
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
@@ -65,7 +65,7 @@ def add(
             what = "says the same" if one.kind == "duplicate" else "may say otherwise"
             print(f"  {one_line(one.id)} {what} ({one.similarity:.0%}): sage knowledge merge {saved.item.id} {one.id}")
     say_masked(list(masked))
-    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
+    say_notes(maintenance_lines(saved.maintenance, "knowledge"))
 
 
 @app.command("list")
@@ -214,7 +214,7 @@ def add_todo(
 
     Example:  sage todo add "Renew the certificate of staging" --due 2027-03-01
     """
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import maintenance_lines, saved_knowledge
 
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
     saved, masked = memory_of(project).add_todo(
@@ -231,7 +231,7 @@ def add_todo(
     else:
         print(f"{'changed' if saved.replaced else 'added'}: {one_line(saved.item.id)}")
     say_masked(list(masked))
-    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
+    say_notes(maintenance_lines(saved.maintenance, "knowledge"))
 
 
 @todo_app.command("list")

@@ -206,7 +206,7 @@ def sage_save_knowledge(
 ) -> Answer:
     """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Names what
     says the same or the opposite already: ask the user before merging. Secrets are masked."""
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import maintenance_lines, saved_knowledge
     from sage_code.memory.files.knowledge import KnowledgeItem
 
     found = projects.find(context, project)
@@ -217,7 +217,7 @@ def sage_save_knowledge(
         what = "says nearly the same" if one.kind == "duplicate" else "may say otherwise"
         lines.append(f"{one_line(one.id)} {what}; `sage knowledge merge {saved.item.id} {one.id}` would merge them")
     lines += [*_told(found.memory), *_masked(masked)]
-    lines += map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))
+    lines += map(one_line, maintenance_lines(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
 
@@ -328,7 +328,7 @@ def _save(
     auto_code_context: bool = True,
     allow_secret: bool = False,
 ) -> Answer:
-    from sage_code.memory.documents import said_of_maintenance, saved_document
+    from sage_code.memory.documents import maintenance_lines, saved_document
 
     found = projects.find(context, project)
     saved = found.memory.save_checkpoint(
@@ -340,7 +340,7 @@ def _save(
     else:
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
-    told = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
+    told = map(one_line, maintenance_lines(saved.maintenance, "checkpoint"))
     return Answer("\n".join([text, *_told(found.memory), *_masked(saved.masked), *told]), document, found.root)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sage_code.errors import UsageError
-from sage_code.memory.documents import said_of_maintenance, saved_document
+from sage_code.memory.documents import maintenance_lines, saved_document
 from sage_code.memory.files import maintenance
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem
@@ -55,7 +55,7 @@ def test_memories_beyond_a_limit_are_archived_said_and_restored_for_good(root: P
     assert _theses(memory) == ["thesis 0", "thesis 3", "thesis 4"]
     assert len(memory.checkpoints.memory_indexes[0].passages()) == 3  # the search knows, too
     assert len(saved_document(saved)["archived"]) == 6
-    assert "sage checkpoint restore" in said_of_maintenance(saved.maintenance, "checkpoint")[0]
+    assert "sage checkpoint restore" in maintenance_lines(saved.maintenance, "checkpoint")[0]
     assert {one.thesis for one, _ in memory.checkpoints.archived()} == {f"thesis {n}" for n in (40, 34, 28, 22, 16, 10)}
     oldest = saved.maintenance.by_age[0]
     before = (root / ".sage" / "archive" / "checkpoints" / f"{oldest}.md").read_bytes()

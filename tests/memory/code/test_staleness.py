@@ -120,13 +120,13 @@ def test_only_changed_files_are_read_again(project: Project, monkeypatch: pytest
     home = homes(project.root)[0]
     attached.refresh(home)
     seen: list[str] = []
-    read = attached.read
+    read = attached.read_memory
 
     def spy(home: attached.MemoryHome, path: str) -> object:
         seen.append(path)
         return read(home, path)
 
-    monkeypatch.setattr(attached, "read", spy)
+    monkeypatch.setattr(attached, "read_memory", spy)
     attached.refresh(home)
     assert seen == []
     _save(project, "m5", "Something.", "server.py", (17, 19))
