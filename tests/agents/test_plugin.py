@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from sage_code import __version__
-from sage_code.agents.install import is_ours
+from sage_code.agents.install import is_sage_entry
 from sage_code.agents.notes import SUBAGENT
 from sage_mcp.server import make_server
 
@@ -49,7 +49,7 @@ def test_the_manifest() -> None:
 def test_the_server() -> None:
     ((name, entry),) = _json(PLUGIN / ".mcp.json")["mcpServers"].items()
     assert name == "sage"
-    assert is_ours(entry)
+    assert is_sage_entry(entry)
 
 
 @pytest.mark.parametrize("folder", SKILLS, ids=lambda folder: folder.name)

@@ -19,7 +19,7 @@ from sage_code.agents.install import (
     install,
     install_notes,
     install_subagent,
-    is_ours,
+    is_sage_entry,
     preview,
     read_entry,
     server_command,
@@ -90,7 +90,7 @@ def test_in_and_out_again(name: str, data: bytes, tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(added.backup).st_mode) == 0o600
     after = _document(name, path.read_bytes())
     entry = read_entry(agent, "user", str(tmp_path))
-    assert is_ours(entry)
+    assert is_sage_entry(entry)
     keys = agent.newer_keys if b'"servers"' in data and agent.newer_keys else agent.keys
     servers, others = after, before
     for key in keys:
@@ -374,8 +374,8 @@ def test_the_command_is_of_this_installation() -> None:
     assert os.path.dirname(own) == os.path.dirname(sys.executable)
     assert server_command("project") == ["sage-mcp"]
     assert server_command("project", version="1.2.3") == ["uvx", "--from", "sage-code==1.2.3", "sage-mcp"]
-    assert all(is_ours({"command": command[0], "args": command[1:]}) for command in (COMMAND, NEWER, [own]))
-    assert is_ours({"command": "sage", "args": ["mcp", "serve"]})
-    assert is_ours({"command": "C:\\Tools\\sage-mcp.exe"})
-    assert not is_ours({"command": "sage", "args": ["--crm"]})
-    assert not is_ours({"url": "https://sage.example"})
+    assert all(is_sage_entry({"command": command[0], "args": command[1:]}) for command in (COMMAND, NEWER, [own]))
+    assert is_sage_entry({"command": "sage", "args": ["mcp", "serve"]})
+    assert is_sage_entry({"command": "C:\\Tools\\sage-mcp.exe"})
+    assert not is_sage_entry({"command": "sage", "args": ["--crm"]})
+    assert not is_sage_entry({"url": "https://sage.example"})

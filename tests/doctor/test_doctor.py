@@ -117,7 +117,7 @@ def test_what_agents_have(tmp_path: Path) -> None:
 )
 def test_a_server_that_does_not_answer(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_trip, "server_command", lambda _scope: command)
-    monkeypatch.setattr(round_trip, "_PATIENCE_S", 5)
+    monkeypatch.setattr(round_trip, "_TIMEOUT_S", 5)
     (finding,) = round_trip.ask_version(__version__)
     assert finding.level == "error"
     assert "does not answer" in finding.message
