@@ -180,7 +180,7 @@ def test_a_damaged_line_is_counted_and_the_next_one_read(session: Any, tmp_path:
     path.write_bytes(line + b"\n" + session.data())
     reader = TranscriptReader(str(path))
     assert len(list(reader)) == 1
-    assert reader.reading.corrupt == 1
+    assert reader.stats.corrupt == 1
 
 
 def test_unknown_records_and_values_are_passed_over(session: Any, written: Write) -> None:

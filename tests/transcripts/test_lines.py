@@ -44,7 +44,7 @@ def test_however_it_is_cut_into_pieces_the_lines_are_the_same(
         path.write_bytes(data[:cut])
         reader = LineReader(str(path), cursor, max_line=30)
         found += list(reader)
-        too_long += reader.reading.too_long
+        too_long += reader.stats.too_long
         cursor = reader.cursor()
     assert found == [line for line in lines if line and len(line) <= 30]
     assert too_long == sum(len(line) > 30 for line in lines)
@@ -63,7 +63,7 @@ def test_a_line_of_ten_megabytes_is_passed_over_and_not_kept(tmp_path: Path) -> 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found == [b'{"first":1}', b'{"last":1}']
-    assert reader.reading.too_long == 1
+    assert reader.stats.too_long == 1
     assert peak < 30 << 20
 
 
@@ -88,7 +88,7 @@ def test_another_file_in_its_place_is_read_from_the_beginning(tmp_path: Path) ->
         path.write_bytes(other)
         again = LineReader(str(path), cursor)
         assert list(again) == other.split(b"\n")[:-1]
-        assert again.reading.restarted
+        assert again.stats.restarted
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX")
