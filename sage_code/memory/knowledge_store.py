@@ -126,7 +126,7 @@ class KnowledgeStore:
                 self.notices.add(damaged.message)
                 continue
             own = _entry(item, path, text)
-            # A line about the current file is kept, since somebody may have edited it in the list.
+            # A line about the current file is kept, since it may have been edited in the list.
             entries[id_] = sound[id_] if sound.get(id_, {}).get("hash") == own["hash"] else own
         self.knowledge_list(home).rebuild(entries)
         self.notices.add(f"{error.message}: the list was rebuilt from the {len(entries)} items' own files")

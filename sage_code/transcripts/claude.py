@@ -101,7 +101,7 @@ class ClaudeRecords:
         timestamp = _string(record.get("timestamp"))
         for block in blocks:
             call = self.pending.pop(_string(block.get("tool_use_id")), None)
-            # The structured result is beside the message, and belongs to its block if there is only one.
+            # The structured result is outside of the message, and belongs to its block if there is only one.
             details = record.get("toolUseResult") if len(blocks) == 1 else None
             if call is None or block.get("is_error") or (isinstance(details, str) and details.startswith("Error")):
                 continue

@@ -45,7 +45,7 @@ class ReadStats:
 
 
 class LineReader:
-    """Iterates over the complete lines of a file; `cursor` may be asked after every line."""
+    """Iterates over the complete lines of a file; `cursor` is valid after every line."""
 
     def __init__(self, path: str, cursor: Cursor | None = None, max_line: int = MAX_LINE_BYTES) -> None:
         self.path = path

@@ -40,7 +40,7 @@ class Resume:
 
 
 class TranscriptReader:
-    """Iterates over the touches in one file; `resume` may be asked after each of them."""
+    """Iterates over the touches in one file; `resume` is valid after each of them."""
 
     def __init__(self, path: str, resume: Resume | None = None) -> None:
         resume = resume or Resume()

@@ -65,7 +65,7 @@ def test_a_skill(folder: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_tools_and_commands_that_are_spoken_of_exist() -> None:
+async def test_tools_and_commands_that_the_texts_name_exist() -> None:
     from typer.main import get_command
 
     from sage_cli.app import app

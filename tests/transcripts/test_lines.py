@@ -14,7 +14,7 @@ from sage_code.errors import UsageError
 from sage_code.transcripts.lines import Cursor, LineReader
 
 
-def test_a_half_written_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
+def test_a_half_written_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     """Written byte by byte and read after every byte: each line comes once, when its end is there."""
     whole = b'{"a":1}\n\n{"b":"\xc3\xa4"}\nlast\n'
     path = tmp_path / "t.jsonl"
@@ -35,9 +35,7 @@ def test_a_half_written_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
     lines=st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line), max_size=12),
     cuts=st.lists(st.integers(0, 500), max_size=8),
 )
-def test_however_it_is_cut_into_pieces_the_lines_are_the_same(
-    tmp_path: Path, lines: list[bytes], cuts: list[int]
-) -> None:
+def test_lines_do_not_depend_on_how_a_file_is_written(tmp_path: Path, lines: list[bytes], cuts: list[int]) -> None:
     data = b"".join(line + b"\n" for line in lines)
     path, cursor, found, too_long = tmp_path / "t.jsonl", Cursor(), [], 0
     for cut in sorted({min(cut, len(data)) for cut in cuts} | {len(data)}):
@@ -50,7 +48,7 @@ def test_however_it_is_cut_into_pieces_the_lines_are_the_same(
     assert too_long == sum(len(line) > 30 for line in lines)
 
 
-def test_a_line_of_ten_megabytes_is_passed_over_and_not_kept(tmp_path: Path) -> None:
+def test_a_line_of_ten_megabytes_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     with path.open("wb") as file:
         file.write(b'{"first":1}\n')
@@ -78,7 +76,7 @@ def test_an_endless_line_does_not_hold_the_cursor(tmp_path: Path) -> None:
     assert list(LineReader(str(path), first.cursor(), max_line=10)) == [b"next"]
 
 
-def test_another_file_in_its_place_is_read_from_the_beginning(tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_from_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"one\ntwo\n")
     reader = LineReader(str(path))

@@ -127,7 +127,7 @@ class _Map:
 
 
 def _notes(rows: Iterable[Row], hit: Hit) -> list[str]:
-    """The memories about a hit: on its whole file, on its symbol, or on lines of which it shows more than half."""
+    """The memories about a hit: about its whole file, its symbol, or lines that it shows more than half of."""
     found = {}
     for _, first, last, symbol, id_, title in rows:
         is_whole = not first and not symbol

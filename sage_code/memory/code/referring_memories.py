@@ -91,6 +91,7 @@ def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
 
 
 def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The files in a folder and its subfolders, down to a depth, each with its stamp."""
     try:
         entries = list(os.scandir(home.path(*folder.split("/"))))
     except OSError:
