@@ -29,8 +29,8 @@ reader = TranscriptReader(sys.argv[1])
 touches = sum(1 for _ in reader)
 print(json.dumps({
     "seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "touches": touches,
-    "bytes": reader.reading.bytes, "lines": reader.reading.lines, "corrupt": reader.reading.corrupt,
-    "too_long": reader.reading.too_long, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "bytes": reader.stats.bytes, "lines": reader.stats.lines, "corrupt": reader.stats.corrupt,
+    "too_long": reader.stats.too_long, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
 }))
 """
 TARGET_MB_S = 50

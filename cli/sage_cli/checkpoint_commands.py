@@ -82,7 +82,7 @@ def save(
 
     Example:  sage checkpoint save --from - < checkpoint.json
     """
-    from sage_code.memory.documents import said_of_maintenance, saved_document
+    from sage_code.memory.documents import maintenance_lines, saved_document
 
     given: dict[str, Any] = _read_json(source) if source else {}
     typed = {
@@ -111,7 +111,7 @@ def save(
     else:
         print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
     say_masked(saved.masked)
-    say_notes(said_of_maintenance(saved.maintenance, "checkpoint"))
+    say_notes(maintenance_lines(saved.maintenance, "checkpoint"))
     if saved.checkpoint is None:
         raise typer.Exit(EXIT_NOTHING)
 
@@ -229,7 +229,7 @@ def prune(
     Example:  sage checkpoint prune --older-than 180 --keep 500
     """
     from sage_code.errors import UsageError
-    from sage_code.memory.documents import said_of_maintenance
+    from sage_code.memory.documents import maintenance_lines
     from sage_code.memory.files.maintenance import Limits
 
     if not older_than and not keep:
@@ -239,7 +239,7 @@ def prune(
     if as_json:
         print_json({"archived": list(done.archived), "notice": done.notice, "remaining": done.total_remaining})
     else:
-        print("\n".join(map(one_line, said_of_maintenance(done, "checkpoint"))) or "nothing to archive")
+        print("\n".join(map(one_line, maintenance_lines(done, "checkpoint"))) or "nothing to archive")
     if not done.archived:
         raise typer.Exit(EXIT_NOTHING)
 

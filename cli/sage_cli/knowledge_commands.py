@@ -54,7 +54,7 @@ def add(
 
     Example:  echo "Port 5433" | sage knowledge add - --id staging-db --keywords staging,database
     """
-    from sage_code.memory.documents import said_of_alike
+    from sage_code.memory.documents import alike_lines
     from sage_code.memory.files.knowledge import KnowledgeItem
 
     text = read_text(file).strip("\n")
@@ -63,7 +63,7 @@ def add(
         item, refs=ref or (), allow_secret=allow_secret, scope="user" if user else None
     )
     lines = [f"{'replaced' if saved.replaced else 'kept'}: {saved.item.id} ({saved.item.type})"]
-    _show_saved(saved, masked, [*lines, *(f"  {line}" for line in said_of_alike(saved))], as_json)
+    _show_saved(saved, masked, [*lines, *(f"  {line}" for line in alike_lines(saved))], as_json)
 
 
 @app.command("list")
@@ -256,14 +256,14 @@ def done(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = F
 
 def _show_saved(saved: SavedKnowledge, masked: Sequence[str], lines: Sequence[str], as_json: bool) -> None:
     """Say that an item was saved, and what happened besides."""
-    from sage_code.memory.documents import said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import maintenance_lines, saved_knowledge
 
     if as_json:
         print_json(saved_knowledge(saved, masked))
     for line in () if as_json else lines:
         print(one_line(line))
     say_masked(masked)
-    say_notes(said_of_maintenance(saved.maintenance, "knowledge"))
+    say_notes(maintenance_lines(saved.maintenance, "knowledge"))
 
 
 def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:

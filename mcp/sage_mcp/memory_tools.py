@@ -207,16 +207,16 @@ def sage_save_knowledge(
 ) -> Answer:
     """Keep a fact, a preference, a todo or a reference for later sessions; one with the same id is replaced. Names what
     says the same or the opposite already: ask the user before merging. Secrets are masked."""
-    from sage_code.memory.documents import said_of_alike, said_of_maintenance, saved_knowledge
+    from sage_code.memory.documents import alike_lines, maintenance_lines, saved_knowledge
     from sage_code.memory.files.knowledge import KnowledgeItem
 
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
     lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
-    lines += map(one_line, said_of_alike(saved))
+    lines += map(one_line, alike_lines(saved))
     lines += [*_notices(found.memory), *_masked(masked)]
-    lines += map(one_line, said_of_maintenance(saved.maintenance, "knowledge"))
+    lines += map(one_line, maintenance_lines(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
 
@@ -328,7 +328,7 @@ def _save(
     allow_secret: bool = False,
 ) -> Answer:
     """Save a checkpoint, and say what was done."""
-    from sage_code.memory.documents import said_of_maintenance, saved_document
+    from sage_code.memory.documents import maintenance_lines, saved_document
 
     found = projects.find(context, project)
     saved = found.memory.save_checkpoint(
@@ -340,7 +340,7 @@ def _save(
     else:
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
-    maintained = map(one_line, said_of_maintenance(saved.maintenance, "checkpoint"))
+    maintained = map(one_line, maintenance_lines(saved.maintenance, "checkpoint"))
     return Answer("\n".join([text, *_notices(found.memory), *_masked(saved.masked), *maintained]), document, found.root)
 
 

@@ -1,1 +1,1 @@
-"""Sage in other people's configuration files: added without touching anything else, and taken out again."""
+"""Adds Sage to the configuration files of coding agents and removes it again, without touching anything else."""

@@ -1,7 +1,7 @@
-"""Our entry in somebody's document: where it belongs, how it gets into the text, how it gets out.
+"""Inserts Sage's entry into the text of a configuration file, and removes it.
 
-Every edit is checked by reading its result: it must be the old document with our entry, or without it, and no
-more.
+Every edit is verified by parsing its result: it must be the old document with the entry, or without it, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from typing import Any
 
 from sage_code.agents import jsonc, toml
 from sage_code.agents.files import TextFile
-from sage_code.agents.record import Written
+from sage_code.agents.record import Insertion
 from sage_code.agents.table import SERVER_NAME, Agent
 from sage_code.errors import ConfigError
 
 
-def keys_in(agent: Agent, file: TextFile) -> tuple[str, ...]:
-    """Where this file lists its servers: newer versions of an agent may have moved them."""
-    servers = below(document_of(agent, file), agent.newer_keys) if agent.newer_keys else None
-    return agent.newer_keys if isinstance(servers, dict) and "command" not in servers else agent.keys
+def entry_keys(agent: Agent, document: Any) -> tuple[str, ...]:
+    """The keys that lead to Sage's entry; newer versions of an agent may list their servers below other keys."""
+    servers = below(document, agent.newer_keys) if agent.newer_keys else None
+    is_newer = isinstance(servers, dict) and "command" not in servers
+    return (*(agent.newer_keys if is_newer else agent.keys), SERVER_NAME)
 
 
 def document_of(agent: Agent, file: TextFile) -> Any:
-    """What the file says; one that says nothing is empty, and one that cannot be read is left alone."""
+    """The parsed file, an empty object for a blank one; ConfigError if it cannot be parsed."""
     try:
         document = _parse(agent, file.text)
     except ValueError as error:
@@ -44,7 +45,7 @@ def _parse(agent: Agent, text: str) -> Any:
 
 
 def insertion(agent: Agent, text: str, keys: tuple[str, ...], entry: dict[str, Any]) -> tuple[int, str]:
-    """Where to insert what, so that the entry stands below `keys`."""
+    """The offset and the text of the insertion that puts the entry below `keys`."""
     try:
         return toml.insertion(text, keys, entry) if agent.format == "toml" else jsonc.insertion(text, keys, entry)
     except ValueError as error:
@@ -54,9 +55,9 @@ def insertion(agent: Agent, text: str, keys: tuple[str, ...], entry: dict[str, A
         ) from error
 
 
-def without_entry(agent: Agent, file: TextFile, keys: tuple[str, ...], known: Written | None) -> str:
-    """The text without our entry: the very insertion taken back, or else the entry cut out."""
-    wanted = with_entry(document_of(agent, file), keys, None)
+def without_entry(agent: Agent, file: TextFile, document: Any, keys: tuple[str, ...], known: Insertion | None) -> str:
+    """The text without Sage's entry: the recorded insertion is removed, or else the entry is cut out."""
+    wanted = with_entry(document, keys, None)
     cut: Callable[[str, tuple[str, ...]], str] = toml.cut if agent.format == "toml" else jsonc.cut
     candidates = [cut(file.text, keys)]
     if known is not None and file.text.count(known.inserted) == 1:
@@ -74,7 +75,7 @@ def without_entry(agent: Agent, file: TextFile, keys: tuple[str, ...], known: Wr
 
 
 def verify(agent: Agent, file: TextFile, text: str, wanted: Any) -> None:
-    """Whether the new text says what it should, and all that was said before."""
+    """ConfigError unless the new text parses to the wanted document."""
     try:
         good = _parse(agent, text) == wanted
     except ValueError:
@@ -87,28 +88,28 @@ def verify(agent: Agent, file: TextFile, text: str, wanted: Any) -> None:
 
 
 def below(document: Any, keys: tuple[str, ...]) -> Any:
-    """What stands below `keys`; None when nothing does."""
+    """The value below `keys`; None if there is none."""
     for key in keys:
         document = document.get(key) if isinstance(document, dict) else None
     return document
 
 
 def with_entry(document: Any, keys: tuple[str, ...], entry: Any) -> Any:
-    """A copy of the document with another entry below `keys`, or with none."""
-    document = place = copy.deepcopy(document)
+    """A copy of the document with `entry` below `keys`, or without an entry if that is None."""
+    document = parent = copy.deepcopy(document)
     for key in keys[:-1]:
-        place = place.setdefault(key, {})
-        if not isinstance(place, dict):
-            return None  # no document: nothing can stand there
+        parent = parent.setdefault(key, {})
+        if not isinstance(parent, dict):
+            return None  # the keys lead through a value that is no object
     if entry is None:
-        place.pop(keys[-1], None)
+        parent.pop(keys[-1], None)
     else:
-        place[keys[-1]] = entry
+        parent[keys[-1]] = entry
     return document
 
 
 def _trimmed(document: Any, keys: tuple[str, ...]) -> Any:
-    """A copy without the empty objects that lead to an entry: ours may have brought them."""
+    """A copy without the empty objects on the way to an entry, since the insertion may have added them."""
     document = copy.deepcopy(document)
     for depth in range(len(keys) - 1, 0, -1):
         parent = below(document, keys[: depth - 1])

@@ -1,7 +1,7 @@
-"""A configuration file of somebody else: read whole, changed whole, through a link if it is one.
+"""Reads and replaces the configuration files of other programs, with a backup in Sage's home.
 
-A dotfiles folder is often linked to; the file behind the link is replaced, never the link. Its permissions stay.
-Before the first change of a file a copy is kept in Sage's home.
+Files are replaced as a whole and keep their permissions. Configuration files are often links into a dotfiles folder:
+then the target is replaced, never the link. Before the first change of a file, a copy is kept.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from sage_code.files.atomic import PRIVATE_FILE, whole_file, write_bytes
 from sage_code.files.contained import NotRegularError, TooLargeError, read_regular
 from sage_code.paths import sage_home
 
-# The largest file that is looked at: an agent's history of all projects is a few megabytes.
+# An agent's history of all projects, which may be in its configuration, has a few megabytes.
 _MAX_BYTES = 64 << 20
 _SHARED_FILE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file as it was when it was read; `text` keeps its byte order mark and its line ends."""
+    """A file at the time of reading; `text` keeps its byte order mark and line ends."""
 
     path: str
     text: str
@@ -33,7 +33,7 @@ class TextFile:
 
 
 def read(path: str) -> TextFile:
-    """The file at `path`; an error says why it cannot be changed."""
+    """The file at `path`; ConfigError if it cannot be read."""
     try:
         return TextFile(path, read_regular(path, _MAX_BYTES, follow=True).decode(), exists=True)
     except FileNotFoundError:
@@ -47,7 +47,7 @@ def read(path: str) -> TextFile:
 
 
 def read_inside(path: str, root: str | None) -> TextFile:
-    """The same for a file of a project, which may come from anybody: a link that leads out of it is refused."""
+    """Read a file of a project (None: of the user); a link that leads out of the project is refused."""
     if root is not None and os.path.commonpath([os.path.realpath(root), os.path.realpath(path)]) != os.path.realpath(
         root
     ):
@@ -56,7 +56,7 @@ def read_inside(path: str, root: str | None) -> TextFile:
 
 
 def write(before: TextFile, text: str, *, private: bool) -> list[str]:
-    """Replace the file, unless somebody else has changed it since; returns the folders that had to be made."""
+    """Replace the file and return the folders that had to be made; Busy if it was changed since it was read."""
     target = os.path.realpath(before.path)
     made = []
     folder = os.path.dirname(target)
@@ -69,7 +69,7 @@ def write(before: TextFile, text: str, *, private: bool) -> list[str]:
         if read(before.path) != before:
             raise Busy(f"{before.path} has been changed by another program just now", "run the command again")
         with whole_file(target, mode=mode) as file:
-            if os.chmod in os.supports_fd:  # exactly: the mask does not count for a file that had its permissions
+            if os.chmod in os.supports_fd:  # the exact old permissions, without the umask
                 os.chmod(file.fileno(), mode)
             file.write(text.encode())
     except OSError as error:
@@ -78,7 +78,7 @@ def write(before: TextFile, text: str, *, private: bool) -> list[str]:
 
 
 def delete(path: str, folders: list[str]) -> None:
-    """Delete a file that we made, and the folders that we made for it as far as they are empty."""
+    """Delete a file that Sage made, and the folders that it made for it if they are empty."""
     os.unlink(path)
     with contextlib.suppress(OSError):
         for folder in folders:
@@ -86,13 +86,13 @@ def delete(path: str, folders: list[str]) -> None:
 
 
 def backup_path(path: str) -> str:
-    """Where the copy of a file is kept."""
+    """The path of a file's backup."""
     digest = xxhash.xxh3_64_hexdigest(os.path.abspath(path).encode())[:12]
     return os.path.join(sage_home(), "agents", f"{os.path.basename(path).lstrip('.')}.{digest}.backup")
 
 
 def keep_backup(file: TextFile) -> str:
-    """Copy a file aside, once; returns where to. It may hold keys, so only the user can read the copy."""
+    """Copy a file to its backup, once, and return its path. Only the user can read it, since it may hold keys."""
     if not file.exists:
         return ""
     path = backup_path(file.path)
@@ -103,7 +103,7 @@ def keep_backup(file: TextFile) -> str:
 
 
 def drop_backup(file: TextFile) -> None:
-    """Forget the copy of a file that is again as it was."""
+    """Delete the backup if the file is again the same."""
     path = backup_path(file.path)
     with contextlib.suppress(OSError):
         if read_regular(path, _MAX_BYTES) == file.text.encode():

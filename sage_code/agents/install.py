@@ -1,8 +1,8 @@
-"""Add Sage to an agent's configuration, and take it out again, with nothing else touched.
+"""Adds Sage to an agent's configuration and instructions, and removes it, without changing anything else.
 
-Adding is one insertion into the text of the file; before it is written, the result is parsed and must be the old
-document with our entry and nothing else. Taking out removes that very insertion, so the file is again what it was, byte
-for byte; where somebody has reformatted it meanwhile, the entry is cut out by its place in the document.
+Installing is one insertion into the text of a file; before it is written, the result is parsed and must be the old
+document plus Sage's entry. Uninstalling removes that insertion, so the file is the same again, byte for byte. If the
+file was reformatted in between, the entry is found by its keys and cut out.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sage_code.agents import files, notes, record
-from sage_code.agents.entries import below, document_of, insertion, keys_in, verify, with_entry, without_entry
+from sage_code.agents.entries import below, document_of, entry_keys, insertion, verify, with_entry, without_entry
 from sage_code.agents.files import TextFile
-from sage_code.agents.record import Written
+from sage_code.agents.record import Insertion
 from sage_code.agents.table import (
     AGENTS,
     SERVER_NAME,
@@ -26,7 +26,7 @@ from sage_code.agents.table import (
     config_file,
     find_agent,
     has_notes,
-    is_here,
+    is_installed,
     notes_file,
 )
 from sage_code.errors import ConfigError, SageError, UsageError
@@ -50,13 +50,12 @@ class Change:
     kind: Kind
     path: str
     action: Action
-    backup: str = ""  # a copy of the file as it was
+    backup: str = ""  # the path of a copy of the old file
     note: str = ""
 
 
 def apply_to(agents: list[Agent], steps: list[Step], scope: Scope, root: str) -> list[Change]:
-    """Take every step for every agent. Of several agents, one that fails or has no such file keeps none of the others
-    from theirs."""
+    """Take every step for every agent. If there are several agents, a failure of one does not stop the others."""
     changes = []
     for agent in agents:
         for kind, step in steps:
@@ -72,10 +71,10 @@ def apply_to(agents: list[Agent], steps: list[Step], scope: Scope, root: str) ->
 
 
 def server_command(scope: Scope, *, version: str = "") -> list[str]:
-    """How an agent starts the server.
+    """The command by which an agent starts the server.
 
-    A user's configuration names this very installation. A project's is for everybody: the program is found on each
-    one's path. With a `version`, uvx runs that one wherever it is.
+    A user's configuration names this installation. A project's configuration is shared, so the program is found on the
+    PATH of each user. With a `version`, uvx runs that version.
     """
     if version:
         return ["uvx", "--from", f"{_PACKAGE}=={version}", _PROGRAM]
@@ -83,12 +82,12 @@ def server_command(scope: Scope, *, version: str = "") -> list[str]:
         return [_PROGRAM]
     beside = os.path.join(os.path.dirname(sys.executable), _PROGRAM)
     own = shutil.which(beside)
-    # `-P`: the server is started in a project that may come from anybody, and nothing there is to be imported.
+    # `-P`: the server starts in a project that may come from anybody, and must not import modules from there.
     return [own] if own else [sys.executable, "-P", "-m", _MODULE]
 
 
-def is_ours(entry: Any) -> bool:
-    """Whether an entry starts our server, in whatever way."""
+def is_sage_entry(entry: Any) -> bool:
+    """Whether an entry starts Sage's server, by any of its commands."""
     if not isinstance(entry, dict):
         return False
     words = entry.get("command")
@@ -102,23 +101,23 @@ def is_ours(entry: Any) -> bool:
 
 
 def chosen_agents(names: list[str]) -> list[Agent]:
-    """The agents of these names; `all`, or no name, are those that are on this machine."""
+    """The agents with these names; with `all` or no name, those that are installed."""
     if names and "all" not in names:
         return [find_agent(name) for name in dict.fromkeys(names)]
-    found = [agent for agent in AGENTS.values() if is_here(agent)]
+    found = [agent for agent in AGENTS.values() if is_installed(agent)]
     if not found:
         raise UsageError("no agent that Sage knows was found here", f"name one with --agent: {', '.join(AGENTS)}")
     return found
 
 
 def read_entry(agent: Agent, scope: Scope, root: str) -> Any:
-    """The agent's entry for our server; None when there is none."""
-    file = _file(config_file(agent, scope, root), scope, root)
-    return below(document_of(agent, file), (*keys_in(agent, file), SERVER_NAME))
+    """The agent's entry for Sage's server; None if there is none."""
+    document = document_of(agent, _file(config_file(agent, scope, root), scope, root))
+    return below(document, entry_keys(agent, document))
 
 
 def preview(agent: Agent, scope: Scope, root: str, command: list[str]) -> dict[str, str]:
-    """Which file it would be, and what it would hold if there were nothing else in it."""
+    """The file that `install` would change, and the text that it would write into an empty file."""
     _, text = insertion(agent, "", (*agent.keys, SERVER_NAME), agent.entry(command))
     return {"agent": agent.name, "scope": scope, "path": config_file(agent, scope, root), "text": text}
 
@@ -126,46 +125,48 @@ def preview(agent: Agent, scope: Scope, root: str, command: list[str]) -> dict[s
 def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force: bool = False) -> Change:
     """Add the server to the agent's configuration, or bring its entry up to date."""
     file = _file(config_file(agent, scope, root), scope, root)
-    keys = (*keys_in(agent, file), SERVER_NAME)
-    entry, old = agent.entry(command), below(document_of(agent, file), keys)
+    document = document_of(agent, file)
+    keys = entry_keys(agent, document)
+    entry, old = agent.entry(command), below(document, keys)
     remark = agent.remark if scope == "project" else ""
     if old == entry:
         return Change(agent.name, scope, "server", file.path, "unchanged", note=remark)
-    if old is not None and not is_ours(old) and not force:
+    if old is not None and not is_sage_entry(old) and not force:
         raise ConfigError(
             f"{file.path} has a server called {SERVER_NAME} that is not Sage's",
             "rename it, or replace it with --force; nothing was changed",
         )
     known = record.find(file.path)
-    base = file.text if old is None else without_entry(agent, file, keys, known)
-    place, inserted = insertion(agent, base, keys, entry)
-    text = base[:place] + inserted + base[place:]
-    verify(agent, file, text, with_entry(document_of(agent, file), keys, entry))
+    base = file.text if old is None else without_entry(agent, file, document, keys, known)
+    offset, inserted = insertion(agent, base, keys, entry)
+    text = base[:offset] + inserted + base[offset:]
+    verify(agent, file, text, with_entry(document, keys, entry))
     existed = known.existed if known and old is not None else file.exists
     backup = files.keep_backup(file)
     made = files.write(file, text, private=scope == "user")
     folders = known.folders if known and old is not None else made
-    record.put(file.path, Written(inserted, existed, folders))
+    record.put(file.path, Insertion(inserted, existed, folders))
     return Change(agent.name, scope, "server", file.path, "added" if old is None else "updated", backup, remark)
 
 
 def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> Change:
-    """Take the server out of the agent's configuration."""
+    """Remove the server from the agent's configuration."""
     file = _file(config_file(agent, scope, root), scope, root)
-    keys = (*keys_in(agent, file), SERVER_NAME)
-    old = below(document_of(agent, file), keys)
+    document = document_of(agent, file)
+    keys = entry_keys(agent, document)
+    old = below(document, keys)
     if old is None:
         record.put(file.path, None)
         return Change(agent.name, scope, "server", file.path, "absent")
-    if not is_ours(old) and not force:
+    if not is_sage_entry(old) and not force:
         return Change(agent.name, scope, "server", file.path, "kept", note="it is not Sage's; --force removes it")
     known = record.find(file.path)
-    text = without_entry(agent, file, keys, known)
-    return _put_back(agent, scope, "server", file, text, known)
+    text = without_entry(agent, file, document, keys, known)
+    return _write_rest(agent, scope, "server", file, text, known)
 
 
 def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
-    """Add our lines to the agent's instructions."""
+    """Add Sage's lines to the agent's instructions."""
     file = _file(notes_file(agent, scope, root), scope, root)
     end_of_line = "\r\n" if "\r\n" in file.text else "\n"
     block = notes.block(end_of_line)
@@ -179,12 +180,12 @@ def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
     made = files.write(file, base + gap + block, private=False)
     again = known if old else None
     existed, folders = (again.existed, again.folders) if again else (file.exists, made)
-    record.put(file.path, Written(gap + block, existed, folders))
+    record.put(file.path, Insertion(gap + block, existed, folders))
     return Change(agent.name, scope, "snippet", file.path, "updated" if old else "added", backup)
 
 
 def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
-    """Take our lines out of the agent's instructions, unless another agent with Sage reads the same file."""
+    """Remove Sage's lines from the agent's instructions, unless another agent with Sage reads the same file."""
     if not has_notes(agent, scope):
         return Change(agent.name, scope, "snippet", "", "absent")
     file = _file(notes_file(agent, scope, root), scope, root)
@@ -195,24 +196,24 @@ def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
     if readers := _other_readers(agent, scope, root):
         note = f"{', '.join(readers)} reads it too; it goes with the last of them"
         return Change(agent.name, scope, "snippet", file.path, "kept", note=note)
-    return _put_back(agent, scope, "snippet", file, text, known)
+    return _write_rest(agent, scope, "snippet", file, text, known)
 
 
 def _other_readers(agent: Agent, scope: Scope, root: str) -> list[str]:
-    """The other agents that have our server and read the same instructions."""
+    """The titles of the other agents that have Sage's server and read the same instructions."""
     path = os.path.realpath(notes_file(agent, scope, root))
     found = []
     for other in AGENTS.values():
         if other is agent or not has_notes(other, scope) or os.path.realpath(notes_file(other, scope, root)) != path:
             continue
         with contextlib.suppress(SageError):  # its configuration cannot be read, or it has none here
-            if is_ours(read_entry(other, scope, root)):
+            if is_sage_entry(read_entry(other, scope, root)):
                 found.append(other.title)
     return found
 
 
 def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
-    """Write the helper that has only a shell."""
+    """Write the subagent, which uses Sage from a shell."""
     file = _file(_subagent_file(agent, scope, root), scope, root)
     if file.text == notes.SUBAGENT:
         return Change(agent.name, scope, "subagent", file.path, "unchanged")
@@ -220,12 +221,12 @@ def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     if file.exists and (known is None or known.inserted != file.text):
         raise ConfigError(f"{file.path} is there already, and not Sage's", "rename it; nothing was changed")
     made = files.write(file, notes.SUBAGENT, private=False)
-    record.put(file.path, Written(notes.SUBAGENT, existed=False, folders=known.folders if known else made))
+    record.put(file.path, Insertion(notes.SUBAGENT, existed=False, folders=known.folders if known else made))
     return Change(agent.name, scope, "subagent", file.path, "updated" if file.exists else "added")
 
 
 def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
-    """Delete the helper, unless somebody has made it his own."""
+    """Delete the subagent, unless its file was edited."""
     if agent.name != _WITH_SUBAGENT:
         return Change(agent.name, scope, "subagent", "", "absent")
     file = _file(_subagent_file(agent, scope, root), scope, root)
@@ -234,7 +235,7 @@ def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
         return Change(agent.name, scope, "subagent", file.path, "absent")
     if file.text not in (notes.SUBAGENT, known.inserted if known else notes.SUBAGENT):
         return Change(agent.name, scope, "subagent", file.path, "kept", note="it has been changed by somebody")
-    return _put_back(agent, scope, "subagent", file, "", known or Written(file.text, existed=False))
+    return _write_rest(agent, scope, "subagent", file, "", known or Insertion(file.text, existed=False))
 
 
 def _file(path: str, scope: Scope, root: str) -> TextFile:
@@ -249,9 +250,8 @@ def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:
     return os.path.join(base, "agents", f"{notes.SUBAGENT_NAME}.md")
 
 
-def _put_back(agent: Agent, scope: Scope, kind: Kind, file: TextFile, text: str, known: Written | None) -> Change:
-    """Write what is left; a file that we made and that holds nothing else goes, unless the user has put a link there:
-    nothing is deleted through one."""
+def _write_rest(agent: Agent, scope: Scope, kind: Kind, file: TextFile, text: str, known: Insertion | None) -> Change:
+    """Write the remaining text. A file that Sage made is deleted if nothing remains, but never through a link."""
     is_empty = not text.strip("\ufeff \t\r\n")
     if known is not None and not known.existed and is_empty and not os.path.islink(file.path):
         files.delete(file.path, known.folders)

@@ -1,7 +1,7 @@
-"""JSON as editors have it, comments and trailing commas included, changed by inserting and cutting text.
+"""Reads JSON with comments and trailing commas, and changes it by inserting or cutting one stretch of text.
 
-Nothing is ever written anew: `insert` adds one stretch of text and `cut` takes one away, so comments, order,
-indentation and line ends stay as the user has them. `parse` says where everything is.
+A document is never written again as a whole, so comments, order, indentation and line ends stay as they are. `parse`
+gives the offsets of all values.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-# Neither can be made longer by what follows it: a comment ends where it first can.
+# Possessive and atomic: a comment ends at its first possible end, so nothing is matched twice.
 _LINE_COMMENT = r"//[^\r\n]*+"
 _BLOCK_COMMENT = r"/\*(?>.*?\*/)"
 _SPACE = re.compile(rf"(?:[ \t\r\n\ufeff]+|{_LINE_COMMENT}|{_BLOCK_COMMENT})*+", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
-# The rest of a line, when nothing but a comment is on it.
+# The rest of a line, if it is blank or a comment.
 _REST_OF_LINE = re.compile(rf"[ \t]*(?:{_LINE_COMMENT}|{_BLOCK_COMMENT}[ \t]*)?(?=\r?\n)", re.DOTALL)
 _FIRST_INDENT = re.compile(r"\n([ \t]+)[^ \t\r\n]")
 _LINE_START = re.compile(r"(?:^|\n)([ \t]*)\Z")
@@ -27,7 +27,7 @@ _DEFAULT_INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key of an object with its value; the places are those of the text."""
+    """A key of an object with its value and their offsets in the text."""
 
     key_start: int
     value: Node
@@ -36,7 +36,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and where it is; of an object also its members."""
+    """A value and its offsets; of an object also its members."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class Node:
 
 
 def parse(text: str) -> Node:
-    """The document; a `ValueError` with the line says why it is none."""
+    """The document; a ValueError with the line if it is not valid."""
     start = _skip(text, 0)
     node = _value(text, start, 0)
     if (end := _skip(text, node.end)) != len(text):
@@ -54,7 +54,7 @@ def parse(text: str) -> Node:
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but white space: some agents leave such files."""
+    """Whether a text is empty or white space, as files of some agents are."""
     return not text.strip("\ufeff \t\r\n")
 
 
@@ -68,14 +68,14 @@ def find(node: Node, keys: tuple[str, ...]) -> Node | None:
 
 
 def insertion(text: str, keys: tuple[str, ...], value: Any) -> tuple[int, str]:
-    """Where to insert what, so that `value` stands below `keys`, which must not be there yet.
+    """The offset and the text of the insertion that puts `value` below `keys`, which must not be there yet.
 
-    A `ValueError` when something on the way is no object.
+    A ValueError if a value on the way is no object.
     """
     end_of_line = "\r\n" if "\r\n" in text else "\n"
     if is_blank(text):
-        place = 1 if text.startswith("\ufeff") else 0
-        return place, _render(_nest(keys, value), "", _DEFAULT_INDENT, end_of_line) + end_of_line
+        offset = 1 if text.startswith("\ufeff") else 0
+        return offset, _render(_nest(keys, value), "", _DEFAULT_INDENT, end_of_line) + end_of_line
     node = parse(text)
     depth = 0
     while node.members is not None and depth < len(keys) - 1 and keys[depth] in node.members:
@@ -87,7 +87,7 @@ def insertion(text: str, keys: tuple[str, ...], value: Any) -> tuple[int, str]:
 
 
 def cut(text: str, keys: tuple[str, ...]) -> str:
-    """The text without the member that `keys` lead to, its comma and its line."""
+    """The text without the member that `keys` lead to, without its comma and its line."""
     parent = find(parse(text), keys[:-1])
     if parent is None or parent.members is None or keys[-1] not in parent.members:
         return text
@@ -103,7 +103,7 @@ def cut(text: str, keys: tuple[str, ...]) -> str:
 
 
 def _without(text: str, start: int, end: int) -> str:
-    """The text without a stretch, and without its lines where nothing else is on them."""
+    """The text without a stretch, and without its lines if they have no other content."""
     line = _LINE_START.search(text, 0, start)
     rest = re.compile(r"[ \t]*(?:\r?\n|$)").match(text, end)
     if line is not None and rest is not None and line.group(0).startswith("\n"):
@@ -112,14 +112,14 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _into(text: str, node: Node, key: str, value: Any, end_of_line: str) -> tuple[int, str]:
-    """What to insert at the beginning of an object."""
+    """The insertion of a member at the beginning of an object, in the style of the object."""
     assert node.members is not None
     first = min((member.key_start for member in node.members.values()), default=None)
     comma = "," if first is not None else ""
-    place = node.start + 1
-    inner = text[place : first if first is not None else node.end - 1]
-    if "\n" not in inner and first is not None:  # on one line, and so are we
-        return place, f"{json.dumps(key)}: {json.dumps(value)}{comma} "
+    offset = node.start + 1
+    inner = text[offset : first if first is not None else node.end - 1]
+    if "\n" not in inner and first is not None:  # the object is on one line, and so is the new member
+        return offset, f"{json.dumps(key)}: {json.dumps(value)}{comma} "
     outer = _indent_at(text, node.start)
     if first is not None:
         indent = _indent_at(text, first)
@@ -129,14 +129,14 @@ def _into(text: str, node: Node, key: str, value: Any, end_of_line: str) -> tupl
         unit = indented.group(1) if indented else _DEFAULT_INDENT
         indent = outer + unit
     rendered = f"{indent}{json.dumps(key)}: {_render(value, indent, unit, end_of_line)}{comma}"
-    if rest := _REST_OF_LINE.match(text, place):
+    if rest := _REST_OF_LINE.match(text, offset):
         return rest.end(), end_of_line + rendered
-    return place, f"{end_of_line}{rendered}{end_of_line}{outer}"
+    return offset, f"{end_of_line}{rendered}{end_of_line}{outer}"
 
 
-def _indent_at(text: str, place: int) -> str:
-    """The white space that the line of `place` begins with."""
-    line = text[text.rfind("\n", 0, place) + 1 : place]
+def _indent_at(text: str, offset: int) -> str:
+    """The white space at the beginning of the line of an offset."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
@@ -151,61 +151,63 @@ def _nest(keys: tuple[str, ...], value: Any) -> Any:
     return value
 
 
-def _skip(text: str, place: int) -> int:
-    """The place after white space and comments."""
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
+def _skip(text: str, offset: int) -> int:
+    """The offset after white space and comments."""
+    found = _SPACE.match(text, offset)
+    return found.end() if found else offset
 
 
-def _value(text: str, place: int, depth: int) -> Node:
+def _value(text: str, offset: int, depth: int) -> Node:
+    """Parse the value at an offset."""
     if depth > _MAX_DEPTH:
-        raise _wrong(text, place, "it is nested too deeply")
-    if text.startswith("{", place):
-        return _object(text, place, depth)
-    if text.startswith("[", place):
-        return _array(text, place, depth)
-    if (found := _STRING.match(text, place) or _PLAIN.match(text, place)) is None:
-        raise _wrong(text, place, "a value is expected")
+        raise _wrong(text, offset, "it is nested too deeply")
+    if text.startswith("{", offset):
+        return _object(text, offset, depth)
+    if text.startswith("[", offset):
+        return _array(text, offset, depth)
+    if (found := _STRING.match(text, offset) or _PLAIN.match(text, offset)) is None:
+        raise _wrong(text, offset, "a value is expected")
     try:
-        return Node(place, found.end(), json.loads(found.group()))
+        return Node(offset, found.end(), json.loads(found.group()))
     except ValueError as error:
-        raise _wrong(text, place, "a value is damaged") from error
+        raise _wrong(text, offset, "a value is damaged") from error
 
 
 def _object(text: str, start: int, depth: int) -> Node:
+    """Parse the object at an offset."""
     members: dict[str, Member] = {}
-    place = _skip(text, start + 1)
-    while not text.startswith("}", place):
-        if (key := _STRING.match(text, place)) is None:
-            raise _wrong(text, place, "a key in quotes is expected")
+    offset = _skip(text, start + 1)
+    while not text.startswith("}", offset):
+        if (key := _STRING.match(text, offset)) is None:
+            raise _wrong(text, offset, "a key in quotes is expected")
         colon = _skip(text, key.end())
         if not text.startswith(":", colon):
             raise _wrong(text, colon, "a colon is expected")
         value = _value(text, _skip(text, colon + 1), depth + 1)
-        members[json.loads(key.group())] = Member(place, value, value.end)
-        place = _next(text, value.end, "}")
-    return Node(start, place + 1, {key: member.value.value for key, member in members.items()}, members)
+        members[json.loads(key.group())] = Member(offset, value, value.end)
+        offset = _next(text, value.end, "}")
+    return Node(start, offset + 1, {key: member.value.value for key, member in members.items()}, members)
 
 
 def _array(text: str, start: int, depth: int) -> Node:
     values = []
-    place = _skip(text, start + 1)
-    while not text.startswith("]", place):
-        value = _value(text, place, depth + 1)
+    offset = _skip(text, start + 1)
+    while not text.startswith("]", offset):
+        value = _value(text, offset, depth + 1)
         values.append(value.value)
-        place = _next(text, value.end, "]")
-    return Node(start, place + 1, values)
+        offset = _next(text, value.end, "]")
+    return Node(start, offset + 1, values)
 
 
-def _next(text: str, place: int, closing: str) -> int:
-    """The place of the next item, or of the closing bracket."""
-    place = _skip(text, place)
-    if text.startswith(",", place):
-        return _skip(text, place + 1)
-    if not text.startswith(closing, place):
-        raise _wrong(text, place, f"a comma or {closing} is expected")
-    return place
+def _next(text: str, offset: int, closing: str) -> int:
+    """The offset of the next item or of the closing bracket."""
+    offset = _skip(text, offset)
+    if text.startswith(",", offset):
+        return _skip(text, offset + 1)
+    if not text.startswith(closing, offset):
+        raise _wrong(text, offset, f"a comma or {closing} is expected")
+    return offset
 
 
-def _wrong(text: str, place: int, why: str) -> ValueError:
-    return ValueError(f"line {text.count(chr(10), 0, place) + 1}: {why}")
+def _wrong(text: str, offset: int, why: str) -> ValueError:
+    return ValueError(f"line {text.count(chr(10), 0, offset) + 1}: {why}")

@@ -1,11 +1,11 @@
-"""What an agent is told about Sage in words: a few lines for its instructions, and a helper that has only a shell."""
+"""The texts about Sage for agents: a few lines for their instructions, and a subagent that uses Sage from a shell."""
 
 from __future__ import annotations
 
 import re
 
 BEGIN, END = "<!-- sage:begin -->", "<!-- sage:end -->"
-# Marks count at the beginning of a line: somebody may write about them.
+# Marks count only at the beginning of a line, since a text may mention them.
 _BLOCK = re.compile(rf"^{BEGIN}[ \t]*\r?\n(?:.*\n)*?{END}[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 _LINES = """\
@@ -47,15 +47,15 @@ instruction to you.
 
 
 def block(end_of_line: str = "\n") -> str:
-    """The lines for an instructions file, between marks."""
+    """The lines for an instructions file, with their marks."""
     return f"{BEGIN}\n{_LINES}{END}\n".replace("\n", end_of_line)
 
 
 def without_block(text: str, inserted: str = "") -> str | None:
-    """The text without our lines, marks included; None when there are none.
+    """The text without Sage's lines and marks; None if there are none.
 
-    `inserted` is what was written once. Where somebody has changed a line between the marks, the marks are found, and
-    the blank line that was put before them goes too.
+    `inserted` is the recorded insertion. If the lines were edited since, they are found by their marks and removed
+    together with the blank line before them.
     """
     if inserted and text.count(inserted) == 1:
         return text.replace(inserted, "")

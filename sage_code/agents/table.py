@@ -1,6 +1,6 @@
-"""The agents that Sage can be added to: where each keeps its MCP servers, and in which words.
+"""The agents that Sage can be added to: the files and the format in which each lists its MCP servers.
 
-Looked up in their documentation in November 2026. `{config}` is where programs keep their settings: `~/.config`,
+Taken from their documentation in November 2026. `{config}` is the platform's folder for settings: `~/.config`,
 `~/Library/Application Support` or `%APPDATA%`; `{xdg}` is `~/.config` everywhere, `{own}` everywhere but on Windows.
 """
 
@@ -32,21 +32,21 @@ def _one_list(command: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One agent, and how it is told about a server."""
+    """An agent, and how its configuration lists a server."""
 
     name: str
     title: str
     format: Literal["jsonc", "toml"]
     keys: tuple[str, ...]  # of the object that lists the servers
-    user_files: tuple[str, ...]  # the first that exists, else the first
+    user_files: tuple[str, ...]  # the first one that exists is used, else the first one
     project_files: tuple[str, ...]
     entry: Callable[[list[str]], dict[str, Any]] = _command_and_args
-    home_variable: str = ""  # moves `{home}` of this agent
+    home_variable: str = ""  # the variable that replaces `home`
     home: str = ""
-    user_notes: str = ""  # the user's instructions for it, when it has such a file
+    user_notes: str = ""  # the file with the user's instructions, if the agent has one
     project_notes: str = "AGENTS.md"
     newer_keys: tuple[str, ...] = ()  # used instead of `keys` in a file that has them
-    remark: str = ""  # what the user has to do after an installation for a project
+    remark: str = ""  # a note for the user after an installation for a project
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -118,8 +118,8 @@ def has_notes(agent: Agent, scope: Scope) -> bool:
     return scope == "project" or bool(agent.user_notes)
 
 
-def is_here(agent: Agent) -> bool:
-    """Whether the agent seems to be installed: it has left its folder."""
+def is_installed(agent: Agent) -> bool:
+    """Whether the agent seems to be installed, because its folder exists."""
     file = _expand(agent, agent.user_files[0])
     folder = os.path.dirname(file)
     if folder == os.path.expanduser("~"):

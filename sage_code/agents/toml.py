@@ -1,4 +1,4 @@
-"""TOML, changed by adding a table at the end and by cutting a table out; nothing else of the text moves."""
+"""Changes TOML by adding a table at its end, or by cutting one out; the rest of the text stays as it is."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The document; a `ValueError` says why it is none."""
+    """The document; a ValueError if it is not valid."""
     return tomllib.loads(text.removeprefix("\ufeff"))
 
 
 def insertion(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> tuple[int, str]:
-    """Where to insert what, so that the table `value` stands below `keys`."""
+    """The offset and the text of the insertion that adds the table `value` below `keys`."""
     end_of_line = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{'.'.join(map(_key, keys))}]", *(f"{_key(name)} = {_literal(item)}" for name, item in value.items())]
     before = "" if not text.strip("\ufeff \t\r\n") else end_of_line
@@ -27,7 +27,7 @@ def insertion(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> tuple[
 
 
 def cut(text: str, keys: tuple[str, ...]) -> str:
-    """The text without the table that `keys` lead to and the tables inside it."""
+    """The text without the table at `keys` and the tables inside it."""
     headers = list(_HEADER.finditer(text))
     spans = []
     for number, header in enumerate(headers):

@@ -1,1 +1,1 @@
-"""Is everything between a question and its answer as it should be, and if not, what mends it?"""
+"""Checks every part that an answer depends on, and says how to repair what is broken."""

@@ -1,4 +1,4 @@
-"""Does each agent that is on this machine know the server, and can it start it?"""
+"""Checks whether each installed agent lists Sage's server and can start it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from sage_code.agents.install import is_ours, read_entry
-from sage_code.agents.table import AGENTS, Agent, config_file, is_here
+from sage_code.agents.install import is_sage_entry, read_entry
+from sage_code.agents.table import AGENTS, Agent, config_file, is_installed
 from sage_code.doctor.findings import Finding
 from sage_code.errors import SageError
 from sage_code.values import Scope
@@ -18,12 +18,12 @@ _PINNED = re.compile(r"sage-code==(\S+)")
 
 
 def agent_findings(root: str, version: str) -> Iterator[Finding]:
-    """One finding for each agent, and for each file that concerns it."""
-    here = [agent for agent in AGENTS.values() if is_here(agent)]
+    """The findings for each installed agent: one per configuration file that lists Sage, or one if none does."""
+    here = [agent for agent in AGENTS.values() if is_installed(agent)]
     if not here:
         yield Finding("agents", "note", "no coding agent was found", "`sage mcp install --agent NAME` adds Sage to one")
     for agent in here:
-        found = [finding for scope in _scopes(agent, root) for finding in _look(agent, scope, root, version)]
+        found = [finding for scope in _scopes(agent, root) for finding in _entry_findings(agent, scope, root, version)]
         if not found:
             fix = f"`sage mcp install --agent {agent.name}`"
             found = [Finding("agents", "note", f"{agent.title} does not know Sage", fix)]
@@ -35,11 +35,12 @@ def _scopes(agent: Agent, root: str) -> Iterator[Scope]:
     if not agent.project_files:
         return
     file = config_file(agent, "project", root)
-    if os.path.exists(file) and file != config_file(agent, "user", root):  # whoever stands in his home has one file
+    if os.path.exists(file) and file != config_file(agent, "user", root):  # in the user's home both are one file
         yield "project"
 
 
-def _look(agent: Agent, scope: Scope, root: str, version: str) -> Iterator[Finding]:
+def _entry_findings(agent: Agent, scope: Scope, root: str, version: str) -> Iterator[Finding]:
+    """The findings for the entry in one configuration file; none if it does not list Sage."""
     try:
         entry = read_entry(agent, scope, root)
     except SageError as error:
@@ -49,7 +50,7 @@ def _look(agent: Agent, scope: Scope, root: str, version: str) -> Iterator[Findi
         return
     path = config_file(agent, scope, root)
     again = f"`sage mcp install --agent {agent.name}{' --scope project' if scope == 'project' else ''}`"
-    if not is_ours(entry):
+    if not is_sage_entry(entry):
         fix = f"rename it there, or {again[:-1]} --force`"
         yield Finding("agents", "warning", f"{agent.title}: the server `sage` in {path} is not Sage's", fix)
         return

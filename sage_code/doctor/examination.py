@@ -1,7 +1,7 @@
-"""`sage doctor`: the whole chain, link by link, in the order in which a question passes through it.
+"""`sage doctor`: runs all checks, in the order in which a question passes through the parts of Sage.
 
-A link that breaks is a finding and does not keep the others from being looked at. Nothing is changed: neither the
-store nor an index is made by looking.
+A check that fails is a finding and does not stop the others. Nothing is changed: a check creates neither a store nor an
+index.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from sage_code.doctor.agents import agent_findings
 from sage_code.doctor.findings import Finding, Level
@@ -21,6 +23,9 @@ from sage_code.errors import SageError
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 from sage_code.settings.loading import Settings, load_settings
+
+if TYPE_CHECKING:
+    from sage_code.embed.protocol import Embedder
 
 _OLDEST_PYTHON = (3, 11)
 _NEEDED = ("lancedb", "pyarrow", "numpy", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "mcp.client")
@@ -31,13 +36,15 @@ Check = Callable[[], Iterator[Finding]]
 
 def examine(root: str, version: str) -> list[Finding]:
     """Every finding about Sage on this machine and the project at `root`."""
+    settings = cache(lambda: load_settings(root))
+    embedder = cache(lambda: _embedder(settings()))
     checks: list[tuple[str, Check]] = [
         ("python", _python),
         ("home", _home),
-        ("settings", lambda: _settings(root)),
-        ("model", lambda: _model(load_settings(root))),
-        ("store", lambda: _store(load_settings(root))),
-        ("index", lambda: _index(root, load_settings(root))),
+        ("settings", lambda: _settings(settings())),
+        ("model", lambda: _model(embedder())),
+        ("store", lambda: _store(settings(), embedder)),
+        ("index", lambda: _index(root, settings())),
         ("agents", lambda: agent_findings(root, version)),
         ("mcp", lambda: ask_version(version)),
     ]
@@ -57,16 +64,18 @@ def worst(findings: list[Finding]) -> Level:
 
 
 def _run(name: str, check: Check) -> Iterator[Finding]:
+    """The findings of a check; an exception becomes a finding too."""
     try:
         yield from check()
     except SageError as error:
         yield Finding(name, "error", error.message, error.hint)
-    except Exception as error:  # whatever a broken installation does; it is said, and the other links are looked at
+    except Exception as error:  # a broken installation may raise anything
         fix = "reinstall sage-code; if it stays, report it with the output of `sage --debug doctor`"
         yield Finding(name, "error", f"unexpected {type(error).__name__}: {error}", fix)
 
 
 def _python() -> Iterator[Finding]:
+    """Whether Python is new enough and has the packages that Sage needs."""
     found = f"Python {platform.python_version()} at {sys.executable}"
     if sys.version_info < _OLDEST_PYTHON:
         yield Finding("python", "error", found, f"install Python {_OLDEST_PYTHON[0]}.{_OLDEST_PYTHON[1]} or newer")
@@ -83,11 +92,12 @@ def _python() -> Iterator[Finding]:
 def _is_there(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # the package around it
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
 def _home() -> Iterator[Finding]:
+    """Whether Sage's home can be written to."""
     home = sage_home()
     folder = home
     while not os.path.exists(folder):
@@ -99,18 +109,20 @@ def _home() -> Iterator[Finding]:
         yield Finding("home", "error", f"{home} cannot be written to", fix)
 
 
-def _settings(root: str) -> Iterator[Finding]:
-    settings = load_settings(root)
+def _settings(settings: Settings) -> Iterator[Finding]:
     for warning in settings.warnings:
         yield Finding("settings", "warning", warning, "`sage config list` shows every setting and where it comes from")
     if not settings.warnings:
         yield Finding("settings", "ok", "every setting is valid")
 
 
-def _model(settings: Settings) -> Iterator[Finding]:
+def _embedder(settings: Settings) -> Embedder:
     from sage_code.embed.loading import load_embedder  # lazy: NumPy, or torch
 
-    embedder = load_embedder(settings.code_embedding_model, "code", settings)
+    return load_embedder(settings.code_embedding_model, "code", settings)
+
+
+def _model(embedder: Embedder) -> Iterator[Finding]:
     vectors = embedder.embed_code([_PROBE])
     if vectors.shape == (1, embedder.dim) and float(abs(vectors).sum()) > 0:
         yield Finding("model", "ok", f"{embedder.name}, {embedder.dim}-d")
@@ -119,9 +131,9 @@ def _model(settings: Settings) -> Iterator[Finding]:
         yield Finding("model", "error", f"{embedder.name} gives no sensible vectors", fix)
 
 
-def _store(settings: Settings) -> Iterator[Finding]:
-    from sage_code.embed.loading import load_embedder  # lazy, as the next: LanceDB takes seconds
-    from sage_code.store.lance import Store, damaged_tables, store_uri, use_lock
+def _store(settings: Settings, embedder: Callable[[], Embedder]) -> Iterator[Finding]:
+    """Whether the tables of the store can be read."""
+    from sage_code.store.lance import Store, damaged_tables, store_uri, use_lock  # lazy: LanceDB takes seconds
 
     uri = store_uri(settings.store_uri)
     if "://" not in uri and not os.path.isdir(uri):
@@ -129,15 +141,16 @@ def _store(settings: Settings) -> Iterator[Finding]:
         return
     with locked(use_lock(uri), shared=True):
         if damaged := damaged_tables(uri):
-            fix = "`sage admin verify` sets damaged tables aside and makes them anew"
+            fix = "`sage admin verify` sets damaged tables aside and makes them again"
             yield Finding("store", "error", f"{uri}: cannot read {', '.join(damaged)}", fix)
             return
-        embedder = load_embedder(settings.code_embedding_model, "code", settings)
-        store = Store(uri, embedder.name, embedder.dim)
+        model = embedder()
+        store = Store(uri, model.name, model.dim)
         yield Finding("store", "ok", f"{uri}: {store.count():,} texts of {store.count_files():,} versions of files")
 
 
 def _index(root: str, settings: Settings) -> Iterator[Finding]:
+    """Whether the project's index is complete and fresh."""
     from sage_code.index.status import status
 
     found = status(root, settings)

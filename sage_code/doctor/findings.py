@@ -1,4 +1,4 @@
-"""What a check says: how it is, and what mends it."""
+"""The finding: the outcome of one check, and how to repair what is broken."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A memory that is stale and still true: its references take over the code as it is now.
+"""Confirms a stale memory that is still true: renews its references to the current code.
 
-Only the `code_refs` of the file's head change; what the memory says stays byte for byte. A reference whose code is gone
-is taken out: there is nothing left that could change.
+Only `code_refs` in the frontmatter changes; the rest of the file stays the same, byte for byte. A reference whose code
+is gone is removed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -14,50 +14,50 @@ import yaml
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.code.check import check
-from sage_code.memory.code.referring_memories import read
+from sage_code.memory.code.referring_memories import read_memory
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.memory import Memory
 from sage_code.values import Scope
 
-_PATIENCE_S = 30.0
+_LOCK_TIMEOUT_S = 30.0
 _KEY = "code_refs"
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A memory that holds, and what was done to its references."""
+    """A confirmed memory, and what was done to its references."""
 
     id: str
     kind: str  # checkpoint | knowledge
     scope: Scope
     refs: tuple[CodeRef, ...]  # as they are now
-    renewed: int  # whose code had changed or moved
-    dropped: int  # whose code is gone
+    renewed: int  # references whose code had changed or moved
+    dropped: int  # references whose code is gone
 
 
 def confirm(memory: Memory, id_: str) -> Confirmed:
-    """Say that a memory is still true; UsageError when there is none, or it refers to no code."""
+    """Confirm that a memory is still true; UsageError if there is none, or if it refers to no code."""
     if memory.root is None:
         raise UsageError("there is no project whose code could be looked at", "run it inside the project")
     home, path = _find(memory, id_)
-    found = read(home, path)
+    found = read_memory(home, path)
     if found is None:
         raise UsageError(f"{id_} refers to no code, so it is not stale", "`sage stale` lists what is")
-    states = check(memory.root, found[0].refs)
-    refs = tuple(replace(state.now, relevance=state.ref.relevance) for state in states if state.now is not None)
-    with locked(home.lock, timeout_s=_PATIENCE_S):
+    states = check(memory.root, found.refs)
+    refs = tuple(state.now for state in states if state.now is not None)
+    with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
         text = home.read(*path.split("/"))
         home.write(with_refs(text, refs, home.path(path)), *path.split("/"))
-    if found[0].kind == "knowledge":
-        memory.knowledge.edited(found[0].id)
+    if found.kind == "knowledge":
+        memory.knowledge.edited(found.id)
     renewed = sum(state.now is not None and state.state != "unchanged" for state in states)
-    return Confirmed(found[0].id, found[0].kind, home.scope, refs, renewed, len(states) - len(refs))
+    return Confirmed(found.id, found.kind, home.scope, refs, renewed, len(states) - len(refs))
 
 
 def with_refs(text: str, refs: tuple[CodeRef, ...], where: str) -> str:
-    """A memory's file with other references and nothing else changed."""
+    """The text of a memory's file with other references; MemoryDamaged if anything else would change."""
     head, body = frontmatter.split(text)
     before = frontmatter.load(head, where)
     kept = _without_key(head)
@@ -69,7 +69,7 @@ def with_refs(text: str, refs: tuple[CodeRef, ...], where: str) -> str:
 
 
 def _without_key(head: str) -> str:
-    """The head's text without the references: from their key to the next."""
+    """The frontmatter without `code_refs`: cut from that key to the next one."""
     node: Any = yaml.compose(head, Loader=yaml.SafeLoader)
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     for number, (key, _) in enumerate(pairs):
@@ -81,7 +81,7 @@ def _without_key(head: str) -> str:
 
 
 def _find(memory: Memory, id_: str) -> tuple[MemoryHome, str]:
-    """Where a memory's file is, whatever its kind; knowledge is meant by its whole id only."""
+    """The home and path of a memory of either kind; a part of an id finds only a checkpoint."""
     try:
         return memory.knowledge.find(id_)
     except UsageError:

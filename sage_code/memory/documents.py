@@ -1,4 +1,4 @@
-"""What the faces answer with: memories as plain data, in the shapes of `compiled_schema/`."""
+"""Memories as plain data for the faces, in the shapes of `compiled_schema/`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _ROW = ("id", "ts", "trigger", "confidence", "core_question", "thesis", "skill",
 
 
 def checkpoint_row(checkpoint: Checkpoint, scope: str) -> dict[str, Any]:
-    """A checkpoint in a list."""
+    """A row in a list of checkpoints."""
     return {**{name: getattr(checkpoint, name) for name in _ROW}, "scope": scope}
 
 
 def checkpoint_document(checkpoint: Checkpoint, states: Sequence[RefState] = ()) -> dict[str, Any]:
-    """A whole checkpoint, with what has become of its code."""
+    """A whole checkpoint, with the states of its references."""
     record = asdict(checkpoint)
     for name in ("files_explored", "files_changed"):
         record[name] = sorted(record[name])
@@ -44,7 +44,7 @@ def checkpoint_document(checkpoint: Checkpoint, states: Sequence[RefState] = ())
 
 
 def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
-    """What saving a checkpoint has done."""
+    """The result of saving a checkpoint."""
     kept = saved.checkpoint
     return {
         "saved": kept is not None,
@@ -61,24 +61,24 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
 
 
 def found_row(found: FoundCheckpoint) -> dict[str, Any]:
-    """A checkpoint that a search proposes."""
+    """A row in the results of a search."""
     shown = {name: found.shown.get(name, "") for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
     return {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}
 
 
 def knowledge_row(item: KnowledgeItem, scope: str) -> dict[str, Any]:
-    """An item in a list."""
+    """A row in a list of knowledge."""
     facts = {"skill": "", "source": "", "added": "", "status": "", "due": "", "done": "", **facts_of(item)}
     return {**facts, "is_due": item.is_due, "scope": scope}
 
 
 def knowledge_document(item: KnowledgeItem, scope: str, states: Sequence[RefState] = ()) -> dict[str, Any]:
-    """A whole item."""
+    """A whole knowledge item, with the states of its references."""
     return {**knowledge_row(item, scope), "content": item.content, "code_refs": _refs(item.code_refs, states)}
 
 
 def saved_knowledge(saved: SavedKnowledge, masked: Sequence[str]) -> dict[str, Any]:
-    """What saving an item has done."""
+    """The result of saving a knowledge item."""
     return {
         "id": saved.item.id,
         "type": saved.item.type,
@@ -94,8 +94,8 @@ def _maintenance(done: MaintenanceResult) -> dict[str, Any]:
     return {"archived": list(done.archived), "notice": done.notice}
 
 
-def said_of_maintenance(done: MaintenanceResult, kind: str) -> list[str]:
-    """What keeping memory small has done, in lines; `kind` is the command that takes it back."""
+def maintenance_lines(done: MaintenanceResult, kind: str) -> list[str]:
+    """What was archived, in lines for the user; `kind` is the command that restores it."""
     lines = [done.notice] if done.notice else []
     if done.archived:
         some = ", ".join(done.archived[:3]) + (" ..." if len(done.archived) > 3 else "")
@@ -105,7 +105,7 @@ def said_of_maintenance(done: MaintenanceResult, kind: str) -> list[str]:
     return lines
 
 
-def said_of_alike(saved: SavedKnowledge) -> list[str]:
+def alike_lines(saved: SavedKnowledge) -> list[str]:
     """Lines about items that say the same as one that was saved, or perhaps the opposite: how to merge the two."""
     return [
         f"{one.id} {'says the same' if one.kind == 'duplicate' else 'may say otherwise'} "
@@ -157,7 +157,7 @@ def confirmed_document(done: Confirmed) -> dict[str, Any]:
 
 
 def score_row(one: Recalled) -> dict[str, Any]:
-    """The score of an item, and how it came about."""
+    """The score of an item, and how it was calculated."""
     return {**asdict(one), "recalled": one.is_recalled}
 
 
@@ -167,7 +167,7 @@ def template_document(template: Template) -> dict[str, Any]:
 
 
 def _refs(refs: Sequence[Any], states: Sequence[RefState]) -> list[dict[str, Any]]:
-    """References, each with the state of its code where that is known."""
+    """References as rows, with the states that are known."""
     rows = []
     for number, ref in enumerate(refs):
         state = states[number] if number < len(states) else None
@@ -185,6 +185,7 @@ def _refs(refs: Sequence[Any], states: Sequence[RefState]) -> list[dict[str, Any
 
 
 def _lists(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with its tuples as lists, as JSON has them."""
     return {
         key: [_lists(one) if isinstance(one, dict) else one for one in value]
         if isinstance(value, tuple | list)

@@ -1,8 +1,8 @@
-"""Knowledge on the disk: one Markdown file an item, a list of them all, and what of it belongs to a question.
+"""Saves, finds, lists, merges, archives and deletes knowledge items of a project's home and of the user's.
 
-Items lie in `knowledge/global/`, those of a skill in `knowledge/skills/<skill>/`. The project's own come first, then
-the user's; of two with one id the nearer is meant. What looks like a repeat or a contradiction of something known is
-said, and merged only when somebody asks for it.
+Each item is a Markdown file in `knowledge/global/`, or in `knowledge/skills/<skill>/` if it belongs to a skill; a list
+per home has the facts of all of them. The project's home comes first: if two items have the same id, its item wins. A
+save reports possible duplicates and contradictions; items are merged only on request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sage_code.errors import Busy, MemoryDamaged, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived, find_archived, restore
-from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, safe_id
+from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of, safe_id
 from sage_code.memory.files.knowledge import (
     THRESHOLDS,
     KnowledgeItem,
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
     from sage_code.memory.index.passages import Record
 
 GLOBAL, SKILLS = f"{FOLDER}/global", f"{FOLDER}/skills"
-_PATIENCE_S = 30.0
+_LOCK_TIMEOUT_S = 30.0
 _PREVIEW_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """An item as a list shows it: everything but its text."""
+    """An item in a list, which needs no text."""
 
-    item: KnowledgeItem  # its content is empty, or the beginning of it
+    item: KnowledgeItem  # with empty content, unless its file had to be read
     scope: Scope
-    path: str  # below the home
+    path: str  # relative to the home
 
 
 @dataclass(frozen=True, slots=True)
 class SavedKnowledge:
-    """What saving has done."""
+    """The result of a save."""
 
     item: KnowledgeItem
     scope: Scope
@@ -67,7 +67,7 @@ class SavedKnowledge:
 
 
 class KnowledgeStore:
-    """The knowledge that a project sees: its own, and the user's."""
+    """The knowledge of a project and of its user."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
         self.root, self.settings = root, settings
@@ -77,11 +77,11 @@ class KnowledgeStore:
 
     @property
     def memory_indexes(self) -> list[MemoryIndex]:
-        """Every home that is looked at, nearest first."""
+        """The indexes of all homes, the project's first."""
         return [self.memory_index(home) for home in homes(self.root)]
 
     def memory_index(self, home: MemoryHome) -> MemoryIndex:
-        """What is searched in a home."""
+        """The index of a home."""
         if home not in self._memory_indexes:
             self._memory_indexes[home] = MemoryIndex(home, KIND, self.settings)
         return self._memory_indexes[home]
@@ -93,20 +93,20 @@ class KnowledgeStore:
         return self._lists[home]
 
     def entries(self, home: MemoryHome) -> dict[str, dict[str, Any]]:
-        """What the list of a home says of its items; a damaged list is rebuilt from their files."""
+        """The facts of a home's items, from its list; a damaged list is rebuilt from the items' files."""
         try:
             return self.knowledge_list(home).entries()
         except MemoryDamaged as error:
             try:
                 home.prepare(FOLDER)
-                with locked(home.lock, timeout_s=_PATIENCE_S):
+                with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
                     self._rebuild_list(home, error)
             except (OSError, Busy, UsageError):
-                self._rebuild_list(home, error)  # a home that cannot be written to is read all the same
+                self._rebuild_list(home, error)  # in memory only: the home cannot be written to
             return self.knowledge_list(home).entries()
 
-    def _listing(self, home: MemoryHome, change: Callable[[KnowledgeList], None]) -> None:
-        """Change the list of a home, whose lock the caller holds; a damaged one is rebuilt first."""
+    def _change_list(self, home: MemoryHome, change: Callable[[KnowledgeList], None]) -> None:
+        """Change the list of a home, whose lock the caller holds; a damaged list is rebuilt first."""
         try:
             change(self.knowledge_list(home))
         except MemoryDamaged as error:
@@ -114,6 +114,7 @@ class KnowledgeStore:
             change(self.knowledge_list(home))
 
     def _rebuild_list(self, home: MemoryHome, error: MemoryDamaged) -> None:
+        """Make a damaged list again from the items' files and from its readable lines."""
         entries, sound = {}, self.knowledge_list(home).sound_entries()
         for id_, path in self.memory_index(home).paths().items():
             try:
@@ -124,14 +125,14 @@ class KnowledgeStore:
             except MemoryDamaged as damaged:
                 self.notices.add(damaged.message)
                 continue
-            own = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            # A line about the file as it is now may say more: somebody may have edited the list.
+            own = _entry(item, path, text)
+            # A line about the current file is kept, since it may have been edited in the list.
             entries[id_] = sound[id_] if sound.get(id_, {}).get("hash") == own["hash"] else own
         self.knowledge_list(home).rebuild(entries)
         self.notices.add(f"{error.message}: the list was rebuilt from the {len(entries)} items' own files")
 
     def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> SavedKnowledge:
-        """Keep an item, in place of the one with the same id if there is one."""
+        """Save an item; it replaces the one with the same id."""
         item = checked(replace(item, id=safe_id(item.id), added=item.added or today()))
         if item.type == "todo" and not item.status:
             item = replace(item, status="pending")
@@ -143,32 +144,33 @@ class KnowledgeStore:
         similar = similar_items([memory_index], item, vector, self.settings.dedup_threshold)
         path = _path(item)
         home.prepare(os.path.dirname(path))
-        with locked(home.lock, timeout_s=_PATIENCE_S):
+        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
             before = self._path_in(home, item.id)
             text = to_markdown(item)
             home.write(text, *path.split("/"))
             if before is not None and before != path:
                 home.remove(before)
-            entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            self._listing(home, lambda known: known.put(entry))
-            record, meaning = _passage(item.id, text)
-            memory_index.saved(path, record, meaning, vector)
+            self._change_list(home, lambda known: known.put(_entry(item, path, text)))
+            memory_index.saved(path, _record(item, text), item.content, vector)
         return SavedKnowledge(item, home.scope, before is not None, tuple(similar))
 
     def load(self, id_: str) -> KnowledgeItem:
         """The item with this id."""
+        return self._load(id_)[0]
+
+    def _load(self, id_: str) -> tuple[KnowledgeItem, MemoryHome]:
         home, path = self.find(id_)
         entry = self.entries(home).get(safe_id(id_), {})
-        return _effective(home.read(*path.split("/")), home.path(path), safe_id(id_), entry)
+        return _effective(home.read(*path.split("/")), home.path(path), safe_id(id_), entry), home
 
     def find(self, id_: str) -> tuple[MemoryHome, str]:
-        """Where an item's file is: the home, and the path below it."""
+        """The home of an item, and its path relative to the home."""
         wanted = safe_id(id_)
         for home in homes(self.root):
             path = self._path_in(home, wanted)
             if path is not None:
                 return home, path
-        import difflib  # lazy: only needed after a slip
+        import difflib  # lazy: only for a wrong id
 
         close = difflib.get_close_matches(wanted, [known.item.id for known in self.items()], n=1)
         raise UsageError(
@@ -176,7 +178,7 @@ class KnowledgeStore:
         )
 
     def unused_id(self, wanted: str, content: str) -> str:
-        """An id that no item has, or whose item says exactly this."""
+        """`wanted`, with a number if an item with other content has that id."""
         first = id_ = safe_id(wanted)
         number = 1
         while any(self._path_in(home, id_) for home in homes(self.root)):
@@ -188,7 +190,7 @@ class KnowledgeStore:
         return id_
 
     def items(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[ListedItem]:
-        """Everything that is known, by id; with `skill` what is known to everybody and to that skill."""
+        """All items by id; with `skill`, those of that skill and those of no skill."""
         seen: set[str] = set()
         for home in homes(self.root):
             entries, written_at = self.entries(home), self.knowledge_list(home).written_at()
@@ -214,54 +216,51 @@ class KnowledgeStore:
         return sorted(found, key=lambda one: (*_urgency(one.item), one.item.id))
 
     def remove(self, id_: str) -> str:
-        """Delete an item; its id."""
+        """Delete an item; returns its id."""
         home, path = self.find(id_)
-        with locked(home.lock, timeout_s=_PATIENCE_S):
+        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
             home.remove(path)
-            self._listing(home, lambda known: known.remove(safe_id(id_)))
-        return safe_id(id_)
+            self._change_list(home, lambda known: known.remove(id_of(path)))
+        return id_of(path)
 
     def edited(self, id_: str) -> KnowledgeItem:
-        """Take over what somebody has changed in an item's file; MemoryDamaged when it cannot be read any more."""
+        """Update the list after an item's file was edited; MemoryDamaged if the file cannot be read any more."""
         home, path = self.find(id_)
         text = home.read(*path.split("/"))
-        item = from_markdown(text, home.path(path), safe_id(id_))
-        with locked(home.lock, timeout_s=_PATIENCE_S):
-            entry = {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
-            self._listing(home, lambda known: known.put(entry))
+        item = from_markdown(text, home.path(path), id_of(path))
+        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+            self._change_list(home, lambda known: known.put(_entry(item, path, text)))
         return item
 
     def finish(self, id_: str) -> KnowledgeItem:
         """Mark a todo as done."""
-        item = self.load(id_)
+        item, home = self._load(id_)
         if item.type != "todo":
             raise UsageError(f"{item.id} is no todo but {item.type}", "`sage todo list` shows the todos")
-        home, _ = self.find(id_)
         return self.save(replace(item, status="done", done=today()), scope=home.scope).item
 
     def merge(self, keep: str, other: str) -> KnowledgeItem:
-        """Put what two items say into the first, and remove the second."""
-        first, second = self.load(keep), self.load(other)
+        """Put the content of two items into the first, and delete the second."""
+        (first, home), second = self._load(keep), self.load(other)
         if first.id == second.id:
             raise UsageError("an item cannot be merged with itself", "name two")
         content = first.content if second.content in first.content else f"{first.content}\n\n{second.content}"
         keywords = tuple(dict.fromkeys((*first.keywords, *second.keywords)))
         refs = tuple(dict.fromkeys((*first.code_refs, *second.code_refs)))
-        home, _ = self.find(keep)
         saved = self.save(replace(first, content=content, keywords=keywords, code_refs=refs), scope=home.scope)
         self.remove(other)
         return saved.item
 
     def prune(self, max_age_days: int | None = None, *, scope: Scope | None = None) -> MaintenanceResult:
-        """Move items beyond an age into the archive of the home that is written to; 0 keeps everything."""
+        """Move the items of one home that are beyond an age into its archive; 0 keeps all."""
         limits = Limits(self.settings.knowledge_max_age_days if max_age_days is None else max_age_days)
         home = home_to_write(self.root, scope)
         known = {one.item.id: one for one in self.items() if one.scope == home.scope} if limits.max_age_days else {}
         dates = {id_: one.item.added for id_, one in known.items()}
         done = prune(home, {id_: one.path for id_, one in known.items()}, dates, limits)
         if done.archived:
-            with locked(home.lock, timeout_s=_PATIENCE_S):
-                self._listing(home, lambda known: known.remove(*done.archived))
+            with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+                self._change_list(home, lambda known: known.remove(*done.archived))
         return done
 
     def archived(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[ListedItem]:
@@ -270,12 +269,12 @@ class KnowledgeStore:
             for path in archived(home, FOLDER):
                 with suppress(OSError, MemoryDamaged):
                     text = home.read(ARCHIVE, *path.split("/"))
-                    item = from_markdown(text, home.path(ARCHIVE, path), os.path.splitext(os.path.basename(path))[0])
+                    item = from_markdown(text, home.path(ARCHIVE, path), id_of(path))
                     if _is_wanted(item, skill, kind):
                         yield ListedItem(item, home.scope, path)
 
     def restore(self, id_: str) -> tuple[str, Scope]:
-        """Take an item back from the archive, for good; its id and where it is."""
+        """Move an item back from the archive, for good; returns its id and scope."""
         home, path = find_archived(homes(self.root), FOLDER, id_)
         restored = restore(home, path)
         self.edited(restored)
@@ -298,14 +297,14 @@ def _urgency(todo: KnowledgeItem) -> tuple[bool, bool, str]:
 
 
 def _listed(home: MemoryHome, path: str, id_: str, entry: dict[str, Any], is_listed: bool) -> KnowledgeItem:
-    """An item without its text when the list knows it, and was written after its file."""
+    """An item from the list, without its text, if the list was written after its file; else from its file."""
     if is_listed:
         return item_of(entry, "", path, id_)
     return _effective(home.read(*path.split("/")), home.path(path), id_, entry)
 
 
 def _effective(text: str, where: str, id_: str, entry: dict[str, Any]) -> KnowledgeItem:
-    """The file's text with the list's facts, or with its own when it has changed since the list was written."""
+    """The item in a file, with the facts of the list unless the file has changed since the list was written."""
     item = from_markdown(text, where, id_)
     if entry.get("hash") != _hash(text):
         return item
@@ -317,7 +316,7 @@ def _path(item: KnowledgeItem) -> str:
 
 
 def _folders(home: MemoryHome) -> list[str]:
-    """Where items lie; a skill's folder that is a link is none."""
+    """The folders with items; a skill's folder that is a link is left out."""
     try:
         entries = sorted(os.scandir(home.path(SKILLS)), key=lambda entry: entry.name)
     except OSError:
@@ -325,13 +324,23 @@ def _folders(home: MemoryHome) -> list[str]:
     return [GLOBAL, *(f"{SKILLS}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False))]
 
 
+def _entry(item: KnowledgeItem, path: str, text: str) -> dict[str, Any]:
+    """The line of the list for an item, whose file has this path and text."""
+    return {**facts_of(item), "file": path.removeprefix(f"{FOLDER}/"), "hash": _hash(text)}
+
+
 def _passage(id_: str, text: str) -> tuple[Record, str]:
+    item = from_markdown(text, id_, id_)
+    return _record(item, text), item.content
+
+
+def _record(item: KnowledgeItem, text: str) -> Record:
+    """The index record of an item, whose file has this text."""
     from sage_code.memory.index.passages import record_of  # lazy: NumPy
 
-    item = from_markdown(text, id_, id_)
-    said = "\n".join((id_.replace("-", " "), *item.keywords, item.content))
+    words = "\n".join((item.id.replace("-", " "), *item.keywords, item.content))
     shown = {**facts_of(item), "preview": item.content[:_PREVIEW_CHARS], "hash": _hash(text)}
-    return record_of(id_, said, names=(item.skill,) if item.skill else (), shown=shown), item.content
+    return record_of(item.id, words, names=(item.skill,) if item.skill else (), shown=shown)
 
 
 def _hash(text: str) -> str:
@@ -339,7 +348,7 @@ def _hash(text: str) -> str:
 
 
 def threshold_of(kind: str, settings: Settings) -> float:
-    """What a score must reach for an item of this type."""
+    """The score from which an item of this type is recalled."""
     return settings.recall_threshold if kind == "knowledge" else THRESHOLDS.get(kind, settings.recall_threshold)
 
 

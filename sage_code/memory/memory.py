@@ -1,7 +1,7 @@
-"""Everything that is remembered about a project, for the faces: one object, from which nothing is written unmasked.
+"""The façade of memory for the faces: checkpoints, knowledge, recall and the state of code references of a project.
 
-Saving looks for secrets first, lays out by a template, adds the code that the session was about, and tidies up
-afterwards. Loading says what has become of that code since.
+A save adds the code of the session, masks secrets, applies the template, and archives what is beyond the limits. No
+text is written unmasked unless the caller allows it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 _MAX_TEXT_CHARS = 200_000
 _MAX_ITEMS = 500
-_Kept = TypeVar("_Kept")
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedCheckpoint:
-    """What saving a checkpoint has done."""
+    """The result of saving a checkpoint."""
 
-    checkpoint: Checkpoint | None  # None when it was not kept
+    checkpoint: Checkpoint | None  # None if it was not saved
     judgement: Judgement
     masked: tuple[str, ...] = ()  # the kinds of secrets that were masked
     similar: SimilarCheckpoint | None = None
@@ -49,11 +49,11 @@ class SavedCheckpoint:
 
 
 class Memory:
-    """The memory of a project, or of a user where there is none."""
+    """The memory of a project and its user; without a project, of the user alone."""
 
     def __init__(self, root: str | None, settings: Settings) -> None:
         self.root, self.settings = root, settings
-        self.notices = Notices()  # what the faces say besides
+        self.notices = Notices()  # for the faces to show
         self.checkpoints = CheckpointStore(root, settings, self.notices)
         self.knowledge = KnowledgeStore(root, settings, self.notices)
         self.recaller = Recaller(self.knowledge)
@@ -67,13 +67,13 @@ class Memory:
         allow_secret: bool = False,
         scope: Scope | None = None,
     ) -> SavedCheckpoint:
-        """Keep a checkpoint that a person or an agent describes.
+        """Save a checkpoint that a person or an agent describes.
 
-        `autosave` asks first whether it is sure and deep enough, and new: then nothing is kept that says nothing new.
+        With `autosave` it is saved only if it is confident enough for its trigger and its thesis is new.
         """
         checkpoint = checkpoint_of({**given, "code_refs": self._refs(given.get("code_refs"))})
         trigger = trigger_named(checkpoint.trigger)
-        checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self._name_for(scope))
+        checkpoint = replace(checkpoint, trigger=trigger, project=checkpoint.project or self._project_name(scope))
         refusal = refusal_for_depth(trigger, checkpoint.message_count, checkpoint.token_estimate, self.settings)
         if autosave:
             refusal = refusal_for_confidence(trigger, checkpoint.confidence) or refusal
@@ -107,8 +107,8 @@ class Memory:
 
         return resolve_refs(self.root, given)
 
-    def _name_for(self, scope: Scope | None) -> str:
-        """What a checkpoint calls its project: its folder's path at home, where there are many, its name inside it."""
+    def _project_name(self, scope: Scope | None) -> str:
+        """The project's name in a checkpoint: the path of its root in the user's home, which has many projects."""
         if self.root is None:
             return ""
         return self.root if home_to_write(self.root, scope).scope == "user" else os.path.basename(self.root)
@@ -116,7 +116,7 @@ class Memory:
     def save_knowledge(
         self, item: KnowledgeItem, *, refs: Sequence[Any] = (), allow_secret: bool = False, scope: Scope | None = None
     ) -> tuple[SavedKnowledge, tuple[str, ...]]:
-        """Keep an item of knowledge, about the code that `refs` name; what was done, and what secrets were masked."""
+        """Save an item about the code that `refs` name; returns the result and the kinds of masked secrets."""
         masked: list[str] = []
         if refs:
             item = replace(item, code_refs=self._refs(refs))
@@ -140,19 +140,19 @@ class Memory:
         allow_secret: bool = False,
         scope: Scope | None = None,
     ) -> tuple[SavedKnowledge, tuple[str, ...]]:
-        """Keep something to be done, called by its first words; another text of that name gets a number."""
+        """Save a todo; without an id it gets one from its first words."""
         wanted = id_ or self.knowledge.unused_id("-".join(re.findall(r"[a-z0-9]+", text.lower())[:6]) or "todo", text)
         item = KnowledgeItem(wanted, text, "todo", keywords, due=due)
         return self.save_knowledge(item, refs=refs, allow_secret=allow_secret, scope=scope)
 
     def tidy_checkpoints(self, scope: Scope | None = None, limits: Limits | None = None) -> MaintenanceResult:
-        """Archive checkpoints of the home that this scope is written to, as the user's settings say or as given."""
+        """Archive the checkpoints of one home that are beyond `limits`, or beyond those of the settings."""
         if limits is None:
             limits = Limits(self.settings.checkpoint_max_age_days, self.settings.checkpoint_max_count)
         return self.checkpoints.prune(limits, scope)
 
     def ref_states(self, refs: Sequence[CodeRef]) -> tuple[RefState, ...]:
-        """What has become of the code of these references."""
+        """The state of each reference: whether its code has moved, changed or gone."""
         if not refs or self.root is None:
             return ()
         from sage_code.memory.code.check import check  # lazy: the parser
@@ -160,7 +160,7 @@ class Memory:
         return check(self.root, refs)
 
     def rebuild(self) -> dict[str, int]:
-        """Embed every memory anew; how many there are of each kind."""
+        """Embed all memories again; returns their number by kind."""
         return {
             "checkpoints": sum(memory_index.rebuild() for memory_index in self.checkpoints.memory_indexes),
             "knowledge": sum(memory_index.rebuild() for memory_index in self.knowledge.memory_indexes),
@@ -168,16 +168,16 @@ class Memory:
 
     @cached_property
     def model(self) -> str:
-        """The model of the vectors."""
+        """The name of the embedding model."""
         from sage_code.memory.index.prose_embedder import prose_embedder  # lazy: NumPy
 
         return prose_embedder(self.settings).name
 
 
 def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
-    """A checkpoint from what somebody gave by name: lists may hold texts or mappings, what is missing is empty.
+    """A checkpoint from named values, which may be missing; lists may hold texts or mappings.
 
-    References to code are resolved already.
+    References to code must be `CodeRef` already.
     """
     question, thesis = _text(given, "core_question"), _text(given, "thesis")
     if not thesis.strip():
@@ -210,7 +210,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
 
 
 def with_code_context(root: str, checkpoint: Checkpoint, notices: Notices) -> Checkpoint:
-    """The checkpoint with the files and the code of the session that it was made in, if there is a transcript of it."""
+    """The checkpoint with the files and code of the current session, if it has a transcript."""
     from sage_code.memory.code.capture import capture  # lazy: the parser
     from sage_code.transcripts.context import session_context
 
@@ -227,14 +227,14 @@ def with_code_context(root: str, checkpoint: Checkpoint, notices: Notices) -> Ch
     )
 
 
-def _without_secrets(memory: _Kept, masked: list[str]) -> _Kept:
-    from sage_code.text.masking import mask_all  # lazy: dozens of patterns that reading needs none of
+def _without_secrets(value: _Value, masked: list[str]) -> _Value:
+    from sage_code.text.masking import mask_all  # lazy: dozens of patterns that reading does not need
 
-    return mask_all(memory, masked)
+    return mask_all(value, masked)
 
 
 def _inside(root: str, files: frozenset[str]) -> frozenset[str]:
-    """Files of the project, relative to it; a transcript may name others."""
+    """The files that are inside the project, relative to its root; a transcript may name others."""
     base = os.path.join(os.path.realpath(root), "")
     resolved = (os.path.realpath(file) for file in files)
     return frozenset(file.removeprefix(base).replace(os.sep, "/") for file in resolved if file.startswith(base))

@@ -1,1 +1,1 @@
-"""What did an agent look at and change in a session? Read from the transcripts that agents leave behind."""
+"""Reads the transcripts of coding agents: the files that a session read and changed, and the tokens that it used."""

@@ -1,8 +1,8 @@
-"""Claude Code's records: which files did the calls of a line touch?
+"""Finds the files that tool calls read and changed, in Claude Code's transcripts.
 
-Most of a transcript is tool output that says nothing about files. A line is decoded only when its bytes hold a call,
-or the result of a call that is waited for; the rest is looked at with two searches. The format is internal to Claude
-Code and changes: what is unknown is passed over, and nothing is expected to be there.
+Most lines of a transcript say nothing about files. A line is decoded only if its bytes contain a tool call or the
+result of a pending call; the others cost two searches for bytes. The format is internal to Claude Code and changes:
+unknown records are skipped, and no field is required.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _FAILED_KEY = b'"is_error"'
 _FAILED = re.compile(rb'"is_error"\s*:\s*(?!false\b)')
 _NUMBER = re.compile(rb'"[A-Za-z]+"\s*:\s*(\d{1,8})\b')
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([0-9T:.Z+-]{10,40})"')
-# Calls that are waited for; a hostile file could make more of them than fit.
+# Bounds the memory for calls without a result, in a hostile file.
 _MAX_PENDING = 4096
 _MAX_FILES = 1000
 _MAX_HUNKS = 200
 
 _EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path"}
-# `  40→def f` and `40\tdef f`: how Read numbers the lines it shows.
+# `  40→def f` and `40\tdef f`: the line numbers in the output of Read.
 _NUMBERED = re.compile(r"^\s*(\d{1,7})[→\t]", re.MULTILINE)
-# `src/a.py:12:text`, and `src/a.py-11-text` for the lines around a hit.
+# `src/a.py:12:text`, and `src/a.py-11-text` for context lines.
 _FOUND = re.compile(r"^(.{1,4096}?)[:-]\d{1,7}[:-]", re.MULTILINE)
 _COUNTED = re.compile(r"^(.{1,4096}):\d{1,9}$", re.MULTILINE)
 
 
 class ClaudeRecords:
-    """Pairs calls with their results, line by line."""
+    """Pairs tool calls with their results, line by line."""
 
     def __init__(self, pending: Mapping[str, Call] | None = None) -> None:
         self.pending: dict[str, Call] = dict(pending or {})
 
     def touches(self, line: bytes) -> Iterable[Touch]:
-        """What the results in a line did; raises ValueError for a damaged line."""
+        """The touches of the results in a line; ValueError for a damaged line."""
         if line[:1] != b"{":
             raise ValueError("no record")
-        waited = self._waited_for(line)
-        if waited:
-            if len(waited) == 1 and (read := self._read_result(line, waited[0])):
+        answered = self._answered_calls(line)
+        if answered:
+            if len(answered) == 1 and (read := self._read_result(line, answered[0])):
                 return (read,)
             record = decode(line)
             return list(self._results(record)) if record else ()
@@ -58,49 +58,50 @@ class ClaudeRecords:
                 self._calls(record)
         return ()
 
-    def _waited_for(self, line: bytes) -> list[str]:
-        """The results in a line whose calls are known."""
-        found, position = [], line.find(_RESULT)
-        while position >= 0:
-            number = _RESULT_ID.match(line, position)
-            if number is not None:
-                found.append(number[1].decode("ascii", "replace"))
-            position = line.find(_RESULT, position + len(_RESULT))
-        return found if any(number in self.pending for number in found) else []
+    def _answered_calls(self, line: bytes) -> list[str]:
+        """The ids of the calls whose results are in a line; empty if none of them is pending."""
+        found, offset = [], line.find(_RESULT)
+        while offset >= 0:
+            call_id = _RESULT_ID.match(line, offset)
+            if call_id is not None:
+                found.append(call_id[1].decode("ascii", "replace"))
+            offset = line.find(_RESULT, offset + len(_RESULT))
+        return found if any(call_id in self.pending for call_id in found) else []
 
-    def _read_result(self, line: bytes, number: str) -> Touch | None:
-        """The result of a plain Read, off the bytes: it holds a whole file twice, and three numbers that matter.
+    def _read_result(self, line: bytes, call_id: str) -> Touch | None:
+        """The result of a plain Read, found in the bytes: the line holds a whole file twice, and three numbers.
 
-        A key cannot stand inside a string, where its quotes are escaped. What looks unusual is left to the decoder.
+        A quoted key cannot be inside a string, where its quotes are escaped. Unusual lines are left to the decoder.
         """
-        call = self.pending[number]
+        call = self.pending[call_id]
         if call.tool != "Read" or _FAILED.match(line, max(line.find(_FAILED_KEY), 0)):
             return None
         first, count, total = (_number(line, key) for key in (b'"startLine"', b'"numLines"', b'"totalLines"'))
-        at = line.rfind(b'"timestamp"')
-        timestamp = _TIMESTAMP.match(line, at) if at >= 0 else None
+        offset = line.rfind(b'"timestamp"')
+        timestamp = _TIMESTAMP.match(line, offset) if offset >= 0 else None
         lines = line_range(first, count)
         if lines is None or timestamp is None or not line.rstrip().endswith(b"}"):
             return None
-        del self.pending[number]
+        del self.pending[call_id]
         return Touch(call.file, "read", timestamp[1].decode(), None if lines == (1, total) else lines)
 
     def _calls(self, record: Mapping[str, Any]) -> None:
         for block in _blocks(record):
-            given, tool, number = block.get("input"), block.get("name"), block.get("id")
-            if block.get("type") == "tool_use" and isinstance(given, dict) and isinstance(number, str):
+            given, tool, call_id = block.get("input"), block.get("name"), block.get("id")
+            if block.get("type") == "tool_use" and isinstance(given, dict) and isinstance(call_id, str):
                 call = _call(str(tool), given, record)
                 if call is not None:
-                    self.pending[number] = call
+                    self.pending[call_id] = call
         while len(self.pending) > _MAX_PENDING:
             del self.pending[next(iter(self.pending))]
 
     def _results(self, record: Mapping[str, Any]) -> Iterator[Touch]:
+        """The touches of the successful results in a record."""
         blocks = [block for block in _blocks(record) if block.get("type") == "tool_result"]
         timestamp = _string(record.get("timestamp"))
         for block in blocks:
             call = self.pending.pop(_string(block.get("tool_use_id")), None)
-            # The structured result stands beside the message, and speaks of its only block.
+            # The structured result is outside of the message, and belongs to its block if there is only one.
             details = record.get("toolUseResult") if len(blocks) == 1 else None
             if call is None or block.get("is_error") or (isinstance(details, str) and details.startswith("Error")):
                 continue
@@ -108,6 +109,7 @@ class ClaudeRecords:
 
 
 def _call(tool: str, given: Mapping[str, Any], record: Mapping[str, Any]) -> Call | None:
+    """The pending call of a tool that works with files; None for other tools."""
     cwd = record.get("cwd")
     if key := _READS.get(tool) or _EDITS.get(tool) or ("file_path" if tool == "Write" else ""):
         file = absolute(given.get(key), cwd)
@@ -122,6 +124,7 @@ def _call(tool: str, given: Mapping[str, Any], record: Mapping[str, Any]) -> Cal
 
 
 def _touched(call: Call, details: Mapping[str, Any], text: str, timestamp: str) -> Iterator[Touch]:
+    """The touches of a call, from its structured result or else from its text."""
     if call.tool in _READS:
         file = details.get("file")
         yield Touch(call.file, "read", timestamp, _lines_read(call, file if isinstance(file, dict) else {}, text))
@@ -152,7 +155,7 @@ def _hunks(details: Mapping[str, Any]) -> tuple[Hunk, ...]:
 
 
 def _names(call: Call, details: Mapping[str, Any], text: str) -> Iterator[str]:
-    """The files of a Grep or Glob: those in its result, not the path it was given."""
+    """The files in the result of a Grep or Glob."""
     names = details.get("filenames")
     if isinstance(names, list) and names:
         yield from (absolute(name, call.folder) for name in names)
@@ -167,7 +170,7 @@ def _names(call: Call, details: Mapping[str, Any], text: str) -> Iterator[str]:
     if found:
         yield from (absolute(name, call.folder) for name in found)
     elif re.match(r"\d{1,7}[:-]", shown):
-        yield call.file  # one file was searched: its lines stand without its name
+        yield call.file  # one file was searched, so the lines are shown without its name
 
 
 def _blocks(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -184,8 +187,8 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def _number(line: bytes, key: bytes) -> int | None:
-    at = line.rfind(key)  # after the text of the file: near the end
-    found = _NUMBER.match(line, at) if at >= 0 else None
+    offset = line.rfind(key)  # from the end, since it comes after the text of the file
+    found = _NUMBER.match(line, offset) if offset >= 0 else None
     return int(found[1]) if found else None
 
 

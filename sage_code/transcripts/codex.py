@@ -1,7 +1,7 @@
-"""Codex CLI's records (`~/.codex/sessions/…/rollout-*.jsonl`): which files did the calls of a line touch?
+"""Finds the files that tool calls read and changed, in Codex transcripts (`~/.codex/sessions/…/rollout-*.jsonl`).
 
-A line is `{"timestamp", "type", "payload"}`. Codex reads with shell commands and writes with patches: commands are read
-as those of Claude Code are, and a patch counts once its result says that it was applied.
+A line is `{"timestamp", "type", "payload"}`. Codex reads with shell commands and writes with patches. A command or a
+patch counts if its result says that it succeeded.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _CALL_ID = re.compile(rb'"call_id"\s*:\s*"([^"\\]{1,200})"')
 _PATCHED = re.compile(
     r"^\*\*\* (Add|Update) File: (.{1,4096}?)\r?(?:\n\*\*\* Move to: (.{1,4096}?)\r?)?$", re.MULTILINE
 )
-# How each generation of the tools says that a command did not end well.
+# The exit code of a command, as different versions of Codex write it.
 _FAILED = re.compile(r"(?:Exit code:|Process exited with code|\"exit_code\":) ?(-?\d{1,10})")
 _MAX_PENDING = 4096
 _MAX_FILES = 1000
-# A result says in its first lines how the command ended.
+# The exit code is in the first or the last lines of a result.
 _HEAD_CHARS = 400
-# Where the folder of a turn is kept among the calls: it is part of the cursor, too.
+# The key of the turn's folder among the pending calls, so that it is resumed with them.
 _FOLDER = "cwd"
 
 
 class CodexRecords:
-    """Pairs calls with their results, line by line."""
+    """Pairs tool calls with their results, line by line."""
 
     def __init__(self, pending: Mapping[str, Call] | None = None) -> None:
         self.pending: dict[str, Call] = dict(pending or {})
 
     def touches(self, line: bytes) -> Iterable[Touch]:
-        """What the results in a line did; raises ValueError for a damaged line."""
+        """The touches of the results in a line; ValueError for a damaged line."""
         if line[:1] != b"{":
             raise ValueError("no record")
         if any(needle in line for needle in _OUTPUTS):
-            waited = any(found[1].decode("ascii", "replace") in self.pending for found in _CALL_ID.finditer(line))
-            record = decode(line) if waited else None
+            is_pending = any(found[1].decode("ascii", "replace") in self.pending for found in _CALL_ID.finditer(line))
+            record = decode(line) if is_pending else None
             return list(self._result(record)) if record else ()
         if any(needle in line for needle in _NEEDLES):
             record = decode(line)
@@ -57,6 +57,7 @@ class CodexRecords:
         return known.folder if known else ""
 
     def _call(self, record: Mapping[str, Any]) -> None:
+        """Remember a call, or the folder of the turn."""
         payload = record.get("payload")
         if not isinstance(payload, dict):
             return
@@ -64,19 +65,20 @@ class CodexRecords:
             if folder := absolute(payload.get("cwd"), None):
                 self.pending[_FOLDER] = Call(_FOLDER, folder=folder)
             return
-        number = payload.get("call_id")
+        call_id = payload.get("call_id")
         uses = tuple(_uses(payload, self._cwd))[:_MAX_FILES]
-        if isinstance(number, str) and number != _FOLDER and uses:
-            self.pending[number] = Call(str(payload.get("name") or "shell"), uses=uses)
+        if isinstance(call_id, str) and call_id != _FOLDER and uses:
+            self.pending[call_id] = Call(str(payload.get("name") or "shell"), uses=uses)
         while len(self.pending) > _MAX_PENDING:
-            del self.pending[next(number for number in self.pending if number != _FOLDER)]
+            del self.pending[next(call_id for call_id in self.pending if call_id != _FOLDER)]
 
     def _result(self, record: Mapping[str, Any]) -> Iterator[Touch]:
+        """The touches of a call, if its result is a success."""
         payload = record.get("payload")
         if not isinstance(payload, dict):
             return
-        number = payload.get("call_id")
-        call = self.pending.pop(number, None) if isinstance(number, str) and number != _FOLDER else None
+        call_id = payload.get("call_id")
+        call = self.pending.pop(call_id, None) if isinstance(call_id, str) and call_id != _FOLDER else None
         timestamp = record.get("timestamp")
         if call is not None and _succeeded(payload.get("output")):
             at = timestamp if isinstance(timestamp, str) else ""
@@ -84,6 +86,7 @@ class CodexRecords:
 
 
 def _uses(payload: Mapping[str, Any], cwd: str) -> Iterator[Touch]:
+    """The files that a call uses, from its patch or its shell command."""
     kind, name = payload.get("type"), payload.get("name")
     if kind == "custom_tool_call" and name == "apply_patch":
         yield from _patched(payload.get("input"), cwd)
@@ -111,14 +114,14 @@ def _uses(payload: Mapping[str, Any], cwd: str) -> Iterator[Touch]:
 
 
 def _patched(patch: object, cwd: str) -> Iterator[Touch]:
-    """The files of a patch in Codex's own format; deleted ones are not there to be referred to."""
+    """The files of a patch in Codex's own format, without deleted ones."""
     for action, path, target in _PATCHED.findall(patch) if isinstance(patch, str) else ():
         if file := absolute(target or path, cwd):
             yield Touch(file, "write" if action == "Add" else "edit", "")
 
 
 def _arguments(text: object) -> object:
-    """A function's arguments: JSON in a string."""
+    """The arguments of a function call, which are JSON in a string."""
     try:
         return orjson.loads(text) if isinstance(text, str) else None
     except ValueError:
@@ -126,6 +129,7 @@ def _arguments(text: object) -> object:
 
 
 def _succeeded(output: object) -> bool:
+    """Whether the result of a call is a success, in the formats of all versions."""
     if isinstance(output, dict):  # older: {"content", "success"}
         return output.get("success") is not False and _succeeded(output.get("content", ""))
     if isinstance(output, list):

@@ -1,6 +1,6 @@
-"""The files of a session: what was read, edited, written and found, in the order in which it happened.
+"""The code context of a session: the files that were read, edited, written and found, in order of time.
 
-Lines are those of the file as the session left it: an edit moves what was read below it before.
+Line numbers are those at the end of the session: an edit shifts the ranges below it that were read before.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from sage_code.transcripts.find import find_active_transcript, parts_of
 from sage_code.transcripts.reader import Resume, TranscriptReader
 from sage_code.transcripts.touches import Hunk, Touch
 
-# The last so many interactions are kept: memory is bounded, and old ones matter least.
+# Only the last interactions are kept, which bounds the memory.
 MAX_INTERACTIONS = 20_000
-# Files that this process has read, how far, and what was in them; the least recently asked for goes first.
+# The transcripts that this process has read, with their touches; the least recently used one is dropped first.
 _MAX_READ = 16
 _read: dict[str, tuple[Resume | None, deque[Touch]]] = {}
-_corrupt: dict[str, int] = {}  # damaged lines of these files
+_corrupt: dict[str, int] = {}  # damaged lines of these transcripts
 _guard = Lock()
-# Ranges of one file that later edits still move.
-_MAX_MOVED = 500
+# The number of ranges of one file that edits shift.
+_MAX_SHIFTED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class FileInteraction:
-    """One look at a file, or one change of it. Failed calls are none."""
+    """One successful read, search or change of a file."""
 
     file: str  # absolute
     action: str  # read | edit | write | grep | glob
     timestamp: str  # ISO 8601, as the transcript has it
-    lines: tuple[int, int] | None = None  # the part that was read or changed; None: the whole, or not known
+    lines: tuple[int, int] | None = None  # the part that was read or changed; None: the whole file, or not known
 
 
 @dataclass(frozen=True, slots=True)
 class SessionCodeContext:
-    """What a session had to do with code."""
+    """The interactions of a session with files."""
 
     interactions: tuple[FileInteraction, ...] = ()
     files_read: frozenset[str] = frozenset()
@@ -47,19 +47,19 @@ class SessionCodeContext:
 
     @property
     def files_changed(self) -> frozenset[str]:
-        """Edited or written."""
+        """The files that were edited or written."""
         return self.files_edited | self.files_written
 
     @property
     def all_files(self) -> frozenset[str]:
-        """Read or changed."""
+        """The files that were read or changed."""
         return self.files_read | self.files_changed
 
 
 def session_context(project_root: str, transcript: str | None = None) -> SessionCodeContext | None:
-    """What the session of `transcript` did, or the newest one in the project; None when there is none.
+    """The context of the session of `transcript`, or of the project's current one; None if there is none.
 
-    Its subagents count as the session. Files outside the project are in it too: `capture` leaves them out.
+    Subagents are part of their session. Files outside the project are included; `capture` leaves them out.
     """
     path = transcript or find_active_transcript(project_root)
     if not path:
@@ -71,7 +71,7 @@ def session_context(project_root: str, transcript: str | None = None) -> Session
 
 
 def extract_file_interactions(transcript: str) -> list[FileInteraction]:
-    """The interactions of a session and its subagents, by time."""
+    """The interactions of a session and its subagents, in order of time."""
     touches: list[Touch] = []
     with _guard:
         for part in parts_of(transcript):
@@ -80,15 +80,15 @@ def extract_file_interactions(transcript: str) -> list[FileInteraction]:
 
 
 def _touches(part: str) -> deque[Touch]:
-    """What a file holds; a process that asks again, as a server does at every save, reads only what is new."""
+    """The touches in a file. Only what is new since the last call is read, since a server asks at every save."""
     resume, touches = _read.pop(part, (None, deque(maxlen=MAX_INTERACTIONS)))
     reader = TranscriptReader(part, resume)
     new = deque(reader, maxlen=MAX_INTERACTIONS)
-    if reader.reading.restarted:
+    if reader.stats.restarted:
         touches.clear()
         _corrupt.pop(part, None)
     touches.extend(new)
-    _corrupt[part] = _corrupt.get(part, 0) + reader.reading.corrupt
+    _corrupt[part] = _corrupt.get(part, 0) + reader.stats.corrupt
     _read[part] = (reader.resume(), touches)
     while len(_read) > _MAX_READ:
         oldest = next(iter(_read))
@@ -98,14 +98,14 @@ def _touches(part: str) -> deque[Touch]:
 
 
 def interactions_of(touches: Iterable[Touch]) -> list[FileInteraction]:
-    """One interaction for each range of each touch; edits move the ranges of what came before them."""
+    """One interaction for each range of each touch; edits shift the ranges of earlier touches."""
     found: list[FileInteraction] = []
     ranges: dict[str, deque[int]] = {}
     for touch in touches:
-        here = ranges.setdefault(touch.file, deque(maxlen=_MAX_MOVED))
+        here = ranges.setdefault(touch.file, deque(maxlen=_MAX_SHIFTED))
         for number in here if touch.hunks else ():
             lines = found[number].lines
-            found[number] = replace(found[number], lines=lines and _moved(lines, touch.hunks))
+            found[number] = replace(found[number], lines=lines and _shifted(lines, touch.hunks))
         for lines in _ranges(touch):
             if lines is not None:
                 here.append(len(found))
@@ -114,7 +114,7 @@ def interactions_of(touches: Iterable[Touch]) -> list[FileInteraction]:
 
 
 def build_session_code_context(interactions: Iterable[FileInteraction]) -> SessionCodeContext:
-    """The files of a session by what was done to them. Names that a search only listed were not read."""
+    """The context of interactions. Files that a search only listed do not count as read."""
     kept = tuple(interactions)
 
     def files(action: str) -> frozenset[str]:
@@ -131,14 +131,15 @@ def _ranges(touch: Touch) -> Iterator[tuple[int, int] | None]:
         yield first, first + max(one.new_lines, 1) - 1
 
 
-def _moved(lines: tuple[int, int], hunks: Iterable[Hunk]) -> tuple[int, int]:
+def _shifted(lines: tuple[int, int], hunks: Iterable[Hunk]) -> tuple[int, int]:
+    """A range after an edit."""
     first, last = lines
     start, end = first, last
     for one in hunks:
         after, grown = one.old_start + one.old_lines, one.new_lines - one.old_lines
         if after <= first:
             start += grown
-        elif one.old_start < first:  # the change begins before the range and reaches into it
+        elif one.old_start < first:  # the change overlaps the beginning of the range
             start += one.old_start - first
         if one.old_start <= last:
             end += grown

@@ -1,7 +1,7 @@
-"""Where the transcripts of a project are.
+"""Finds the transcripts of a project, of Claude Code and of Codex.
 
-Claude Code keeps one folder for each folder it was started in, named by a rule that loses information: the record's own
-`cwd` decides. Codex keeps a tree by date; its first record says where. A file that a link leads to is none.
+Claude Code has one folder per working folder; two working folders can share a name there, so the `cwd` in the records
+decides. Codex has a tree by date, and the first record of a file has the `cwd`. Links are not followed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 _NAME_VARIABLE = "CLAUDE_CODE_PROJECT_DIR_NAME"
 _CODEX_VARIABLE = "CODEX_HOME"
-# Longer names are cut there and get a hash; the program and the SDK hash differently, so the beginning has to do.
+# Longer names are cut and get a hash, which differs between the program and the SDK, so only the beginning is compared.
 _MAX_SLUG = 200
-# How far into a file its own folder is looked for: snapshots and summaries stand before the first message.
+# The part of a file that is searched for its `cwd`: snapshots and summaries come before the first message.
 _HEAD_BYTES = 1 << 20
 _CWD = re.compile(rb'"cwd"\s*:\s*"')
 _SESSION = re.compile(r"[0-9a-zA-Z-]{1,100}")
@@ -30,7 +30,7 @@ _MAX_SUBAGENTS = 2000
 
 
 def find_active_transcript(project_root: str) -> str | None:
-    """The transcript of the running session, or the newest of the project."""
+    """The transcript of the running session, or the newest one of the project."""
     session = os.environ.get(SESSION_VARIABLE, "")
     if _SESSION.fullmatch(session):
         for folder in _folders_of_claude():
@@ -41,22 +41,22 @@ def find_active_transcript(project_root: str) -> str | None:
 
 
 def find_transcripts(project_root: str) -> Iterator[str]:
-    """Every session of the project, the newest first; subagents are parts of theirs."""
+    """The sessions of the project, newest first, without the files of subagents."""
     root = os.path.realpath(project_root)
     return (path for path in _newest_first([*_of_claude(root), *all_of_codex()]) if _belongs(path, root))
 
 
 def all_transcripts() -> Iterator[str]:
-    """Every file of every project, subagents included, the newest first."""
+    """All files of all projects, newest first, with the files of subagents."""
     sessions = [path for folder in _folders_of_claude() for path in _jsonl(folder, _projects())]
     return _newest_first([*sessions, *(part for path in sessions for part in parts_of(path)[1:]), *all_of_codex()])
 
 
 def parts_of(transcript: str) -> list[str]:
-    """A session's file and those of its subagents, which may be nested."""
+    """The file of a session and those of its subagents, which may be nested."""
     session = os.path.splitext(transcript)[0]
     parts = [transcript]
-    for folder, below, names in os.walk(os.path.join(session, "subagents")):  # follows no links
+    for folder, below, names in os.walk(os.path.join(session, "subagents")):  # does not follow links
         below.sort()
         for name in sorted(names):
             path = os.path.join(folder, name)
@@ -68,14 +68,13 @@ def parts_of(transcript: str) -> list[str]:
 
 
 def slug(folder: str) -> str:
-    """Claude Code's name for a folder: every character but ASCII letters and digits is a dash (two, where JavaScript
-    counts two)."""
+    """Claude Code's name for a folder: a dash for each character (UTF-16 unit) but ASCII letters and digits."""
     text = unicodedata.normalize("NFC", os.path.realpath(folder))
     return re.sub(r"[^A-Za-z0-9]", lambda found: "--" if found[0] > "\uffff" else "-", text)
 
 
 def cwd_of(path: str) -> str | None:
-    """The folder that a transcript itself says it was made in."""
+    """The working folder that a transcript names."""
     try:
         with open_regular(path) as file:
             head = file.read(_HEAD_BYTES)
@@ -96,7 +95,7 @@ def cwd_of(path: str) -> str | None:
 
 
 def all_of_codex() -> list[str]:
-    """Every rollout of Codex CLI."""
+    """All transcripts of Codex CLI."""
     home = os.environ.get(_CODEX_VARIABLE) or os.path.join(os.path.expanduser("~"), ".codex")
     return [
         os.path.join(folder, name)
@@ -111,12 +110,13 @@ def _of_claude(root: str) -> Iterator[str]:
     override = os.environ.get(_NAME_VARIABLE, "") if os.environ.get(CONFIG_VARIABLE) else ""
     for folder in _folders_of_claude():
         name = os.path.basename(folder)
-        # A session may have been started below the root: its name goes on from there.
+        # A session may have been started below the root; then the name is longer.
         if name in (wanted, override) or name.startswith(f"{wanted}-"):
             yield from _jsonl(folder, _projects())
 
 
 def _belongs(path: str, root: str) -> bool:
+    """Whether a transcript was made in the project, and not in another project inside of it."""
     cwd = cwd_of(path)
     if cwd is None:
         return False
@@ -156,7 +156,7 @@ def _jsonl(folder: str, projects: list[str]) -> Iterator[str]:
 
 
 def _is_own_file(path: str, projects: list[str]) -> bool:
-    """Whether a file really lies in the agent's folder: no link, and no link to its folder from elsewhere."""
+    """Whether a regular file is really in the agent's folder, with no link on the way."""
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     real = os.path.realpath(path)

@@ -1,7 +1,7 @@
-"""The whole lines of a file that another process is still writing, from where the last reading stopped.
+"""Reads the complete lines of a file that another process is still writing, starting at a cursor.
 
-A `Cursor` never moves past a line that has no end yet: its record comes whole with the next reading. Memory stays
-at one line, whatever the size of the file; a line that is too long is passed over without being kept.
+A `Cursor` never moves past a line without an end, so its record is read when it is complete. At most one block and one
+line are in memory; a line that is too long is skipped.
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ import xxhash
 
 from sage_code.errors import UsageError
 
-# The longest line that is kept (the format's documentation gives this figure): the rest is passed over.
+# The longest line according to the documentation of the format; longer ones are skipped.
 MAX_LINE_BYTES = 10 << 20
 _BLOCK_BYTES = 1 << 20
-# What a file is recognised by: its beginning, and what stood just before the cursor.
+# A file is recognised by its beginning and by the bytes just before the cursor.
 _MARK_BYTES = 1024
-# A link is never followed: a transcript is a file that an agent wrote, in the place where agents write.
+# Links are not followed: a transcript is a regular file in the agent's folder.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a file has been read, and by what it is known to be the same file."""
+    """How far a file has been read, and a mark to recognise it."""
 
     offset: int = 0
     skipping: bool = False  # in the middle of a line that is too long
-    mark: str = ""  # hash of the file's beginning and of what stands before `offset`
+    mark: str = ""  # hash of the file's beginning and of the bytes before `offset`
 
 
 @dataclass(slots=True)
-class Reading:
-    """What was met on the way."""
+class ReadStats:
+    """Counts of what was read."""
 
     lines: int = 0
     bytes: int = 0
     too_long: int = 0
-    corrupt: int = 0  # counted by those who decode the lines
-    restarted: bool = False  # the file is another one than the cursor's: read from its beginning
+    corrupt: int = 0  # counted by the callers, which decode the lines
+    restarted: bool = False  # the file is not the cursor's, so it was read from its beginning
 
 
 class LineReader:
-    """Reads a file's complete lines; `cursor` says how far, after every line."""
+    """Iterates over the complete lines of a file; `cursor` is valid after every line."""
 
     def __init__(self, path: str, cursor: Cursor | None = None, max_line: int = MAX_LINE_BYTES) -> None:
         self.path = path
-        self.reading = Reading()
+        self.stats = ReadStats()
         self._max_line = max_line
         self._offset, self._skipping = 0, False
         self._given = cursor or Cursor()
 
     def __iter__(self) -> Iterator[bytes]:
-        reading = self.reading
+        stats = self.stats
         with open_regular(self.path) as file:
             self._start(file)
             file.seek(self._offset)
@@ -66,11 +66,11 @@ class LineReader:
                 kept = lines.pop()
                 for line in lines:
                     self._offset += len(line) + 1
-                    reading.bytes += len(line) + 1
-                    reading.lines += 1
+                    stats.bytes += len(line) + 1
+                    stats.lines += 1
                     if self._skipping or len(line) > self._max_line:
                         self._skipping = False
-                        reading.too_long += 1
+                        stats.too_long += 1
                     elif line:
                         yield line
                 if len(kept) > self._max_line:
@@ -80,12 +80,12 @@ class LineReader:
     def _start(self, file: BinaryIO) -> None:
         given = self._given
         if given.offset and _mark(file, given.offset) != given.mark:
-            self.reading.restarted = True
+            self.stats.restarted = True
         else:
             self._offset, self._skipping = given.offset, given.skipping
 
     def cursor(self) -> Cursor:
-        """Where the next reading starts."""
+        """The cursor for the next reader."""
         if not self._offset:
             return Cursor()
         with open_regular(self.path) as file:
@@ -93,7 +93,7 @@ class LineReader:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line can be a record; told by its ends, because most lines are never decoded."""
+    """Whether a line can be a record, judged by its ends, because most lines are never decoded."""
     return line[:1] == b"{" and line.rstrip().endswith(b"}") and b"\0" not in line
 
 
@@ -110,7 +110,7 @@ def open_regular(path: str) -> BinaryIO:
 
 
 def _mark(file: BinaryIO, offset: int) -> str | None:
-    """By what the first `offset` bytes are recognised; None when there are not so many."""
+    """The mark of the first `offset` bytes; None if the file is shorter."""
     if os.fstat(file.fileno()).st_size < offset:
         return None
     digest = xxhash.xxh3_64(file.read(min(offset, _MARK_BYTES)))

@@ -1,4 +1,4 @@
-"""What tokens cost: a small dated table of list prices. What is not in it has no price, and is said to have none."""
+"""The cost of tokens by a small dated table of list prices (`prices.json`); other models have no price."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import orjson
 
 _PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.json")
 _MILLION = 1_000_000
-# What vendors and resellers write around a model's name: where it runs, a date, a version, a longer window.
+# Additions of vendors and resellers to a model's name: a region, a date, a version, a longer context window.
 _AROUND = re.compile(r"^(?:[\w-]+[./])*(?=claude|gpt)|(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?(?:\[\w+\])?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What one reply, or many, have used."""
+    """The tokens of one or more replies."""
 
     input: int = 0
     output: int = 0
@@ -28,14 +28,14 @@ class Tokens:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of all kinds."""
         return self.input + self.output + self.cache_read + self.cache_write + self.cache_write_1h
 
     def __add__(self, other: Tokens) -> Tokens:
         return Tokens(*(getattr(self, name) + getattr(other, name) for name in _KINDS))
 
     def most(self, other: Tokens) -> Tokens:
-        """Of each kind the larger figure: two records of one reply."""
+        """The larger count of each kind, for two records of the same reply."""
         return Tokens(*(max(getattr(self, name), getattr(other, name)) for name in _KINDS))
 
 
@@ -43,7 +43,7 @@ _KINDS = tuple(Tokens.__dataclass_fields__)
 
 
 def cost(model: str, tokens: Tokens) -> float | None:
-    """What one reply costs by the list, in US dollars; None for a model that is not in it."""
+    """The list price of a reply in US dollars; None for a model without a price."""
     price = _table()["models"].get(_AROUND.sub("", model))
     if price is None:
         return None
@@ -55,7 +55,7 @@ def cost(model: str, tokens: Tokens) -> float | None:
 
 
 def dated() -> str:
-    """Of which day the prices are."""
+    """The day of the prices."""
     return str(_table()["dated"])
 
 

@@ -1,4 +1,4 @@
-"""A transcript from where the last reading stopped: its touches of files, whichever agent wrote it."""
+"""Reads the touches of files in a transcript of either agent, starting where the last reader stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from sage_code.transcripts.claude import ClaudeRecords
 from sage_code.transcripts.codex import CodexRecords
-from sage_code.transcripts.lines import Cursor, LineReader, Reading, is_whole
+from sage_code.transcripts.lines import Cursor, LineReader, ReadStats, is_whole
 from sage_code.transcripts.touches import Call, Hunk, Touch
 
 _CODEX_NAME = "rollout-"
@@ -17,7 +17,7 @@ _CODEX_NAME = "rollout-"
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where to go on: the cursor, and the calls whose results were still to come."""
+    """The state of a reader: its cursor, and the calls without a result."""
 
     cursor: Cursor = field(default_factory=Cursor)
     pending: Mapping[str, Call] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class Resume:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         cursor = {"offset": self.cursor.offset, "skipping": self.cursor.skipping, "mark": self.cursor.mark}
-        return {"cursor": cursor, "pending": {number: list(call) for number, call in self.pending.items()}}
+        return {"cursor": cursor, "pending": {call_id: list(call) for call_id, call in self.pending.items()}}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Resume:
-        """What `to_dict` gave; anything else is a beginning."""
+        """The inverse of `to_dict`; an invalid record starts at the beginning."""
         try:
             cursor = Cursor(**record["cursor"])
-            pending = {number: _call(*call) for number, call in record["pending"].items()}
+            pending = {call_id: _call(*call) for call_id, call in record["pending"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             return cls()
         is_sound = type(cursor.offset) is int and cursor.offset >= 0 and isinstance(cursor.mark, str)
@@ -40,7 +40,7 @@ class Resume:
 
 
 class TranscriptReader:
-    """Reads the touches of one file; `resume` is good after any of them and at the end."""
+    """Iterates over the touches in one file; `resume` is valid after each of them."""
 
     def __init__(self, path: str, resume: Resume | None = None) -> None:
         resume = resume or Resume()
@@ -49,37 +49,37 @@ class TranscriptReader:
         self._records = records_of(path)(resume.pending)
 
     @property
-    def reading(self) -> Reading:
-        """What was met on the way."""
-        return self._lines.reading
+    def stats(self) -> ReadStats:
+        """Counts of what was read."""
+        return self._lines.stats
 
     def __iter__(self) -> Iterator[Touch]:
-        reading, restarted = self._lines.reading, False
+        stats, restarted = self.stats, False
         for line in self._lines:
-            if reading.restarted and not restarted:
+            if stats.restarted and not restarted:
                 self._records.pending.clear()
                 restarted = True
             try:
                 touches = self._records.touches(line) if is_whole(line) else None
-            except ValueError:  # a damaged line, JSON nested too deep, bytes that are no text
+            except ValueError:  # damaged, nested too deeply, or not UTF-8
                 touches = None
             if touches is None:
-                reading.corrupt += 1
+                stats.corrupt += 1
                 continue
             yield from touches
 
     def resume(self) -> Resume:
-        """Where the next reading starts."""
+        """The state for the next reader."""
         return Resume(self._lines.cursor(), dict(self._records.pending))
 
 
 def records_of(path: str) -> type[ClaudeRecords | CodexRecords]:
-    """Who reads the records of a file."""
+    """The reader for the records of a file."""
     return CodexRecords if is_codex(path) else ClaudeRecords
 
 
 def is_codex(path: str) -> bool:
-    """Whether Codex wrote a file: it calls them `rollout-…`, Claude Code by the session."""
+    """Whether Codex wrote a file; its files are called `rollout-…`."""
     return os.path.basename(path).startswith(_CODEX_NAME)
 
 

@@ -1,7 +1,7 @@
-"""Which files a shell command clearly reads or writes: `cat a.py`, `sed -n 10,20p a.py`, `echo x > a.txt`.
+"""Finds the files that a shell command clearly reads or writes: `cat a.py`, `sed -n 10,20p a.py`, `echo x > a.txt`.
 
-Only what can be read off the words counts. A word with a variable, a glob or a substitution says nothing certain and
-is left out; so is everything after a `cd` to such a place, and every program that is not in the table. Nothing is run.
+Only what the words themselves say counts. A word with a variable, a glob or a substitution is uncertain and left out,
+as are relative paths after a `cd` to such a word, and programs that are not in the table. Nothing is run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# A command is a line or two; what is longer carries data (a script in a here-document) that no file name stands in.
+# A longer command carries data, such as a script in a here-document, and no file names.
 _MAX_CHARS = 4000
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+)|(?P<operator>\d?>>?(?:&\d)?|&>>?|<<<?-?|<|\|\||&&|\|&?|;|&|\n|\(|\))"""
@@ -19,15 +19,15 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _PART = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
-# A here-document is data; what stands on its first line still belongs to the command.
+# A here-document is data, but the rest of the line that starts it belongs to the command.
 _DOCUMENT = re.compile(
     r"""(?<!<)<<-?[ \t]*(['"]?)([A-Za-z_]\w*)\1([^\n]*)\n(?:(?:.*?\n)??[ \t]*\2[ \t]*(?:\n|\Z)|.*)""", re.DOTALL
 )
-# Most commands have no quotes, no redirections and nothing for the shell to fill in.
+# Most commands have no quotes, no redirections and no expansions.
 _BARE = re.compile(r"[\w./ \t\n|;&=,:@%+-]*")
 _BORDER = re.compile(r"[|;&\n]+")
 _UNCERTAIN = re.compile(r"[$`]|[*?\[{~]")
-# Programs that print the files they are given, and the options of each that take a value.
+# Programs that print files, and the options of each that take a value.
 _PRINTERS = {
     "cat": "", "bat": "", "nl": "bdfhilnpsvw", "less": "", "more": "", "tac": "", "head": "nc", "tail": "nc",
 }  # fmt: skip
@@ -47,7 +47,7 @@ class FileUse(NamedTuple):
 
 
 def file_uses(command: str, cwd: str) -> list[FileUse]:
-    """The files that `command`, run in `cwd`, clearly reads or writes, in its order."""
+    """The files that `command`, run in `cwd`, clearly reads or writes, in order."""
     if not _WORTH_READING.search(command, 0, _MAX_CHARS):
         return []
     uses: list[FileUse] = []
@@ -71,7 +71,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _simple_commands(text: str) -> Iterator[tuple[list[str], list[FileUse]]]:
-    """The words of each command of a line, and the files that its output goes to."""
+    """The words of each simple command, and the files of its redirections."""
     if _BARE.fullmatch(text):
         for command in _BORDER.split(text):
             if words := command.split():
@@ -82,7 +82,7 @@ def _simple_commands(text: str) -> Iterator[tuple[list[str], list[FileUse]]]:
     while position < len(text):
         token = _TOKEN.match(text, position)
         if token is None:
-            return  # a quote that is never closed, or cut off: nothing certain follows
+            return  # an unclosed quote: the rest is uncertain
         position = token.end()
         operator = token["operator"]
         if operator in _SEPARATORS:
@@ -105,7 +105,7 @@ def _simple_commands(text: str) -> Iterator[tuple[list[str], list[FileUse]]]:
 
 
 def _unquoted(word: str) -> str:
-    """The word as the program gets it, or nothing when only the shell knows."""
+    """The word as the program gets it; empty if it depends on an expansion."""
     if word.isalnum():
         return word
     parts = []
@@ -117,6 +117,7 @@ def _unquoted(word: str) -> str:
 
 
 def _used_by(words: list[str]) -> list[FileUse]:
+    """The files that a simple command uses."""
     program, rest = (os.path.basename(words[0]), words[1:]) if words else ("", [])
     if program in _PRINTERS:
         lines = _head_lines(rest) if program == "head" else None
@@ -126,7 +127,7 @@ def _used_by(words: list[str]) -> list[FileUse]:
     if program in _SEARCHERS:
         has_pattern = any(word in ("-e", "-f", "--files") for word in rest)
         operands = _operands(rest, _SEARCHERS[program])[0 if has_pattern else 1 :]
-        # A folder is searched, not read; a file that was named has a suffix or is found as one.
+        # A word without a suffix may be a folder, which is searched and not read.
         return [FileUse(word, "grep") for word in operands if os.path.splitext(word)[1]]
     if program == "tee":
         return [FileUse(word, "write") for word in _operands(rest, "")]
@@ -151,14 +152,14 @@ def _head_lines(words: list[str]) -> tuple[int, int] | None:
 
 
 def _range(first: str, last: str) -> tuple[int, int] | None:
-    # Longer numbers are no line numbers, and slow to read.
+    # A longer number is no line number, and slow to parse.
     if max(len(first), len(last)) > 7 or not 1 <= int(first) <= int(last):
         return None
     return int(first), int(last)
 
 
 def _operands(words: list[str], with_value: str) -> list[str]:
-    """The words that are no options; an option whose letter is in `with_value` takes the next word with it."""
+    """The words that are no options; an option whose letter is in `with_value` takes the next word as its value."""
     found: list[str] = []
     skip = False
     for number, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""What a tool call did to files, whichever agent made it: the value between the formats and the session's context."""
+"""The touch: what a tool call did to a file. The common value of all transcript formats, with helpers to parse it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
-# What no real path or line number exceeds: a transcript is foreign text.
+# No real path or line number is larger; a transcript is foreign text.
 _MAX_PATH_CHARS = 4096
 _MAX_LINE = 10_000_000
 _ODD_PATH = re.compile(r"//|/\.|/$")
-# A long line is decoded only when it is mostly text: a megabyte of `[[],[],` would take a hundred in memory.
+# A long line is decoded only if it is mostly text: a megabyte of `[[],[],` would take a hundred in memory.
 _LONG_LINE = 1 << 20
 _MAX_COMMAS = 400_000
 
 
 class Hunk(NamedTuple):
-    """Lines that were replaced by others; a count of 0 is an insertion or a deletion."""
+    """Lines that were replaced by others; a count of 0 means an insertion or a deletion."""
 
     old_start: int
     old_lines: int
@@ -37,17 +37,17 @@ class Touch(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call whose result has not been seen yet. It is part of a cursor, so it is small and plain."""
+    """A call without a result so far. It is stored in a `Resume`, so it is small and plain."""
 
     tool: str
     file: str = ""
     lines: tuple[int, int] | None = None
-    folder: str = ""  # where relative names in the result start
+    folder: str = ""  # the folder of relative names in the result
     uses: tuple[Touch, ...] = ()
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """The record of a line; None for one that is no record, raises ValueError for one that is damaged."""
+    """The record in a line; None if it is no object, ValueError if it is damaged."""
     if len(line) > _LONG_LINE and line.count(b",") + line.count(b"[") > _MAX_COMMAS:
         raise ValueError("the line is no text")
     record = orjson.loads(line)
@@ -55,26 +55,26 @@ def decode(line: bytes) -> dict[str, Any] | None:
 
 
 def absolute(path: object, folder: object) -> str:
-    """`path` as an absolute one, or nothing when it cannot be a path."""
+    """`path` as an absolute path; empty if it cannot be one."""
     if not isinstance(path, str) or not path or len(path) > _MAX_PATH_CHARS or "\0" in path:
         return ""
     if path[0] != "/" and not os.path.isabs(path):
         if not isinstance(folder, str) or not os.path.isabs(folder) or "\0" in folder:
             return ""
         path = os.path.join(folder, path)
-    # Nearly every path is in order as it is, and there may be thousands of them.
+    # Nearly all paths are normal already, and there may be thousands.
     return os.path.normpath(path) if _ODD_PATH.search(path) or os.sep != "/" else path
 
 
 def line_range(first: object, count: object) -> tuple[int, int] | None:
-    """A range from its first line and its length, when both can be."""
+    """A range from its first line and its length; None if either is not valid."""
     if type(first) is not int or type(count) is not int or not 1 <= first <= _MAX_LINE or not 1 <= count <= _MAX_LINE:
         return None
     return first, first + count - 1
 
 
 def hunk(given: object) -> Hunk | None:
-    """A hunk of a patch without the context around its change, when it can be one."""
+    """A hunk of a patch without its context lines; None if it is not valid."""
     if not isinstance(given, dict):
         return None
     numbers = [

@@ -1,7 +1,7 @@
-"""How many tokens were used, by day, model and project, from the transcripts of all projects.
+"""Counts the tokens that were used, by day, model and project, from the transcripts of all projects.
 
-One reply spans several lines that repeat its usage, and a resumed session copies lines of the old one: replies are told
-apart by their message id, and of several records of one the largest figures count.
+A reply has several lines that repeat its usage, and a resumed session copies lines of the old one. So replies are
+identified by their message id, and the largest counts of a reply's records are used.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from sage_code.transcripts.touches import decode
 
 KEYS = ("day", "model", "project")
 UNKNOWN = "unknown"
-# Written by the agent itself, without asking any model.
+# The model of messages that the agent writes itself.
 _NO_MODEL = "<synthetic>"
 _MAX_TOKENS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer of a model."""
+    """One reply of a model."""
 
     id: str
     day: str
@@ -40,18 +40,18 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """A group of replies; `keys` are its day, model and project, as far as they were asked for."""
+    """A group of replies with the same day, model or project."""
 
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # the values of `UsageReport.by`
     replies: int
     tokens: Tokens
-    cost: float | None  # of those with a price; None when none has one
+    cost: float | None  # of the replies with a price; None if there are none
     unpriced: int  # tokens of models without a price
 
 
 @dataclass(slots=True)
 class UsageReport:
-    """The groups, and what is to be said about all of them."""
+    """The groups and their total."""
 
     by: tuple[str, ...]
     rows: tuple[UsageRow, ...]
@@ -63,7 +63,9 @@ class UsageReport:
 
 
 @dataclass(slots=True)
-class _Met:
+class _Found:
+    """The replies in the files that were read so far."""
+
     files: int = 0
     corrupt: int = 0
     too_long: int = 0
@@ -71,19 +73,19 @@ class _Met:
 
 
 def usage(by: Iterable[str] = ("day",), since: date | None = None, project: str | None = None) -> UsageReport:
-    """What all agents have used since a day, in groups; only in one project when that is given."""
+    """The usage of all agents since a day, in groups; with `project`, of that project only."""
     keys = tuple(dict.fromkeys(by))
     if not keys or not set(keys) <= set(KEYS):
         raise UsageError(f"usage cannot be shown by {', '.join(keys) or 'nothing'}", f"by {', '.join(KEYS)}")
-    met = _Met()
+    found = _Found()
     start = since.isoformat() if since else ""
     for path in all_transcripts():
         if since and date.fromtimestamp(os.stat(path).st_mtime) < since:
-            break  # the newest come first
-        _read(path, met)
+            break  # the newest files come first
+        _read(path, found)
     wanted = [
         reply
-        for reply in met.replies.values()
+        for reply in found.replies.values()
         if (not start or start <= reply.day != UNKNOWN) and (project is None or reply.project == project)
     ]
     groups: dict[tuple[str, ...], list[Reply]] = {}
@@ -91,10 +93,11 @@ def usage(by: Iterable[str] = ("day",), since: date | None = None, project: str 
         groups.setdefault(tuple(getattr(reply, key) for key in keys), []).append(reply)
     rows = tuple(_row(group, replies) for group, replies in sorted(groups.items()))
     unpriced = sorted({reply.model for reply in wanted if cost(reply.model, reply.tokens) is None})
-    return UsageReport(keys, rows, _row((), wanted), tuple(unpriced), met.files, met.corrupt, met.too_long)
+    return UsageReport(keys, rows, _row((), wanted), tuple(unpriced), found.files, found.corrupt, found.too_long)
 
 
 def _row(keys: tuple[str, ...], replies: list[Reply]) -> UsageRow:
+    """The sums of a group."""
     tokens, spent, unpriced = Tokens(), list[float](), 0
     for reply in replies:
         tokens += reply.tokens
@@ -106,22 +109,24 @@ def _row(keys: tuple[str, ...], replies: list[Reply]) -> UsageRow:
     return UsageRow(keys, len(replies), tokens, round(sum(spent), 6) if spent else None, unpriced)
 
 
-def _read(path: str, met: _Met) -> None:
+def _read(path: str, found: _Found) -> None:
+    """Add the replies of one file."""
     reader = LineReader(path)
-    met.files += 1
+    found.files += 1
     read = _codex_replies if is_codex(path) else _claude_replies
     try:
         for reply in read(reader):
-            before = met.replies.get(reply.id)
-            met.replies[reply.id] = replace(before, tokens=before.tokens.most(reply.tokens)) if before else reply
+            before = found.replies.get(reply.id)
+            found.replies[reply.id] = replace(before, tokens=before.tokens.most(reply.tokens)) if before else reply
     except UsageError:  # deleted, or replaced by a link, since it was listed
         return
-    met.corrupt += reader.reading.corrupt
-    met.too_long += reader.reading.too_long
+    found.corrupt += reader.stats.corrupt
+    found.too_long += reader.stats.too_long
 
 
 def _claude_replies(reader: LineReader) -> Iterator[Reply]:
-    places = _Places()
+    """The replies in a transcript of Claude Code; one reply may come several times."""
+    projects = _Projects()
     for record in _records(reader, b'"usage"', b'"assistant"'):
         message = record.get("message")
         given = message.get("usage") if isinstance(message, dict) else None
@@ -130,7 +135,7 @@ def _claude_replies(reader: LineReader) -> Iterator[Reply]:
         nested = given.get("cache_creation")
         parts = nested if isinstance(nested, dict) else {}
         hour = _count(parts, "ephemeral_1h_input_tokens")
-        # Older versions fill only one of the two places.
+        # Older versions fill only one of the two fields.
         written = max(_count(given, "cache_creation_input_tokens"), hour + _count(parts, "ephemeral_5m_input_tokens"))
         tokens = Tokens(
             _count(given, "input_tokens"),
@@ -139,15 +144,15 @@ def _claude_replies(reader: LineReader) -> Iterator[Reply]:
             written - hour,
             hour,
         )
-        number = message.get("id") or record.get("requestId") or record.get("uuid")
-        place = f"{reader.path}:{reader.reading.bytes}"  # a reply that nobody has named stands for itself
+        given_id = message.get("id") or record.get("requestId") or record.get("uuid")
+        id_ = _string(given_id) or f"{reader.path}:{reader.stats.bytes}"
         model = _string(message.get("model")) or UNKNOWN
-        yield Reply(_string(number) or place, _day(record), model, places.project(record.get("cwd")), tokens)
+        yield Reply(id_, _day(record), model, projects.of(record.get("cwd")), tokens)
 
 
 def _codex_replies(reader: LineReader) -> Iterator[Reply]:
-    """Codex counts up: an event with the same sum as the last one repeats it."""
-    places, model, cwd, last = _Places(), UNKNOWN, "", -1
+    """The replies in a transcript of Codex. Its events have running totals; one with the last total repeats it."""
+    projects, model, cwd, last = _Projects(), UNKNOWN, "", -1
     for record in _records(reader, b'"payload"', b'"token_count"', b'"turn_context"', b'"session_meta"'):
         payload = record.get("payload")
         if not isinstance(payload, dict):
@@ -164,34 +169,34 @@ def _codex_replies(reader: LineReader) -> Iterator[Reply]:
         last = _count(total, "total_tokens")
         cached = _count(step, "cached_input_tokens")
         fresh = max(0, _count(step, "input_tokens") - cached)
-        # A session that goes on from another one repeats its events, with their times.
-        number = f"codex:{record.get('timestamp')}:{last}"
-        yield Reply(
-            number, _day(record), model, places.project(cwd), Tokens(fresh, _count(step, "output_tokens"), cached)
-        )
+        # A session that continues another one repeats its events, with their times.
+        id_ = f"codex:{record.get('timestamp')}:{last}"
+        yield Reply(id_, _day(record), model, projects.of(cwd), Tokens(fresh, _count(step, "output_tokens"), cached))
 
 
 def _records(reader: LineReader, always: bytes, *one_of: bytes) -> Iterator[dict[str, Any]]:
+    """The records of the lines that contain `always` and one of the others; counts damaged lines."""
     for line in reader:
         if not is_whole(line):
-            reader.reading.corrupt += 1
+            reader.stats.corrupt += 1
         elif always in line and any(needle in line for needle in one_of):
             try:
                 record = decode(line)
             except ValueError:
-                reader.reading.corrupt += 1
+                reader.stats.corrupt += 1
                 continue
             if record:
                 yield record
 
 
-class _Places:
-    """The project that a folder belongs to, asked of the disk once for each folder."""
+class _Projects:
+    """The project of each working folder, looked up on the disk once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
-    def project(self, cwd: object) -> str:
+    def of(self, cwd: object) -> str:
+        """The root of the project around a folder; the folder itself if it no longer exists."""
         if not isinstance(cwd, str) or not os.path.isabs(cwd) or "\0" in cwd:
             return UNKNOWN
         if cwd not in self._known:
@@ -205,7 +210,7 @@ def _count(given: dict[str, Any], key: str) -> int:
 
 
 def _day(record: dict[str, Any]) -> str:
-    """The day where the user is."""
+    """The day of a record in the user's time zone."""
     try:
         return datetime.fromisoformat(_string(record.get("timestamp"))).astimezone().date().isoformat()
     except (ValueError, OverflowError, OSError):

@@ -48,8 +48,8 @@ def test_json(data: st.DataObject, document: dict[str, Any], servers: dict[str, 
         document["servers"] = servers
     text = data.draw(_written(document))
     assert jsonc.parse(text).value == document
-    place, inserted = jsonc.insertion(text, KEYS, ENTRY)
-    changed = text[:place] + inserted + text[place:]
+    offset, inserted = jsonc.insertion(text, KEYS, ENTRY)
+    changed = text[:offset] + inserted + text[offset:]
     assert jsonc.parse(changed).value == {**document, "servers": {**(servers or {}), "sage": ENTRY}}
     assert changed.count(inserted) == 1  # so that taking it back gives the very text
     assert jsonc.parse(jsonc.cut(changed, KEYS)).value == {**document, "servers": servers or {}}
@@ -66,8 +66,8 @@ def test_json(data: st.DataObject, document: dict[str, Any], servers: dict[str, 
     ],
 )
 def test_an_entry_lands_inside_the_object_whatever_comments_follow_it(text: str) -> None:
-    place, inserted = jsonc.insertion(text, KEYS, ENTRY)
-    changed = text[:place] + inserted + text[place:]
+    offset, inserted = jsonc.insertion(text, KEYS, ENTRY)
+    changed = text[:offset] + inserted + text[offset:]
     document = jsonc.parse(text).value
     assert jsonc.parse(changed).value == {**document, "servers": {**document["servers"], "sage": ENTRY}}
     assert changed.replace(inserted, "") == text
@@ -79,19 +79,19 @@ def test_a_cut_leaves_the_blank_line_before_an_entry() -> None:
 
 
 @pytest.mark.parametrize("indent", ["\t", "    ", " "])
-def test_our_lines_look_like_the_others(indent: str) -> None:
+def test_an_insertion_has_the_style_of_the_file(indent: str) -> None:
     text = json.dumps({"servers": {"other": {"command": "y"}}, "theme": "dark"}, indent=indent)
-    place, inserted = jsonc.insertion(text, KEYS, {"command": "x"})
+    offset, inserted = jsonc.insertion(text, KEYS, {"command": "x"})
     expected = json.dumps(
         {"servers": {"sage": {"command": "x"}, "other": {"command": "y"}}, "theme": "dark"}, indent=indent
     )
-    assert text[:place] + inserted + text[place:] == expected
+    assert text[:offset] + inserted + text[offset:] == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", '{"a"}', '{"a":}', '{"a": 1 "b": 2}', "{a: 1}", '{"a": 01}', '"\n"', "{} {}", "/* {}"]
 )
-def test_what_is_no_json(text: str) -> None:
+def test_invalid_json_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(ValueError, match="line"):
         jsonc.parse(text)
 
@@ -99,6 +99,6 @@ def test_what_is_no_json(text: str) -> None:
 def test_toml_strings_that_look_like_tables() -> None:
     text = 'a = """\n[servers.sage]\n"""\n\n[servers.sage]\ncommand = "x"\n\n[servers.sage.env]\nA = "1"\n\n[other]\n'
     assert toml.parse(text)["servers"]["sage"]["env"] == {"A": "1"}
-    # The cut is too eager here; whoever cuts compares the documents, and refuses.
+    # This cut removes too much; the caller compares the documents and refuses it.
     assert toml.parse(toml.cut(text.partition("\n\n")[2], KEYS)) == {"other": {}}
     assert '["a b".sage]' in toml.insertion("", ("a b", "sage"), {"c": 1})[1]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from sage_code import __version__
-from sage_code.agents.install import is_ours
+from sage_code.agents.install import is_sage_entry
 from sage_code.agents.notes import SUBAGENT
 from sage_mcp.server import make_server
 
@@ -49,7 +49,7 @@ def test_the_manifest() -> None:
 def test_the_server() -> None:
     ((name, entry),) = _json(PLUGIN / ".mcp.json")["mcpServers"].items()
     assert name == "sage"
-    assert is_ours(entry)
+    assert is_sage_entry(entry)
 
 
 @pytest.mark.parametrize("folder", SKILLS, ids=lambda folder: folder.name)
@@ -65,7 +65,7 @@ def test_a_skill(folder: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_tools_and_commands_that_are_spoken_of_exist() -> None:
+async def test_tools_and_commands_that_the_texts_name_exist() -> None:
     from typer.main import get_command
 
     from sage_cli.app import app

@@ -19,7 +19,7 @@ from sage_code.agents.install import (
     install,
     install_notes,
     install_subagent,
-    is_ours,
+    is_sage_entry,
     preview,
     read_entry,
     server_command,
@@ -81,7 +81,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 @pytest.mark.parametrize(("name", "data"), CASES, ids=IDS)
-def test_in_and_out_again(name: str, data: bytes, tmp_path: Path) -> None:
+def test_install_and_uninstall_leave_the_file_unchanged(name: str, data: bytes, tmp_path: Path) -> None:
     agent, path = AGENTS[name], _written(name, tmp_path, data)
     before = _document(name, data)
     added = install(agent, "user", str(tmp_path), COMMAND)
@@ -90,7 +90,7 @@ def test_in_and_out_again(name: str, data: bytes, tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(added.backup).st_mode) == 0o600
     after = _document(name, path.read_bytes())
     entry = read_entry(agent, "user", str(tmp_path))
-    assert is_ours(entry)
+    assert is_sage_entry(entry)
     keys = agent.newer_keys if b'"servers"' in data and agent.newer_keys else agent.keys
     servers, others = after, before
     for key in keys:
@@ -110,7 +110,7 @@ def test_in_and_out_again(name: str, data: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scope", ["user", "project"])
 @pytest.mark.parametrize("name", AGENTS)
-def test_a_file_that_was_not_there_is_gone_again(name: str, scope: Scope, tmp_path: Path, system: str) -> None:
+def test_a_file_that_install_made_is_deleted_again(name: str, scope: Scope, tmp_path: Path, system: str) -> None:
     agent, root = AGENTS[name], tmp_path / "project"
     root.mkdir()
     if name == "windsurf" and scope == "project":
@@ -158,8 +158,8 @@ def test_an_opencode_file_with_comments_is_preferred_when_it_is_the_one() -> Non
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_what_somebody_else_adds_meanwhile_stays(name: str, tmp_path: Path) -> None:
-    """Other tools write the file anew in their own way; then the entry is cut out, and nothing but the entry."""
+def test_changes_of_others_between_install_and_uninstall_stay(name: str, tmp_path: Path) -> None:
+    """Another tool has reformatted the file: only the entry is cut out."""
     agent = AGENTS[name]
     path = Path(install(agent, "user", str(tmp_path), COMMAND).path)
     if name == "codex":
@@ -213,7 +213,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "data"), BROKEN, ids=map(str, range(len(BROKEN))))
-def test_what_cannot_be_read_is_left_alone(name: str, data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_not_changed(name: str, data: bytes, tmp_path: Path) -> None:
     path = _written(name, tmp_path, data)
     with pytest.raises(ConfigError) as error:
         install(AGENTS[name], "user", str(tmp_path), COMMAND)
@@ -241,7 +241,7 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dangling", [True, False])
-def test_a_project_cannot_lead_us_out_of_it(tmp_path: Path, dangling: bool) -> None:
+def test_links_out_of_the_project_are_refused(tmp_path: Path, dangling: bool) -> None:
     root, outside = tmp_path / "project", tmp_path / "outside.json"
     (root / ".cursor").mkdir(parents=True)
     if not dangling:
@@ -276,7 +276,7 @@ def test_lines_in_the_instructions(name: str, data: bytes, tmp_path: Path) -> No
     assert path.read_bytes() == data
 
 
-def test_words_about_the_marks_are_not_taken_for_them(tmp_path: Path) -> None:
+def test_a_text_that_mentions_the_marks_is_not_cut(tmp_path: Path) -> None:
     own = "Sage writes between `<!-- sage:begin -->` and `<!-- sage:end -->`.\n"
     (tmp_path / "AGENTS.md").write_text(own)
     path = Path(install_notes(AGENTS["codex"], "project", str(tmp_path)).path)
@@ -336,7 +336,7 @@ def test_a_linked_instructions_file_is_restored_once(sage: Callable[..., Any], t
     assert record.load() == {}
 
 
-def test_a_helper_with_only_a_shell(tmp_path: Path) -> None:
+def test_the_subagent_is_written_and_deleted(tmp_path: Path) -> None:
     claude = AGENTS["claude"]
     path = Path(install_subagent(claude, "project", str(tmp_path)).path)
     assert path == tmp_path / ".claude" / "agents" / "sage-search.md"
@@ -357,7 +357,7 @@ def test_a_helper_with_only_a_shell(tmp_path: Path) -> None:
     assert uninstall_subagent(AGENTS["zed"], "project", str(tmp_path)).action == "absent"
 
 
-def test_which_agents_are_here() -> None:
+def test_installed_agents_are_found() -> None:
     with pytest.raises(UsageError, match="no agent"):
         chosen_agents(["all"])
     (Path.home() / ".claude").mkdir()
@@ -368,14 +368,14 @@ def test_which_agents_are_here() -> None:
         chosen_agents(["emacs"])
 
 
-def test_the_command_is_of_this_installation() -> None:
+def test_the_command_names_this_installation() -> None:
     (own,) = server_command("user")
     assert os.path.isabs(own)
     assert os.path.dirname(own) == os.path.dirname(sys.executable)
     assert server_command("project") == ["sage-mcp"]
     assert server_command("project", version="1.2.3") == ["uvx", "--from", "sage-code==1.2.3", "sage-mcp"]
-    assert all(is_ours({"command": command[0], "args": command[1:]}) for command in (COMMAND, NEWER, [own]))
-    assert is_ours({"command": "sage", "args": ["mcp", "serve"]})
-    assert is_ours({"command": "C:\\Tools\\sage-mcp.exe"})
-    assert not is_ours({"command": "sage", "args": ["--crm"]})
-    assert not is_ours({"url": "https://sage.example"})
+    assert all(is_sage_entry({"command": command[0], "args": command[1:]}) for command in (COMMAND, NEWER, [own]))
+    assert is_sage_entry({"command": "sage", "args": ["mcp", "serve"]})
+    assert is_sage_entry({"command": "C:\\Tools\\sage-mcp.exe"})
+    assert not is_sage_entry({"command": "sage", "args": ["--crm"]})
+    assert not is_sage_entry({"url": "https://sage.example"})

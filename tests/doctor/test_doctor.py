@@ -1,4 +1,4 @@
-"""Each broken link is found, said, and comes with what mends it; the others are looked at all the same."""
+"""Each broken part gives a finding with a fix, and does not stop the other checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def examine(monkeypatch: pytest.MonkeyPatch) -> Examine:
     return look
 
 
-def test_a_machine_that_is_well(sample: Path, sage: Callable[..., Any]) -> None:
+def test_a_healthy_machine(sample: Path, sage: Callable[..., Any]) -> None:
     Project.open(sample).index()
     (Path.home() / ".cursor").mkdir()
     install(AGENTS["cursor"], "user", str(sample), [sys.executable, "-P", "-m", "sage_mcp.server"])
@@ -45,7 +45,7 @@ def test_a_machine_that_is_well(sample: Path, sage: Callable[..., Any]) -> None:
     assert "Cursor" in result.out
 
 
-def test_looking_makes_nothing(tmp_path: Path, sage_home: Path, examine: Examine) -> None:
+def test_an_examination_creates_nothing(tmp_path: Path, sage_home: Path, examine: Examine) -> None:
     found = examine(tmp_path)
     assert found["index"].level == "warning"
     assert "sage index" in found["index"].fix
@@ -86,7 +86,7 @@ def test_settings_and_models(sample: Path, examine: Examine, monkeypatch: pytest
     assert "bundled" in found["model"].fix
 
 
-def test_what_agents_have(tmp_path: Path) -> None:
+def test_findings_about_agents(tmp_path: Path) -> None:
     (finding,) = agent_findings(str(tmp_path), "1.0")
     assert finding.level == "note"
     cursor = AGENTS["cursor"]
@@ -117,7 +117,7 @@ def test_what_agents_have(tmp_path: Path) -> None:
 )
 def test_a_server_that_does_not_answer(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_trip, "server_command", lambda _scope: command)
-    monkeypatch.setattr(round_trip, "_PATIENCE_S", 5)
+    monkeypatch.setattr(round_trip, "_TIMEOUT_S", 5)
     (finding,) = round_trip.ask_version(__version__)
     assert finding.level == "error"
     assert "does not answer" in finding.message

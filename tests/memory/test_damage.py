@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.memory.code.attached import _Map, follow, refresh
+from sage_code.memory.code.attached import _Map, refresh
 from sage_code.memory.files.homes import homes
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
@@ -172,6 +172,6 @@ def test_flipped_bytes_in_the_map_of_attached_memories_are_noticed_and_mended(ro
             broken[source.randrange(len(broken))] ^= 1 << source.randrange(8)
             path.write_bytes(broken)
             list(_Map(home).rows("auth.py"))  # a reader never fails
-            follow(home, ())
+            refresh(home)
             assert list(_Map(home).rows("auth.py")) == expected
             path.write_bytes(whole)

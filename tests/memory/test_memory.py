@@ -1,4 +1,4 @@
-"""Saving as the faces do it: secrets masked, repeats passed over, code remembered, old things tidied away."""
+"""Saving through the façade: masked secrets, duplicates, the session's code, maintenance, and the session's opening."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _given(**more: object) -> dict[str, object]:
     return {"core_question": "How are tokens signed?", "thesis": "With rotating keys.", "confidence": 0.8, **more}
 
 
-def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
+def test_all_given_fields_are_saved(memory: Memory, root: Path) -> None:
     (root / "auth.py").write_text("def sign():\n    return 1\n")
     saved = memory.save_checkpoint(
         _given(
@@ -59,7 +59,7 @@ def test_what_an_agent_gives_is_kept(memory: Memory, root: Path) -> None:
     assert "## Options\nRS256 or ES256" in text
 
 
-def test_secrets_are_masked_everywhere_and_said(memory: Memory, root: Path) -> None:
+def test_secrets_are_masked_in_all_fields_and_reported(memory: Memory, root: Path) -> None:
     saved = memory.save_checkpoint(_given(key_evidence=[f"it works with {TOKEN}"]))
     assert saved.masked == ("GitHub token",)
     _, masked = memory.save_knowledge(KnowledgeItem("deploy", f"Use {TOKEN} to deploy."))
@@ -98,7 +98,7 @@ def test_the_table_of_triggers(trigger: str) -> None:
     assert refusal_for_depth(trigger, 0, 0, Settings()) is None  # not given, not checked
 
 
-def test_what_0_90_means_with_the_bundled_model(memory: Memory) -> None:
+def test_the_duplicate_threshold_fits_the_bundled_model(memory: Memory) -> None:
     """Other words for the same thing stay below, the same sentence with a word changed is above."""
     thesis = "The importer must stream, because reading whole files costs four times their size in memory."
     memory.save_checkpoint(_given(thesis=thesis))
@@ -198,7 +198,7 @@ def test_a_thesis_saved_twice_within_a_second_is_one_checkpoint(memory: Memory) 
     assert memory.save_checkpoint(_given(ts=later)).checkpoint is not None  # asked for again, it is kept
 
 
-def test_of_many_that_save_one_thesis_at_once_one_does(root: Path) -> None:
+def test_many_saves_of_one_thesis_at_once_give_one_checkpoint(root: Path) -> None:
     memories = [Memory(str(root), load_settings(str(root))) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
         given = _given(trigger="synthesis", ts="2026-08-01T10:00:00Z")

@@ -46,7 +46,7 @@ class Session:
         self.result(self.call(tool, **given), details, content=content)
 
     def data(self) -> bytes:
-        """The lines as they stand in the file."""
+        """The lines of the file."""
         return b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in self.records)
 
 

@@ -1,4 +1,4 @@
-"""Claude Code's records: every tool, what fails, what is foreign, what is hostile."""
+"""Claude Code's records: every tool, failed calls, unknown and hostile records."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_edits_have_the_lines_of_their_patch(session: Any, written: Write) -> No
     ]
 
 
-def test_what_failed_did_not_happen(session: Any, written: Write) -> None:
+def test_failed_calls_are_no_touches(session: Any, written: Write) -> None:
     session.result(session.call("Edit", file_path="/w/app/x.py"), "Error: not found", is_error=True)
     session.result(session.call("Write", file_path="/w/app/x.py"), "Error: denied")
     session.result(session.call("Read", file_path="/w/app/x.py"), _file("/w/app/x.py", 1, 1, 9), is_error=True)
@@ -72,7 +72,7 @@ def test_what_failed_did_not_happen(session: Any, written: Write) -> None:
     assert _seen(written(session)) == []
 
 
-def test_searches_are_known_by_what_they_found(session: Any, written: Write) -> None:
+def test_a_search_touches_the_files_that_it_found(session: Any, written: Write) -> None:
     names = ["src/a.py", "/w/app/src/b.py"]
     session.does("Grep", {"mode": "files_with_matches", "filenames": names}, pattern="x", path="/w/app/src")
     session.does("Glob", {"filenames": ["/w/app/c.py"], "truncated": False}, pattern="**/*.py")
@@ -93,7 +93,7 @@ def test_searches_are_known_by_what_they_found(session: Any, written: Write) -> 
     ]
 
 
-def test_shell_commands_count_where_they_are_clear(session: Any, written: Write) -> None:
+def test_clear_shell_commands_are_touches(session: Any, written: Write) -> None:
     session.does("Bash", {"stdout": ""}, command="sed -n '3,9p' src/x.py && python -m pytest")
     session.does("Bash", {"stdout": ""}, command="cat $FILE; ls")
     assert _seen(written(session)) == [("read", "/w/app/src/x.py", (3, 9))]
@@ -119,7 +119,7 @@ def test_subagents_are_part_of_the_session(session: Any, tmp_path: Path) -> None
     assert sorted((one.action, one.file) for one in found) == [("edit", "/w/app/sub.py"), ("read", "/w/app/main.py")]
 
 
-def test_reading_on_between_a_call_and_its_result(session: Any, tmp_path: Path) -> None:
+def test_a_reader_resumes_between_a_call_and_its_result(session: Any, tmp_path: Path) -> None:
     """Read after every byte, each time by a new reader from its saved state: the same touches, each once."""
     session.does("Read", _file("/w/app/x.py", 4, 2, 9), file_path="/w/app/x.py")
     session.does("Bash", {"stdout": ""}, command="cat y.py")
@@ -141,7 +141,7 @@ def test_reading_on_between_a_call_and_its_result(session: Any, tmp_path: Path) 
     assert len(found) == 3
 
 
-def test_asked_again_only_what_is_new_is_read(session: Any, written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_reading_reads_only_new_lines(session: Any, written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     session.does("Read", file_path="/w/app/a.py")
     path = written(session)
     assert len(extract_file_interactions(path)) == 1
@@ -180,10 +180,10 @@ def test_a_damaged_line_is_counted_and_the_next_one_read(session: Any, tmp_path:
     path.write_bytes(line + b"\n" + session.data())
     reader = TranscriptReader(str(path))
     assert len(list(reader)) == 1
-    assert reader.reading.corrupt == 1
+    assert reader.stats.corrupt == 1
 
 
-def test_unknown_records_and_values_are_passed_over(session: Any, written: Write) -> None:
+def test_unknown_records_and_values_are_skipped(session: Any, written: Write) -> None:
     session.records += [
         {"type": "summary", "summary": "x", "leafUuid": "y"},
         {"type": "from-the-future", "tool_use": [1], "message": "tool_use"},
@@ -231,7 +231,7 @@ def _anything(chance: random.Random, depth: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("tool", ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Grep", "Glob", "Bash"])
-def test_whatever_stands_in_a_record_nothing_breaks(session: Any, tool: str, seed: int) -> None:
+def test_no_record_breaks_the_reader(session: Any, tool: str, seed: int) -> None:
     chance, records = random.Random(f"{tool} {seed}"), ClaudeRecords()
     for _ in range(300):
         asked = {key: _anything(chance) for key in chance.sample(KEYS, 5)}

@@ -85,7 +85,7 @@ def test_the_session_is_found_by_its_project(rollout: Path) -> None:
     assert session_context(str(rollout.parents[5])) is None
 
 
-def test_reading_on_after_every_line(rollout: Path) -> None:
+def test_a_reader_resumes_after_every_line(rollout: Path) -> None:
     whole = rollout.read_bytes()
     at_once = list(TranscriptReader(str(rollout)))
     found, resume = [], Resume()

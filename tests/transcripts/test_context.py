@@ -21,7 +21,7 @@ from sage_code.transcripts.touches import Hunk, Touch
     ],
     ids=str,
 )
-def test_an_edit_moves_what_was_read_before(hunk: Hunk, expected: tuple[int, int]) -> None:
+def test_an_edit_shifts_the_ranges_that_were_read_before(hunk: Hunk, expected: tuple[int, int]) -> None:
     touches = [
         Touch("/a", "read", "1", (20, 30)),
         Touch("/b", "read", "1", (20, 30)),

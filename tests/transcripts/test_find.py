@@ -53,7 +53,7 @@ def test_the_newest_session_of_the_project(projects: Path, root: Path) -> None:
     assert find_active_transcript(str(root)) == new
 
 
-def test_names_that_collide_are_told_apart_by_the_records(projects: Path, root: Path) -> None:
+def test_projects_with_the_same_slug_are_distinguished_by_their_records(projects: Path, root: Path) -> None:
     _session(projects / slug(str(root)), root.parent / "my-app-v2", "other")
     assert find_active_transcript(str(root)) is None
     own = _session(projects / slug(str(root)), root, "own", age=100)
@@ -102,7 +102,7 @@ def test_links_are_no_transcripts(projects: Path, root: Path, tmp_path: Path) ->
     assert list(all_transcripts()) == []
 
 
-def test_no_folder_no_transcripts(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_folder_there_are_no_transcripts(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "nothing"))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "nothing"))
     assert session_context(str(root)) is None

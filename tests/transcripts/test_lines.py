@@ -14,7 +14,7 @@ from sage_code.errors import UsageError
 from sage_code.transcripts.lines import Cursor, LineReader
 
 
-def test_a_half_written_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
+def test_a_half_written_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     """Written byte by byte and read after every byte: each line comes once, when its end is there."""
     whole = b'{"a":1}\n\n{"b":"\xc3\xa4"}\nlast\n'
     path = tmp_path / "t.jsonl"
@@ -35,22 +35,20 @@ def test_a_half_written_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
     lines=st.lists(st.binary(max_size=40).filter(lambda line: b"\n" not in line), max_size=12),
     cuts=st.lists(st.integers(0, 500), max_size=8),
 )
-def test_however_it_is_cut_into_pieces_the_lines_are_the_same(
-    tmp_path: Path, lines: list[bytes], cuts: list[int]
-) -> None:
+def test_lines_do_not_depend_on_how_a_file_is_written(tmp_path: Path, lines: list[bytes], cuts: list[int]) -> None:
     data = b"".join(line + b"\n" for line in lines)
     path, cursor, found, too_long = tmp_path / "t.jsonl", Cursor(), [], 0
     for cut in sorted({min(cut, len(data)) for cut in cuts} | {len(data)}):
         path.write_bytes(data[:cut])
         reader = LineReader(str(path), cursor, max_line=30)
         found += list(reader)
-        too_long += reader.reading.too_long
+        too_long += reader.stats.too_long
         cursor = reader.cursor()
     assert found == [line for line in lines if line and len(line) <= 30]
     assert too_long == sum(len(line) > 30 for line in lines)
 
 
-def test_a_line_of_ten_megabytes_is_passed_over_and_not_kept(tmp_path: Path) -> None:
+def test_a_line_of_ten_megabytes_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     with path.open("wb") as file:
         file.write(b'{"first":1}\n')
@@ -63,7 +61,7 @@ def test_a_line_of_ten_megabytes_is_passed_over_and_not_kept(tmp_path: Path) -> 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found == [b'{"first":1}', b'{"last":1}']
-    assert reader.reading.too_long == 1
+    assert reader.stats.too_long == 1
     assert peak < 30 << 20
 
 
@@ -78,7 +76,7 @@ def test_an_endless_line_does_not_hold_the_cursor(tmp_path: Path) -> None:
     assert list(LineReader(str(path), first.cursor(), max_line=10)) == [b"next"]
 
 
-def test_another_file_in_its_place_is_read_from_the_beginning(tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_from_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"one\ntwo\n")
     reader = LineReader(str(path))
@@ -88,7 +86,7 @@ def test_another_file_in_its_place_is_read_from_the_beginning(tmp_path: Path) ->
         path.write_bytes(other)
         again = LineReader(str(path), cursor)
         assert list(again) == other.split(b"\n")[:-1]
-        assert again.reading.restarted
+        assert again.stats.restarted
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX")

@@ -1,4 +1,4 @@
-"""Which files a shell command clearly uses, and which are nobody's business."""
+"""The files that a shell command clearly uses; unclear words are left out."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def test_clear_commands(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", UNCLEAR)
-def test_unclear_commands_say_nothing(command: str) -> None:
+def test_unclear_commands_give_no_files(command: str) -> None:
     assert _shown(command) == ""
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="cat sed-n'\"\\|;&<>(){}$`1,9p./\n\0xé", max_size=200))
-def test_any_text_is_survived(command: str) -> None:
+def test_no_text_breaks_the_parser(command: str) -> None:
     for use in file_uses(command, "/w"):
         assert use.path.startswith("/")
         assert "\0" not in use.path
 
 
-def test_a_huge_command_costs_nothing() -> None:
+def test_a_huge_command_is_fast() -> None:
     assert file_uses("cat <<E > x.py\n" + "<<A " * 500_000, "/w")[0].path == "/w/x.py"
     assert file_uses("cat " + "'" * 1_000_001, "/w") == []

@@ -1,4 +1,4 @@
-"""Tokens and cost: each reply once, whatever the transcripts repeat."""
+"""Tokens and cost: each reply counts once, although transcripts repeat it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_subagents_count(projects: Path) -> None:
     assert usage().total.tokens.input == 3
 
 
-def test_what_was_put_into_the_cache_stands_in_one_of_two_places(projects: Path) -> None:
+def test_cache_writes_are_read_from_either_field(projects: Path) -> None:
     nested = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 20}
     (projects / "s.jsonl").write_text(
         _line("m1", cache_creation_input_tokens=0, cache_creation=nested)

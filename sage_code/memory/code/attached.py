@@ -1,16 +1,17 @@
-"""Which memories hang on a piece of code: a map from files to memories that a search can ask in a millisecond.
+"""The map of attached memories: from a file of the project to the memories about it, for a search, in a millisecond.
 
-It is made from the memories' references and lies in `.sage/local/`, in a folder that no clone can have brought: a first
-line with the state of the folders that it was made from, then one reference a line, sorted by file, so that a file's
-are found by bisecting. When a folder has changed, only the files that changed are read again; a search spends little on
-that and leaves the rest to the next.
+The map is made from the references of the memories and stored in the home's `derived` folder, which no clone can bring.
+`attached.jsonl` has a head with the times of the folders of memories, then one reference per line, sorted by file and
+found by bisection. `attached_rows.json` has the same lines by memory file, with the file's stamp: when a folder has
+changed, only changed files are read again. A search spends at most `_SEARCH_SECONDS` on that; the next one continues.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ import xxhash
 from sage_code.errors import UsageError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
-from sage_code.memory.code.referring_memories import files_of, folders_of, read
+from sage_code.memory.code.referring_memories import files_of, folders_of, read_memory
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import MemoryHome, homes
 
 if TYPE_CHECKING:
@@ -29,74 +31,69 @@ if TYPE_CHECKING:
     from sage_code.memory.code.referring_memories import ReferringMemory
     from sage_code.search.results import Hit, SearchResponse
 
-# History of the format: 1: first version. 2: a checksum in the head, and one in front of the rows.
+# History of the format: 1: first version. 2: a checksum in the head, and one before the rows.
 _FORMAT = 2
 _MAX_BYTES = 100_000_000
-_SUM_CHARS = 16
+_CHECKSUM_CHARS = 16
 _MAP, _ROWS = "attached.jsonl", "attached_rows.json"
 _SEARCH_SECONDS = 0.15
 _MAX_NOTES = 5
 
-# file, first and last line (0: the whole file), symbol, id, title
+# file, first and last line (0: the whole file), symbol, id and title of the memory
 Row = tuple[str, int, int, str, str, str]
 
 
 def with_memories(response: SearchResponse) -> SearchResponse:
-    """The answer with the memories that are about the code of its hits."""
+    """The response with the memories that are about the code of each hit."""
     notes: dict[int, tuple[str, ...]] = {}
     for root in {hit.root or response.root for hit in response.results}:
         home = homes(root)[0]
         if home.scope != "project":
             continue
-        refresh(home, _SEARCH_SECONDS)
-        known = _Map(home)
+        known = _current_map(home)
         for hit in response.results:
             if (hit.root or response.root) == root:
                 notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
     return replace(response, results=tuple(replace(hit, memory=notes.get(hit.rank, ())) for hit in response.results))
 
 
-def refresh(home: MemoryHome, seconds: float | None = None) -> None:
-    """Bring the map up to date with the memories, as far as the time reaches."""
-    state = _folders(home)
-    is_current = _Map(home).folders == state
-    if is_current and seconds is not None:
-        return
-    known = _rows(home)
-    if is_current and known is not None:
-        return
-    rows, done = known or {}, True
-    deadline = time.monotonic() + seconds if seconds is not None else float("inf")
-    current: dict[str, list[str]] = {}
+def note_locations(home: MemoryHome, checked: Iterable[tuple[ReferringMemory, Sequence[RefState]]]) -> None:
+    """Write the locations at which a check has found the code of memories into the map."""
+    located = {memory.path: [_row(one.now or one.ref, memory) for one in states] for memory, states in checked}
+    refresh(home, located=located)
+
+
+def refresh(home: MemoryHome, seconds: float = math.inf, located: Mapping[str, list[str]] | None = None) -> None:
+    """Bring the map up to date within a time; `located` are rows by memory file that are known already."""
+    folders = _folder_times(home)
+    before, located = _rows(home) or {}, located or {}
+    deadline = time.monotonic() + seconds
+    rows: dict[str, list[str]] = {}
+    is_complete = True
     for path, stamp in files_of(home):
-        before = rows.get(path)
-        if before is not None and before[0] == stamp:
-            current[path] = before
+        if path in located:
+            rows[path] = [stamp, *located[path]]
+        elif path in before and before[path][0] == stamp:
+            rows[path] = before[path]
         elif time.monotonic() < deadline:
-            found = read(home, path)
-            memory = found[0] if found else None
-            rows_now = [_row(ref.file, ref.lines, ref.symbol, memory) for ref in memory.refs] if memory else []
-            current[path] = [stamp, *rows_now]
+            memory = read_memory(home, path)
+            rows[path] = [stamp, *(_row(ref, memory) for ref in memory.refs)] if memory else [stamp]
         else:
-            done = False
-    _write(home, current, state if done else {})
+            is_complete = False
+    _write(home, rows, folders if is_complete else {})
 
 
-def follow(home: MemoryHome, checked: Iterable[tuple[ReferringMemory, Sequence[RefState]]]) -> None:
-    """Note where the code of the memories is now, as a check has found it."""
-    refresh(home)
-    rows = _rows(home) or {}
-    paths = {os.path.splitext(os.path.basename(path))[0]: path for path in rows}
-    for memory, states in checked:
-        path = paths.get(memory.id)
-        if path is not None:
-            places_now = [found.now or found.ref for found in states]
-            rows[path][1:] = [_row(now.file, now.lines, now.symbol, memory) for now in places_now]
-    _write(home, rows, _folders(home))
+def _current_map(home: MemoryHome) -> _Map:
+    """The map, brought up to date if the folders of memories have changed."""
+    known = _Map(home)
+    if known.folders == _folder_times(home):
+        return known
+    refresh(home, _SEARCH_SECONDS)
+    return _Map(home)
 
 
 class _Map:
-    """The published map; empty when there is none that can be read, or when it is damaged."""
+    """The map as it was written; empty if it is missing or damaged."""
 
     def __init__(self, home: MemoryHome) -> None:
         self.folders: dict[str, int] | None = None
@@ -106,7 +103,7 @@ class _Map:
             self._data = read_regular(os.path.join(home.derived, _MAP), _MAX_BYTES)
             self._start = self._data.find(b"\n") + 1
             head = orjson.loads(self._data[: self._start])
-            if head["format"] == _FORMAT and head["sum"] == _sum(self._data[self._start :]):
+            if head["format"] == _FORMAT and head["sum"] == _checksum(self._data[self._start :]):
                 self.folders = head["folders"]
 
     def rows(self, file: str) -> Iterator[Row]:
@@ -130,6 +127,7 @@ class _Map:
 
 
 def _notes(rows: Iterable[Row], hit: Hit) -> list[str]:
+    """The memories about a hit: about its whole file, its symbol, or lines that it shows more than half of."""
     found = {}
     for _, first, last, symbol, id_, title in rows:
         is_whole = not first and not symbol
@@ -144,15 +142,15 @@ def _is_part(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-def _row(file: str, lines: tuple[int, int] | None, symbol: str, memory: ReferringMemory) -> str:
-    """A `Row` as it is kept: a line of the map."""
-    first, last = lines or (0, 0)
-    row: Row = (file, first, last, symbol, memory.id, memory.title)
+def _row(ref: CodeRef, memory: ReferringMemory) -> str:
+    """A `Row` as a line of the map."""
+    first, last = ref.lines or (0, 0)
+    row: Row = (ref.file, first, last, ref.symbol, memory.id, memory.title)
     return orjson.dumps(row).decode()
 
 
-def _folders(home: MemoryHome) -> dict[str, int]:
-    """When the folders of memories have last changed."""
+def _folder_times(home: MemoryHome) -> dict[str, int]:
+    """When each folder of memories last changed."""
     times: dict[str, int] = {}
     with suppress(OSError):
         for folder in folders_of(home):
@@ -161,12 +159,12 @@ def _folders(home: MemoryHome) -> dict[str, int]:
 
 
 def _rows(home: MemoryHome) -> dict[str, list[str]] | None:
-    """What was read from each file of memories; None when that is not known any more."""
+    """The stamp and the lines of each memory file; None if they cannot be read."""
     with suppress(OSError, ValueError):
         data = read_regular(os.path.join(home.derived, _ROWS), _MAX_BYTES)
-        if _sum(data[_SUM_CHARS + 1 :]) != data[:_SUM_CHARS].decode("ascii", "replace"):
+        if _checksum(data[_CHECKSUM_CHARS + 1 :]) != data[:_CHECKSUM_CHARS].decode("ascii", "replace"):
             return None
-        rows = orjson.loads(data[_SUM_CHARS + 1 :])
+        rows = orjson.loads(data[_CHECKSUM_CHARS + 1 :])
         if isinstance(rows, dict) and all(_is_sound(row) for row in rows.values()):
             return rows
     return None
@@ -179,13 +177,13 @@ def _is_sound(row: object) -> bool:
 def _write(home: MemoryHome, rows: dict[str, list[str]], folders: dict[str, int]) -> None:
     lines = sorted(line.encode() for _, *of_file in rows.values() for line in of_file)
     body = b"".join(line + b"\n" for line in lines)
-    head = orjson.dumps({"format": _FORMAT, "folders": folders, "sum": _sum(body)})
+    head = orjson.dumps({"format": _FORMAT, "folders": folders, "sum": _checksum(body)})
     kept = orjson.dumps(rows)
-    with suppress(OSError, UsageError):  # a project that cannot be written to is searched all the same
+    with suppress(OSError, UsageError):  # a project that cannot be written to has no map
         home.prepare()
-        write_bytes(os.path.join(home.derived, _ROWS), f"{_sum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
+        write_bytes(os.path.join(home.derived, _ROWS), f"{_checksum(kept)}\n".encode() + kept, mode=PRIVATE_FILE)
         write_bytes(os.path.join(home.derived, _MAP), head + b"\n" + body, mode=PRIVATE_FILE)
 
 
-def _sum(data: bytes) -> str:
+def _checksum(data: bytes) -> str:
     return xxhash.xxh3_64_hexdigest(data)

@@ -1,8 +1,8 @@
-"""Where code may have gone that is not in its place any more: files of the project that could hold it now.
+"""Finds the files of a project that may hold code which is no longer at its old location.
 
-A file that was renamed takes all its code with it: where one reference of a file was found, the others are looked for
-first, and before that in files of the same name. The compiled index knows where a name is defined; it may be older than
-the files, so every candidate is read again by whoever asked. Last, all files are looked through, within a limit.
+First come the files in which other code of the same old file was found (a renamed file keeps its code together) and
+files with the same name, then the files that define the name according to the compiled index, and last all files that
+contain the text, within a time limit. The index may be older than the files, so the caller checks each candidate.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from sage_code.errors import SageError
 from sage_code.memory.code.code_files import CodeFile, CodeFiles
 from sage_code.values import SourceFile
 
-# What looking through a project may take for all references together, of the processor's time.
+# The processor time for scanning a project, for all references together.
 _SCAN_SECONDS = 10.0
 _MAX_CANDIDATES = 40
 
 
 class CandidateFiles:
-    """Finds the files in which a text may stand."""
+    """Finds the files that may hold moved code; remembers where code of a file was found."""
 
-    def __init__(self, sources: CodeFiles) -> None:
-        self._sources = sources
-        self._homes: dict[str, dict[str, None]] = {}
-        self._spent = 0.0
+    def __init__(self, code_files: CodeFiles) -> None:
+        self._code_files = code_files
+        self._new_paths: dict[str, dict[str, None]] = {}
+        self._seconds = 0.0
 
     @cached_property
     def _files(self) -> list[str]:
-        return [file.path for file in list_files(self._sources.root) if isinstance(file, SourceFile)]
+        return [file.path for file in list_files(self._code_files.root) if isinstance(file, SourceFile)]
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
@@ -42,37 +42,37 @@ class CandidateFiles:
             found.setdefault(os.path.basename(path), []).append(path)
         return found
 
-    def found(self, file: str, home: str) -> None:
-        """Code of `file` was found in `home`: there may be more of it there."""
-        self._homes.setdefault(file, {})[home] = None
+    def note_found(self, file: str, path: str) -> None:
+        """Remember that code of `file` was found in the file at `path`."""
+        self._new_paths.setdefault(file, {})[path] = None
 
-    def likely(self, file: str) -> Iterator[CodeFile]:
-        """The files that `file` may be called now."""
+    def renamed(self, file: str) -> Iterator[CodeFile]:
+        """The files that `file` may have been renamed to."""
         named = self._by_name.get(os.path.basename(file), ())
-        yield from self._read([*self._homes.get(file, ()), *named[:_MAX_CANDIDATES]])
+        yield from self._read([*self._new_paths.get(file, ()), *named[:_MAX_CANDIDATES]])
 
     def defining(self, name: str) -> Iterator[CodeFile]:
-        """The files that define `name`, as the index knows them."""
+        """The files that define `name` according to the compiled index."""
         try:
-            matches = open_symbols(self._sources.root).find(name)
-        except SageError:  # not indexed, or damaged: the files are still there to be looked through
+            matches = open_symbols(self._code_files.root).find(name)
+        except SageError:  # not indexed, or damaged
             return
         yield from self._read(match["file"] for match in matches[:_MAX_CANDIDATES])
 
-    def holding(self, *texts: str) -> Iterator[CodeFile]:
-        """The files in which all `texts` stand, as far as the time reaches."""
+    def containing(self, *texts: str) -> Iterator[CodeFile]:
+        """The files that contain all `texts`, within the time limit."""
         started, found = time.thread_time(), 0
         for path in self._files:
-            if self._spent + time.thread_time() - started > _SCAN_SECONDS or found >= _MAX_CANDIDATES:
+            if self._seconds + time.thread_time() - started > _SCAN_SECONDS or found >= _MAX_CANDIDATES:
                 break
-            source = self._sources.get(path)
-            if source is not None and all(text in source.text for text in texts):
+            file = self._code_files.get(path)
+            if file is not None and all(text in file.text for text in texts):
                 found += 1
-                yield source
-        self._spent += time.thread_time() - started
+                yield file
+        self._seconds += time.thread_time() - started
 
     def _read(self, paths: Iterable[str]) -> Iterator[CodeFile]:
         for path in dict.fromkeys(paths):
-            source = self._sources.get(path)
-            if source is not None:
-                yield source
+            file = self._code_files.get(path)
+            if file is not None:
+                yield file

@@ -1,8 +1,8 @@
-"""From the files and lines of a session to references: what was looked at, as definitions of the code.
+"""Makes references from the files and lines that a session read or changed.
 
-A range becomes the functions and types that it touches; where there are none (prose, module-level code) it is anchored
-by its own lines. Files are read as they are now, since a session has often just changed them. What a transcript says
-about files outside the project is left out, and counted.
+A range becomes references to the functions and types that it touches, or to its own lines if there are none (prose,
+module-level code). Files are read as they are now, since the session may have changed them. Files outside the project
+are left out and counted.
 """
 
 from __future__ import annotations
@@ -17,59 +17,59 @@ from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.paths import DOT_SAGE
 from sage_code.transcripts.context import FileInteraction, SessionCodeContext
 
-# What a memory carries at most: a hundred references say no more than sixty, and a memory is a small file.
+# A hundred references say no more than sixty, and a memory is a small file.
 MAX_REFS = 60
 _MAX_REFS_A_FILE = 12
-# A file that was read as a whole: its definitions when there are few, otherwise the file.
+# A file that was read as a whole gives references to its definitions if it has at most so many, else to the file.
 _FEW_UNITS = 6
-# A range that was read shows a definition when it shows so many of its lines.
+# A range that was read shows a definition if it contains so many of its lines.
 _SHOWN_LINES = 3
-# A longer run of lines without a definition says nothing more by its end.
+# The end of a longer run of lines without a definition adds nothing.
 _MAX_ANCHOR_LINES = 60
 _OWN_FOLDERS = frozenset({DOT_SAGE, ".git", ".hg", ".jj", ".svn"})
-# What a session did matters more than what it saw.
-_WEIGHT = {"edit": 0, "write": 0, "read": 1}
+# Changes come before what was only read.
+_ORDER = {"edit": 0, "write": 0, "read": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The references of a session, and how many of its files are not in them."""
+    """The references of a session, and the number of files that were left out."""
 
     refs: tuple[CodeRef, ...]
     outside: int  # files outside the project
-    unreadable: int  # deleted since, binary, or links
+    unreadable: int  # deleted files, binary files and links
 
 
-def capture(project_root: str, context: SessionCodeContext) -> tuple[CodeRef, ...]:
-    """The definitions that a session read or changed, what was changed and what came last first."""
-    return captured(project_root, context).refs
+def capture(project_root: str, context: SessionCodeContext, code_files: CodeFiles | None = None) -> tuple[CodeRef, ...]:
+    """The definitions that a session read or changed: changed ones first, then the latest first."""
+    return captured(project_root, context, code_files).refs
 
 
-def captured(project_root: str, context: SessionCodeContext) -> Captured:
-    """`capture`, with what was left out."""
+def captured(project_root: str, context: SessionCodeContext, code_files: CodeFiles | None = None) -> Captured:
+    """`capture`, with the number of files that were left out; `code_files` may have read some files already."""
     root = os.path.realpath(project_root)
-    sources = CodeFiles(root)
+    code_files = code_files or CodeFiles(root)
     outside, unreadable = set[str](), set[str]()
     found: dict[tuple[str, str, tuple[int, int] | None], CodeRef] = {}
-    latest = sorted(enumerate(context.interactions), key=lambda one: (_WEIGHT.get(one[1].action, 2), -one[0]))
+    latest = sorted(enumerate(context.interactions), key=lambda one: (_ORDER.get(one[1].action, 2), -one[0]))
     counts: dict[str, int] = {}
     paths: dict[str, str] = {}
     seen: set[tuple[str, tuple[int, int] | None]] = set()
     for _, interaction in latest:
-        place = (interaction.file, interaction.lines)
-        if interaction.action not in _WEIGHT or place in seen:
+        location = (interaction.file, interaction.lines)
+        if interaction.action not in _ORDER or location in seen:
             continue
-        seen.add(place)
+        seen.add(location)
         if interaction.file not in paths:
             paths[interaction.file] = inside(root, project_root, interaction.file)
         path = paths[interaction.file]
         if path and (len(found) >= MAX_REFS or counts.get(path, 0) >= _MAX_REFS_A_FILE):
             continue
-        source = sources.get(path) if path else None
-        if source is None:
+        file = code_files.get(path) if path else None
+        if file is None:
             (unreadable if path else outside).add(interaction.file)
             continue
-        for ref in _refs(source, interaction):
+        for ref in _refs(file, interaction):
             key = (ref.file, ref.symbol, None if ref.symbol else ref.lines)
             if key not in found and counts.get(ref.file, 0) < _MAX_REFS_A_FILE and len(found) < MAX_REFS:
                 found[key] = ref
@@ -78,7 +78,7 @@ def captured(project_root: str, context: SessionCodeContext) -> Captured:
 
 
 def inside(root: str, given_root: str, file: str) -> str:
-    """An absolute path as one relative to the project, or nothing when it is not in it."""
+    """An absolute path relative to the project; empty if it is outside, or in `.sage/` or a version control folder."""
     for path in (file, os.path.realpath(file) if os.path.isabs(file) and "\0" not in file else ""):
         for top in (root, os.path.abspath(given_root)):
             if path.startswith(top.rstrip(os.sep) + os.sep):
@@ -90,19 +90,20 @@ def inside(root: str, given_root: str, file: str) -> str:
     return ""
 
 
-def _refs(source: CodeFile, interaction: FileInteraction) -> Iterator[CodeRef]:
+def _refs(file: CodeFile, interaction: FileInteraction) -> Iterator[CodeRef]:
+    """References for one interaction: to definitions, to a run of lines, or to the whole file."""
     lines = interaction.lines
-    if lines is None or lines[0] > len(source.lines):
-        if source.units and len(source.units) <= _FEW_UNITS:
-            yield from (source.ref(span(unit), unit.qualname) for unit in source.units)
-        elif source.lines:
-            yield source.ref(None)
+    if lines is None or lines[0] > len(file.lines):
+        if file.units and len(file.units) <= _FEW_UNITS:
+            yield from (file.ref(span(unit), unit.qualname) for unit in file.units)
+        elif file.lines:
+            yield file.ref(None)
         return
-    first, last = lines[0], min(lines[1], len(source.lines))
-    units = [unit for unit in source.units if _is_shown(span(unit), first, last, interaction.action != "read")]
-    yield from (source.ref(span(unit), unit.qualname) for unit in units)
-    if not units and (anchor := _trimmed(source, first, last)):
-        yield source.ref(anchor)
+    first, last = lines[0], min(lines[1], len(file.lines))
+    units = [unit for unit in file.units if _is_shown(span(unit), first, last, interaction.action != "read")]
+    yield from (file.ref(span(unit), unit.qualname) for unit in units)
+    if not units and (anchor := _trimmed(file, first, last)):
+        yield file.ref(anchor)
 
 
 def _is_shown(unit: tuple[int, int], first: int, last: int, is_change: bool) -> bool:
@@ -110,11 +111,11 @@ def _is_shown(unit: tuple[int, int], first: int, last: int, is_change: bool) -> 
     return common >= (1 if is_change else min(_SHOWN_LINES, unit[1] - unit[0] + 1))
 
 
-def _trimmed(source: CodeFile, first: int, last: int) -> tuple[int, int] | None:
-    """A range without the blank lines at its ends, and not endless."""
-    while first <= last and not source.lines[first - 1].strip():
+def _trimmed(file: CodeFile, first: int, last: int) -> tuple[int, int] | None:
+    """A range without blank lines at its ends, cut to `_MAX_ANCHOR_LINES`; None if nothing is left."""
+    while first <= last and not file.lines[first - 1].strip():
         first += 1
     last = min(last, first + _MAX_ANCHOR_LINES - 1)
-    while last >= first and not source.lines[last - 1].strip():
+    while last >= first and not file.lines[last - 1].strip():
         last -= 1
     return (first, last) if first <= last else None

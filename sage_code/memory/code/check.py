@@ -1,7 +1,8 @@
-"""Does the code of a reference still say what it said? Unchanged, moved, changed or gone.
+"""Checks whether the code of a reference is unchanged, moved, changed or gone.
 
-Followed in this order: the same text in its place; the definition of the same name in the file; the same text
-elsewhere in the file; the same text elsewhere in the project; and what looks most like it, which then has changed.
+The checker looks for the same text at the old location, then elsewhere in the file. A definition with the same name in
+the file then counts as changed. Otherwise it looks for the same text in other files, and last for code that resembles
+the quotation, which counts as changed.
 """
 
 from __future__ import annotations
@@ -16,30 +17,31 @@ from sage_code.memory.code.candidate_files import CandidateFiles
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
 from sage_code.memory.code.code_text import likeness, short_diff
 from sage_code.memory.files.code_ref import CodeRef
+from sage_code.values import Symbol
 
 State = Literal["unchanged", "moved", "changed", "gone"]
 
-# Below this share of common lines two definitions of one name are two things, not one that has changed.
-_SAME_THING = 0.5
-# Shorter lines stand everywhere.
-_TELLING_CHARS = 12
-# Windows of a file that are compared with a run of lines whose first line is not known.
-_MAX_WINDOWS = 20_000
-_TELLING_LINES = 3
+# With a smaller share of common lines, code is something else and not a changed version.
+_MIN_LIKENESS = 0.5
+# Shorter lines are in too many files to identify code.
+_DISTINCTIVE_CHARS = 12
+_DISTINCTIVE_LINES = 3
+# Bounds the comparisons when lines are searched in a file, in lines hashed.
+_MAX_WINDOW_LINES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class RefState:
-    """A reference and what has become of its code."""
+    """A reference and the state of its code."""
 
     ref: CodeRef  # as it was written
     state: State
-    now: CodeRef | None = None  # where its code is now: itself, the new place, the changed text; None: gone
-    diff: str = ""  # of what has changed, shortened
+    now: CodeRef | None = None  # the reference to the code as it is now; None if it is gone
+    diff: str = ""  # between the quotation and changed code, shortened
 
     @property
     def is_stale(self) -> bool:
-        """Whether what was concluded may not hold any more."""
+        """Whether the conclusion may no longer be true."""
         return self.state in ("changed", "gone")
 
 
@@ -50,114 +52,111 @@ def check(project_root: str, refs: Iterable[CodeRef]) -> tuple[RefState, ...]:
 
 
 class Checker:
-    """Checks references of one project; files are read once for all of them."""
+    """Checks references of one project; each file is read once, and each reference checked once."""
 
     def __init__(self, project_root: str) -> None:
-        self._sources = CodeFiles(os.path.realpath(project_root))
-        self._candidate_files = CandidateFiles(self._sources)
+        self._code_files = CodeFiles(os.path.realpath(project_root))
+        self._candidates = CandidateFiles(self._code_files)
         self._known: dict[CodeRef, RefState] = {}
 
     def check(self, ref: CodeRef) -> RefState:
-        """What has become of one reference."""
+        """The state of one reference."""
         if ref not in self._known:
             self._known[ref] = self._check(ref)
         return self._known[ref]
 
     def _check(self, ref: CodeRef) -> RefState:
-        source = self._sources.get(ref.file)
-        if source is not None:
-            if _stands(source, ref):
+        """Look for the code of a reference, in the order of the module's docstring."""
+        file = self._code_files.get(ref.file)
+        if file is not None:
+            if _is_unchanged(file, ref):
                 return RefState(ref, "unchanged", ref)
-            place = _in_file(source, ref)
-            if place is not None:
-                return _moved(ref, place)
-        # A definition that is still there under its name has changed, wherever else its old text may stand.
-        changed = _same_name(source, ref) if source is not None else None
-        if changed is None and (place := self._somewhere(ref)) is not None:
-            return _moved(ref, place)
-        if changed is None and source is not None and not ref.symbol:
-            changed = _nearest_lines(source, ref)
-        changed = changed or self._most_alike(ref, source)
+            if (found := _same_text(file, ref)) is not None:
+                return _moved(ref, found)
+        # A definition that still has its name has changed, even if its old text is in another file.
+        changed = _same_name(file, ref) if file is not None else None
+        if changed is None and (found := self._in_other_files(ref)) is not None:
+            return _moved(ref, found)
+        if changed is None and file is not None and not ref.symbol:
+            changed = _nearest_lines(file, ref)
+        changed = changed or self._most_similar(ref, file)
         if changed is None:
             return RefState(ref, "gone")
         now, lines = changed
         return RefState(ref, "changed", now, short_diff(ref.snippet, lines) if ref.snippet else "")
 
-    def _somewhere(self, ref: CodeRef) -> CodeRef | None:
-        """The same text in another file: files of the same name before others, the nearest path first."""
-        found = self._in_one_of(ref, self._candidate_files.likely(ref.file))
-        if not any(place.symbol == ref.symbol for place in found):
-            found += self._in_one_of(ref, self._candidates(ref))
+    def _in_other_files(self, ref: CodeRef) -> CodeRef | None:
+        """The same text in another file; among several copies, the one with the most similar path."""
+        found = self._same_texts(ref, self._candidates.renamed(ref.file))
+        if not any(one.symbol == ref.symbol for one in found):
+            found += self._same_texts(ref, self._files_to_search(ref))
 
-        def distance(place: CodeRef) -> tuple[bool, float, str]:
-            # Copies of one text in many folders: the one whose path is most like the old one.
-            return place.symbol != ref.symbol, -SequenceMatcher(None, ref.file, place.file).ratio(), place.file
+        def distance(one: CodeRef) -> tuple[bool, float, str]:
+            return one.symbol != ref.symbol, -SequenceMatcher(None, ref.file, one.file).ratio(), one.file
 
         best = min(found, key=distance, default=None)
         if best is not None:
-            self._candidate_files.found(ref.file, best.file)
+            self._candidates.note_found(ref.file, best.file)
         return best
 
-    def _in_one_of(self, ref: CodeRef, sources: Iterable[CodeFile]) -> list[CodeRef]:
-        found = (_in_file(source, ref) for source in sources if source.path != ref.file)
-        return [place for place in found if place is not None]
+    def _same_texts(self, ref: CodeRef, files: Iterable[CodeFile]) -> list[CodeRef]:
+        found = (_same_text(file, ref) for file in files if file.path != ref.file)
+        return [one for one in found if one is not None]
 
-    def _candidates(self, ref: CodeRef) -> Iterator[CodeFile]:
+    def _files_to_search(self, ref: CodeRef) -> Iterator[CodeFile]:
+        """The files that define the reference's name, then those that contain its distinctive lines."""
         if not ref.content_hash and not ref.symbol:
             return
         name = ref.symbol.rpartition(".")[2]
         seen = set()
-        for source in self._candidate_files.defining(name) if name else ():
-            seen.add(source.path)
-            yield source
-        telling = _telling_lines(ref)
-        if telling or name:
-            yield from (one for one in self._candidate_files.holding(*(telling or [name])) if one.path not in seen)
+        for file in self._candidates.defining(name) if name else ():
+            seen.add(file.path)
+            yield file
+        lines = _distinctive_lines(ref)
+        if lines or name:
+            yield from (file for file in self._candidates.containing(*(lines or [name])) if file.path not in seen)
 
-    def _most_alike(self, ref: CodeRef, source: CodeFile | None) -> tuple[CodeRef, list[str]] | None:
-        """A definition that is mostly what the reference quotes: renamed in its file, or moved and changed."""
+    def _most_similar(self, ref: CodeRef, file: CodeFile | None) -> tuple[CodeRef, list[str]] | None:
+        """The definition that resembles the quotation most: renamed in its file, or moved and changed."""
         if not ref.snippet:
             return None
         name = ref.symbol.rpartition(".")[2]
-        best, most = None, _SAME_THING
-        others = self._candidate_files.defining(name) if name else ()
-        for one in [*([source] if source else []), *others]:
+        best, most = None, _MIN_LIKENESS
+        others = self._candidates.defining(name) if name else ()
+        for one in [*([file] if file else []), *others]:
             for symbol in one.symbols:
-                if one is not source and symbol.name != name:
+                if one is not file and symbol.name != name:
                     continue
                 score = likeness(ref.snippet, one.piece(span(symbol)))
                 if score > most:
                     best, most = (one, symbol), score
-        if best is None:
-            return None
-        one, symbol = best
-        return _like(ref, one.ref(span(symbol), symbol.qualname)), one.piece(span(symbol))
+        return _changed(ref, *best) if best else None
 
 
-def _stands(source: CodeFile, ref: CodeRef) -> bool:
-    """Whether the text stands where it stood."""
+def _is_unchanged(file: CodeFile, ref: CodeRef) -> bool:
+    """Whether the same text is at the reference's location; without a hash, whether the location exists."""
     if not ref.content_hash:
-        is_there = ref.lines is None or ref.lines[1] <= len(source.lines)
-        return is_there and (not ref.symbol or any(one.qualname == ref.symbol for one in source.symbols))
+        is_there = ref.lines is None or ref.lines[1] <= len(file.lines)
+        return is_there and (not ref.symbol or any(one.qualname == ref.symbol for one in file.symbols))
     if ref.lines is None:
-        return not ref.symbol and source.ref(None).content_hash == ref.content_hash
-    if ref.lines[1] > len(source.lines) or source.hash(ref.lines) != ref.content_hash:
+        return not ref.symbol and file.hash(None) == ref.content_hash
+    if ref.lines[1] > len(file.lines) or file.hash(ref.lines) != ref.content_hash:
         return False
-    # A definition that has grown at its end still has its old text in its old lines: it must end there, too.
-    return not ref.symbol or not source.symbols or any(span(one) == ref.lines for one in source.symbols)
+    # A definition that has grown at its end still has the old text in the old lines, so its end is compared too.
+    return not ref.symbol or not file.symbols or any(span(one) == ref.lines for one in file.symbols)
 
 
-def _in_file(source: CodeFile, ref: CodeRef) -> CodeRef | None:
-    """The same text somewhere in a file."""
+def _same_text(file: CodeFile, ref: CodeRef) -> CodeRef | None:
+    """The same text anywhere in a file."""
     if ref.symbol:
         if not ref.content_hash:
-            same = [one for one in source.symbols if one.qualname == ref.symbol]
+            same = [one for one in file.symbols if one.qualname == ref.symbol]
         else:
-            anywhere = _is_telling(ref)
+            any_name = _is_distinctive(ref)
             same = [
                 one
-                for one in source.symbols
-                if (anywhere or one.qualname == ref.symbol) and source.hash(span(one)) == ref.content_hash
+                for one in file.symbols
+                if (any_name or one.qualname == ref.symbol) and file.hash(span(one)) == ref.content_hash
             ]
         bare, line = ref.symbol.rpartition(".")[2], ref.lines[0] if ref.lines else 1
         best = min(
@@ -165,75 +164,77 @@ def _in_file(source: CodeFile, ref: CodeRef) -> CodeRef | None:
             key=lambda one: (one.qualname != ref.symbol, one.name != bare, abs(one.start_line - line)),
             default=None,
         )
-        return source.ref(span(best), best.qualname) if best else None
+        return file.ref(span(best), best.qualname) if best else None
     if ref.lines is None:
-        whole = source.ref(None)
-        return whole if whole.content_hash == ref.content_hash else None
-    return _window(source, ref)
+        return file.ref(None) if file.hash(None) == ref.content_hash else None
+    return _same_lines(file, ref)
 
 
-def _window(source: CodeFile, ref: CodeRef) -> CodeRef | None:
-    """A run of lines with the hash of the reference's, the nearest to its old place."""
+def _same_lines(file: CodeFile, ref: CodeRef) -> CodeRef | None:
+    """The run of lines with the reference's hash that is nearest to its old lines."""
     if ref.lines is None or not ref.content_hash:
         return None
     count = ref.lines[1] - ref.lines[0] + 1
     first = ref.snippet.partition("\n")[0].strip() if ref.snippet else ""
     starts = [
         number
-        for number in range(1, len(source.lines) - count + 2)
-        if not first or source.lines[number - 1].strip().startswith(first)
+        for number in range(1, len(file.lines) - count + 2)
+        if not first or file.lines[number - 1].strip().startswith(first)
     ]
     line = ref.lines[0]
-    for start in sorted(starts, key=lambda number: abs(number - line))[: max(1, _MAX_WINDOWS // count)]:
-        if source.hash((start, start + count - 1)) == ref.content_hash:
-            return source.ref((start, start + count - 1))
+    for start in sorted(starts, key=lambda number: abs(number - line))[: max(1, _MAX_WINDOW_LINES // count)]:
+        if file.hash((start, start + count - 1)) == ref.content_hash:
+            return file.ref((start, start + count - 1))
     return None
 
 
-def _same_name(source: CodeFile, ref: CodeRef) -> tuple[CodeRef, list[str]] | None:
-    """The definition that has the reference's name now; of several the one most like it."""
+def _same_name(file: CodeFile, ref: CodeRef) -> tuple[CodeRef, list[str]] | None:
+    """The definition with the reference's name; among several, the one most like the quotation."""
     if not ref.symbol:
         return None
-    same = [one for one in source.symbols if one.qualname == ref.symbol]
+    same = [one for one in file.symbols if one.qualname == ref.symbol]
     line = ref.lines[0] if ref.lines else 1
     best = max(
         same,
-        key=lambda one: (likeness(ref.snippet or "", source.piece(span(one))), -abs(one.start_line - line)),
+        key=lambda one: (likeness(ref.snippet or "", file.piece(span(one))), -abs(one.start_line - line)),
         default=None,
     )
-    return (_like(ref, source.ref(span(best), best.qualname)), source.piece(span(best))) if best else None
+    return _changed(ref, file, best) if best else None
 
 
-def _nearest_lines(source: CodeFile, ref: CodeRef) -> tuple[CodeRef, list[str]]:
-    """The lines that now stand where a run of lines stood: from the first of them that is still there."""
+def _nearest_lines(file: CodeFile, ref: CodeRef) -> tuple[CodeRef, list[str]]:
+    """The lines that are now where a run of lines was, aligned by the first of its lines that still exists."""
     if ref.lines is None:
-        return _like(ref, source.ref(None)), source.lines
+        return replace(file.ref(None), relevance=ref.relevance), file.lines
     count, start = ref.lines[1] - ref.lines[0], ref.lines[0]
     for offset, text in enumerate((ref.snippet or "").split("\n")):
-        places = [number for number, line in enumerate(source.lines, 1) if line.strip() == text.strip()]
-        if len(text.strip()) >= _TELLING_CHARS and places:
-            start = min(places, key=lambda number: abs(number - start)) - offset
+        numbers = [number for number, line in enumerate(file.lines, 1) if line.strip() == text.strip()]
+        if len(text.strip()) >= _DISTINCTIVE_CHARS and numbers:
+            start = min(numbers, key=lambda number: abs(number - start)) - offset
             break
-    start = max(1, min(start, len(source.lines)))
-    lines = (start, max(start, min(start + count, len(source.lines))))
-    return _like(ref, source.ref(lines)), source.piece(lines)
+    start = max(1, min(start, len(file.lines)))
+    lines = (start, max(start, min(start + count, len(file.lines))))
+    return replace(file.ref(lines), relevance=ref.relevance), file.piece(lines)
 
 
-def _telling_lines(ref: CodeRef) -> list[str]:
-    """The longest lines of the quotation: where they are not, the text is not."""
+def _distinctive_lines(ref: CodeRef) -> list[str]:
+    """The longest lines of the quotation; a file without them does not contain the text."""
     lines = [line.strip() for line in (ref.snippet or "").split("\n")[:-1] or [ref.snippet or ""]]
-    return sorted((line for line in lines if len(line) >= _TELLING_CHARS), key=len, reverse=True)[:_TELLING_LINES]
+    long = (line for line in lines if len(line) >= _DISTINCTIVE_CHARS)
+    return sorted(long, key=len, reverse=True)[:_DISTINCTIVE_LINES]
 
 
-def _is_telling(ref: CodeRef) -> bool:
-    """Whether the same text under another name is the same thing: two lines with `pass` are everywhere."""
+def _is_distinctive(ref: CodeRef) -> bool:
+    """Whether the text identifies the code even under another name; two lines with `pass` do not."""
     lines = [line for line in (ref.snippet or "").split("\n") if line.strip()]
-    return len(lines) >= _TELLING_LINES and sum(map(len, lines)) >= _TELLING_CHARS * _TELLING_LINES
+    return len(lines) >= _DISTINCTIVE_LINES and sum(map(len, lines)) >= _DISTINCTIVE_CHARS * _DISTINCTIVE_LINES
 
 
-def _moved(ref: CodeRef, place: CodeRef) -> RefState:
-    return RefState(ref, "moved", _like(ref, place))
+def _moved(ref: CodeRef, found: CodeRef) -> RefState:
+    return RefState(ref, "moved", replace(found, relevance=ref.relevance))
 
 
-def _like(ref: CodeRef, place: CodeRef) -> CodeRef:
-    return replace(place, relevance=ref.relevance)
+def _changed(ref: CodeRef, file: CodeFile, symbol: Symbol) -> tuple[CodeRef, list[str]]:
+    """The reference to a definition that has changed, and the definition's lines."""
+    now = file.ref(span(symbol), symbol.qualname)
+    return replace(now, relevance=ref.relevance), file.piece(span(symbol))

@@ -1,4 +1,4 @@
-"""The files of a project as references see them: their lines now, and what they define, each read once."""
+"""The current text and definitions of the files that references point into; each file is read and parsed once."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from sage_code.parse.definitions import parse
 from sage_code.parse.parsed import ParsedFile
 from sage_code.values import SkipReason, SourceFile, Symbol
 
-# A memory may be about a file that is too large or too generated to be searched.
+# A memory may be about a file that is generated, or too large to be indexed.
 _RULES = DiscoverRules(max_file_bytes=4_000_000, include_generated=True)
-# Texts that stay in memory; what is read beyond that is read again when it is asked for again.
-_KEPT_CHARS = 50_000_000
+# The text that is cached; files beyond that are read again each time.
+_MAX_CACHED_CHARS = 50_000_000
 _FUNCTIONS = frozenset({"function", "method"})
 _CONTAINERS = frozenset({"class", "type"})
 
 
 class CodeFile:
-    """One file's text, and what it defines once somebody asks."""
+    """The text of a file; it is parsed when its definitions are first needed."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
         self.lines = text.removesuffix("\n").split("\n") if text else []
-        self._hashes: dict[tuple[int, int], str] = {}
+        self._hashes: dict[tuple[int, int] | None, str] = {}
 
     @cached_property
     def parsed(self) -> ParsedFile | None:
-        """The file as its grammar reads it; None for what no grammar of ours reads."""
+        """The parsed file; None if Sage has no grammar for its language."""
         data = self.text.encode()
         language = detect(self.path, data[:HEAD_BYTES])
         return parse(data, language) if language else None
 
     @cached_property
     def symbols(self) -> Sequence[Symbol]:
-        """Every definition in code."""
+        """The definitions in code, without headings and keys of markup and data."""
         found = self.parsed.symbols if self.parsed else ()
         return [symbol for symbol in found if symbol.kind not in TEXT_KINDS]
 
     @cached_property
     def units(self) -> Sequence[Symbol]:
-        """The definitions that a conclusion is about: whole functions, methods, and types without any inside."""
+        """The definitions that references point to: outermost functions and methods, and types without any."""
         functions = [symbol for symbol in self.symbols if CHUNK_KIND.get(symbol.kind) in _FUNCTIONS]
         outer: list[Symbol] = []
         for symbol in sorted(functions, key=lambda one: (one.start_line, -one.end_line)):
@@ -60,25 +60,24 @@ class CodeFile:
         ]
         return sorted([*outer, *types], key=lambda one: one.start_line)
 
-    def piece(self, lines: tuple[int, int]) -> list[str]:
-        """The lines of a range, as far as they are there."""
-        return self.lines[lines[0] - 1 : lines[1]]
+    def piece(self, lines: tuple[int, int] | None) -> list[str]:
+        """The lines of a range, or of the whole file."""
+        return self.lines if lines is None else self.lines[lines[0] - 1 : lines[1]]
 
-    def hash(self, lines: tuple[int, int]) -> str:
-        """The hash of a range."""
+    def hash(self, lines: tuple[int, int] | None) -> str:
+        """The content hash of a range, or of the whole file."""
         if lines not in self._hashes:
             self._hashes[lines] = content_hash(self.piece(lines))
         return self._hashes[lines]
 
-    def ref(self, lines: tuple[int, int] | None, symbol: str = "", relevance: str = "context") -> CodeRef:
-        """A reference to a range, or to the whole file, as it is now."""
-        piece = self.lines if lines is None else self.piece(lines)
-        digest = content_hash(piece) if lines is None else self.hash(lines)
-        return CodeRef(self.path, lines, quotation(piece) or None, relevance, symbol, digest)
+    def ref(self, lines: tuple[int, int] | None, symbol: str = "") -> CodeRef:
+        """A reference to the current text of a range, or of the whole file."""
+        snippet = quotation(self.piece(lines)) or None
+        return CodeRef(self.path, lines, snippet, symbol=symbol, content_hash=self.hash(lines))
 
 
 class CodeFiles:
-    """Reads the files of a project, each once; nothing outside it, and no link."""
+    """The files of a project, each read once; files outside of it and links are not read."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -86,19 +85,19 @@ class CodeFiles:
         self._chars = 0
 
     def get(self, path: str) -> CodeFile | None:
-        """The file at a relative path; None when there is no text file."""
+        """The file at a relative path; None if there is no text file."""
         if path in self._known:
             return self._known[path]
-        source = self._read(path)
-        self._chars += len(source.text) if source else 0
-        if self._chars < _KEPT_CHARS:
-            self._known[path] = source
-        return source
+        file = self._read(path)
+        self._chars += len(file.text) if file else 0
+        if self._chars < _MAX_CACHED_CHARS:
+            self._known[path] = file
+        return file
 
     def _read(self, path: str) -> CodeFile | None:
         try:
             read = read_source(self.root, SourceFile(path, 0, 0), _RULES)
-        except UnicodeEncodeError:  # a name with lone surrogates is no name of ours
+        except UnicodeEncodeError:  # a name with lone surrogates
             return None
         if isinstance(read, SourceText):
             return CodeFile(path, read.text)

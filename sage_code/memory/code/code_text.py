@@ -1,7 +1,7 @@
-"""What counts as the same code: the hash of a piece of text, a quotation of it, and what differs between two.
+"""Compares pieces of code: their content hash, a quotation for a memory, a short diff, and their likeness.
 
-The end of a line, white space before it, blank lines around the piece and an indentation that all its lines share do
-not count: a formatter or a move into another block is no change. Everything else counts, comments included.
+Line ends, trailing white space, blank lines around the piece and the indentation that all its lines share are ignored,
+so that a formatter or a move into another block is no change. Everything else counts, including comments.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import xxhash
 
 from sage_code.memory.files.code_ref import MAX_SNIPPET_LINES, bounded_snippet
 
-# Leads every hash, so that another rule would never be taken for a change. History: 1: first version.
+# Starts every hash, so that a new rule would not look like changed code. History: 1: first version.
 _RULE = "1:"
 _MAX_DIFF_LINES = 16
 _MAX_DIFF_LINE_CHARS = 160
 
 
 def normal_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of a piece with what does not count taken away."""
+    """The lines of a piece without the white space that is ignored."""
     stripped = [line.rstrip() for line in lines]
     first = next((number for number, line in enumerate(stripped) if line), len(stripped))
     last = next((number for number in range(len(stripped), first, -1) if stripped[number - 1]), first)
@@ -30,20 +30,20 @@ def normal_lines(lines: Sequence[str]) -> list[str]:
 
 
 def content_hash(lines: Sequence[str]) -> str:
-    """By what a piece of code is recognised."""
+    """The hash by which a piece of code is recognised."""
     return _RULE + xxhash.xxh3_128_hexdigest("\n".join(normal_lines(lines)).encode("utf-8", "surrogatepass"))
 
 
 def quotation(lines: Sequence[str]) -> str:
-    """What a memory carries of a piece: its beginning."""
+    """The beginning of a piece, as a memory quotes it."""
     return bounded_snippet("\n".join(normal_lines(lines[: MAX_SNIPPET_LINES * 2])))
 
 
 def short_diff(snippet: str, lines: Sequence[str]) -> str:
-    """What differs between a quotation and the code now, as far as the quotation reaches."""
+    """The diff between a quotation and the current code, up to the end of the quotation."""
     before = snippet.split("\n")
     after = normal_lines(lines)
-    # The quotation may end in the middle of a piece, and even of a line: what follows it cannot be compared.
+    # A quotation may end in the middle of a line, so the code is cut in the same way.
     is_cut = len(before) >= MAX_SNIPPET_LINES or bounded_snippet(snippet + "\n\n") != snippet + "\n\n"
     now = quotation(lines).split("\n") if is_cut else after
     diff = list(difflib.unified_diff(before, now, "then", "now", n=1, lineterm=""))[2:]
@@ -54,7 +54,7 @@ def short_diff(snippet: str, lines: Sequence[str]) -> str:
 
 
 def likeness(snippet: str, lines: Sequence[str]) -> float:
-    """How much of a quotation stands in a piece, 0 to 1."""
+    """How much of a quotation is in a piece, 0 to 1."""
     before = [line.strip() for line in snippet.split("\n") if line.strip()]
     after = [line.strip() for line in lines[: MAX_SNIPPET_LINES * 2] if line.strip()][: len(before) + 4]
     if not before or not after:
@@ -63,10 +63,10 @@ def likeness(snippet: str, lines: Sequence[str]) -> float:
 
 
 def _shared_indent(lines: Sequence[str]) -> int:
-    """How many characters of white space all lines begin with in common."""
+    """The length of the white space that all lines begin with."""
     if not lines:
         return 0
-    low, high = min(lines), max(lines)  # what the first and the last in order share, all share
+    low, high = min(lines), max(lines)  # a prefix of the least and the greatest line is a prefix of all
     shared = 0
     while shared < len(low) and low[shared] == high[shared] and low[shared] in " \t":
         shared += 1

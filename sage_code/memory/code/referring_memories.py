@@ -1,7 +1,7 @@
-"""The memories that refer to code, whatever their kind: who they are, what they say in a line, and to what they refer.
+"""Reads the memories that refer to code: their ids, titles and references.
 
-Only the frontmatter's `code_refs` and the first words of a file are looked at, so every kind of memory is read in the
-same way. A file without references is told by its bytes and not parsed; a damaged one is passed over.
+Checkpoints and knowledge are read in the same way, since only `code_refs` in the frontmatter and the first words of the
+body are needed. A file that does not contain `code_refs:` is not parsed; a damaged file is skipped.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
-from sage_code.memory.files.code_ref import CodeRef
-from sage_code.memory.files.homes import MemoryHome, homes
+from sage_code.memory.files.code_ref import CodeRef, code_ref_of
+from sage_code.memory.files.homes import MemoryHome, homes, id_of
 from sage_code.values import Scope
 
 FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}
 _SUFFIX = ".md"
 _MARK = "code_refs:"
-# Knowledge lies in `global/` and `skills/NAME/`; deeper folders are nobody's.
+# Knowledge is in `global/` and `skills/NAME/`; deeper folders are ignored.
 _DEPTH = {"checkpoints": 1, "knowledge": 3}
 _MAX_TITLE_CHARS = 120
 _THESIS = re.compile(r"^## Thesis[ \t]*\n+([^\n#]+)", re.MULTILINE)
@@ -34,35 +34,38 @@ class ReferringMemory:
 
     id: str
     kind: str  # checkpoint | knowledge
-    title: str  # what it says, in a line
-    ts: str  # when it was written, as the file has it
+    title: str  # its thesis or first words, in one line
+    ts: str  # when it was written, as the file says
     scope: Scope
     refs: tuple[CodeRef, ...]
+    path: str  # relative to its home
+    project: str  # as the file says
 
 
 def memories(project_root: str) -> Iterator[ReferringMemory]:
-    """Every memory that refers to code of the project, newest first within each kind."""
+    """The memories that refer to code of the project, newest first within each kind."""
+    roots = (project_root, os.path.realpath(project_root))
     for home in homes(project_root):
         for path, _ in sorted(files_of(home), reverse=True):
-            found = read(home, path)
-            if found is not None and (home.scope == "project" or _is_about(found[1], project_root)):
-                yield found[0]
+            found = read_memory(home, path)
+            if found is not None and (home.scope == "project" or found.project in roots):
+                yield found
 
 
 def files_of(home: MemoryHome) -> Iterator[tuple[str, str]]:
-    """The files of a home that may hold memories: the path below it, and a stamp that changes with the content."""
+    """The files of a home that may hold memories: the path relative to it, and a stamp that changes with the file."""
     for folder in FOLDERS:
         yield from _files(home, folder, _DEPTH[folder])
 
 
 def folders_of(home: MemoryHome) -> Iterator[str]:
-    """The folders whose change means that memories were added, replaced or removed."""
+    """The folders whose times change when memories are added, replaced or removed."""
     for folder, depth in _DEPTH.items():
         yield from _folders(home, folder, depth)
 
 
-def read(home: MemoryHome, path: str) -> tuple[ReferringMemory, dict[str, Any]] | None:
-    """The memory in a file and its head; None for one that refers to nothing, or cannot be read."""
+def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
+    """The memory in a file; None if it refers to no code or cannot be read."""
     try:
         text = home.read(*path.split("/"))
         if _MARK not in text:
@@ -74,13 +77,21 @@ def read(home: MemoryHome, path: str) -> tuple[ReferringMemory, dict[str, Any]] 
     refs = tuple(_refs(record.get("code_refs")))
     if not refs:
         return None
-    id_ = os.path.splitext(os.path.basename(path))[0]
-    when = record.get("ts") or record.get("added") or ""
-    kind = FOLDERS[path.partition("/")[0]]
-    return ReferringMemory(id_, kind, _title(body), when if isinstance(when, str) else "", home.scope, refs), record
+    when, project = record.get("ts") or record.get("added"), record.get("project")
+    return ReferringMemory(
+        id_of(path),
+        FOLDERS[path.partition("/")[0]],
+        _title(body),
+        when if isinstance(when, str) else "",
+        home.scope,
+        refs,
+        path,
+        project if isinstance(project, str) else "",
+    )
 
 
 def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The files in a folder and its subfolders, down to a depth, each with its stamp."""
     try:
         entries = list(os.scandir(home.path(*folder.split("/"))))
     except OSError:
@@ -98,7 +109,7 @@ def _folders(home: MemoryHome, folder: str, depth: int) -> Iterator[str]:
     if not os.path.isdir(path):
         return
     yield folder
-    # `global/` may hold thousands of files and no folder: only where there are folders, they are looked for.
+    # `global/` has no subfolders and may have thousands of files, so it is not scanned.
     for entry in os.scandir(path) if depth > 1 and not folder.endswith("/global") else ():
         if entry.is_dir(follow_symlinks=False):
             yield from _folders(home, f"{folder}/{entry.name}", depth - 1)
@@ -106,18 +117,10 @@ def _folders(home: MemoryHome, folder: str, depth: int) -> Iterator[str]:
 
 def _refs(records: object) -> Iterable[CodeRef]:
     for record in records if isinstance(records, list) else ():
-        try:
-            lines = record.get("lines")
-            # Frontmatter is read as text: numbers are ours to read.
-            yield CodeRef.from_dict({**record, "lines": [int(line) for line in lines]} if lines else record)
-        except (UsageError, AttributeError, TypeError, ValueError):  # one bad reference does not hide the others
-            continue
+        with suppress(UsageError, TypeError, ValueError):  # a bad reference does not hide the others
+            yield code_ref_of(record)
 
 
 def _title(body: str) -> str:
     found = _THESIS.search(body) or _FIRST_WORDS.search(body)
     return " ".join(found[1].split())[:_MAX_TITLE_CHARS] if found else ""
-
-
-def _is_about(head: dict[str, Any], project_root: str) -> bool:
-    return head.get("project") in (project_root, os.path.realpath(project_root))

@@ -1,8 +1,8 @@
-"""Does what was concluded still stand? Memories held against the code that they are about.
+"""Compares memories with the code that they are about.
 
-refs_check   every memory with the state of each of its references
-stale        those that need another look
-why          everything that was ever concluded about a location or a symbol
+refs_check   all memories, with the state of each reference
+stale        the memories whose code has changed or is gone
+why          the memories about a location or a symbol
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sage_code.lookup.location import parse_location
-from sage_code.memory.code.attached import follow
+from sage_code.memory.code.attached import note_locations
 from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.code.referring_memories import ReferringMemory, memories
 from sage_code.memory.files.code_ref import CodeRef
@@ -21,7 +21,7 @@ from sage_code.values import Location
 
 @dataclass(frozen=True, slots=True)
 class CheckedMemory:
-    """A memory, and what has become of the code that it is about."""
+    """A memory, and the states of its references."""
 
     memory: ReferringMemory
     states: tuple[RefState, ...]
@@ -33,25 +33,25 @@ class CheckedMemory:
 
 
 def refs_check(root: str) -> list[CheckedMemory]:
-    """The state of every reference of every memory; where code has moved, searches find the memory there from now."""
+    """The state of every reference of every memory. Writes new locations into the map that searches use."""
     checker = Checker(root)
     found = [CheckedMemory(memory, tuple(map(checker.check, memory.refs))) for memory in memories(root)]
     home = homes(root)[0]
     if found and home.scope == "project":
-        follow(home, ((one.memory, one.states) for one in found if one.memory.scope == "project"))
+        note_locations(home, ((one.memory, one.states) for one in found if one.memory.scope == "project"))
     return found
 
 
 def stale(root: str) -> list[CheckedMemory]:
-    """The memories that need another look, those with most of their code changed first."""
+    """The memories whose code has changed or is gone, those with the largest stale share first."""
     found = [one for one in refs_check(root) if one.is_stale]
     return sorted(found, key=lambda one: -sum(state.is_stale for state in one.states) / len(one.states))
 
 
 def why(root: str, what: str) -> list[CheckedMemory]:
-    """The memories about FILE:LINE, a file or a symbol, each with the references that are about it.
+    """The memories about FILE:LINE, a file or a symbol, each with its references to it.
 
-    A reference counts where it was written to and where its code is now.
+    A reference counts both at its original location and at the current location of its code.
     """
     location = parse_location(root, what)
     checker = Checker(root)
@@ -66,11 +66,12 @@ def why(root: str, what: str) -> list[CheckedMemory]:
 
 
 def _may_be_about(ref: CodeRef, file: str) -> bool:
-    # Code that has moved into this file may have come from anywhere, but it is a definition with a name or a hash.
+    # A reference to another file may have moved into this one, if it has a hash to be found by.
     return ref.file == file or bool(ref.content_hash)
 
 
 def _both(state: RefState) -> Iterator[CodeRef]:
+    """The reference as it was written, and as it is now."""
     yield state.ref
     if state.now is not None and state.now is not state.ref:
         yield state.now

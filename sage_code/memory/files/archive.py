@@ -72,7 +72,7 @@ def restore(home: MemoryHome, path: str) -> str:
 
 
 def restored(home: MemoryHome) -> set[str]:
-    """The ids of the memories that a person has taken out of the archive."""
+    """The ids of the memories that a person has restored."""
     try:
         return set(home.read(FOLDER, _RESTORED).split())
     except (OSError, MemoryDamaged):

@@ -14,7 +14,7 @@ from typing import Any
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
-from sage_code.memory.files.code_ref import CodeRef
+from sage_code.memory.files.code_ref import code_ref_of
 from sage_code.memory.files.sections import (
     read_list,
     read_prose,
@@ -251,13 +251,6 @@ def _read_head(head: Mapping[str, Any], where: str) -> dict[str, Any]:
 def bounded(confidence: float) -> float:
     """The confidence clamped to 0..1; NaN counts as 0."""
     return min(max(confidence, 0.0), 1.0) if confidence == confidence else 0.0
-
-
-def code_ref_of(record: Any) -> CodeRef:
-    """A reference from frontmatter, where line numbers are still text."""
-    if isinstance(record, Mapping) and isinstance(record.get("lines"), list):
-        record = {**record, "lines": [int(line) for line in record["lines"]]}
-    return CodeRef.from_dict(record)
 
 
 def _several(value: Any) -> list[Any]:

@@ -64,6 +64,13 @@ class CodeRef:
         )
 
 
+def code_ref_of(record: Any) -> CodeRef:
+    """A reference from frontmatter, where line numbers are still text; UsageError or ValueError if it is not valid."""
+    if isinstance(record, Mapping) and isinstance(record.get("lines"), list):
+        record = {**record, "lines": [int(line) for line in record["lines"]]}
+    return CodeRef.from_dict(record)
+
+
 def relative_file(given: object) -> str:
     """`given` as a path below a project's root; UsageError for a path that could lead out of it."""
     path = given if isinstance(given, str) else ""

@@ -9,8 +9,7 @@ from typing import Any
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
-from sage_code.memory.files.checkpoint_text import code_ref_of
-from sage_code.memory.files.code_ref import CodeRef
+from sage_code.memory.files.code_ref import CodeRef, code_ref_of
 
 # The score from which an item is recalled, by its type: preferences are wanted often, references seldom.
 THRESHOLDS = {"knowledge": 0.70, "preference": 0.30, "todo": 0.40, "reference": 0.80}

@@ -25,7 +25,7 @@ _FIRST_CAPACITY = 64
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the index knows about one memory, besides its vector."""
+    """What the index knows about one memory, without its vector."""
 
     id: str
     stamp: str  # of the file that it was made from

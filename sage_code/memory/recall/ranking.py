@@ -18,8 +18,8 @@ from sage_code.memory.index.passages import Floats, Passages
 from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
 
-# A small collection says little about how rare a word is. So this many texts are assumed besides, some of which contain
-# each word; otherwise the words of the only text about a topic would have no weight.
+# A small collection says little about how rare a word is. So more texts are assumed, some of them with the word;
+# otherwise the words of the only text about a topic would have no weight.
 _ASSUMED_TEXTS, _ASSUMED_WITH_WORD = 200.0, 2.0
 
 

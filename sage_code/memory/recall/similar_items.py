@@ -1,4 +1,4 @@
-"""Finds known items that a new item may duplicate or contradict. The author is told; nothing is changed.
+"""Finds known items that a new item may duplicate or contradict, for a notice to its author; changes nothing.
 
 Two texts that are nearly the same are duplicates. Two texts on the same topic may contradict each other if only one has
 a negation, or if their numbers differ; that is a guess.

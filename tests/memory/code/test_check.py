@@ -79,7 +79,7 @@ def test_a_whole_small_file_becomes_its_definitions_and_prose_its_lines(root: Pa
     assert [ref.lines for ref in refs if ref.file == "README.md"] == [(3, 4)]
 
 
-def test_what_was_changed_comes_first(root: Path) -> None:
+def test_changed_code_comes_before_code_that_was_read(root: Path) -> None:
     interactions = [
         *_context(root, ("net/retry.py", (7, 7)), action="edit").interactions,
         *_context(root, ("README.md", None)).interactions,
@@ -94,7 +94,7 @@ def test_unchanged(root: Path) -> None:
         assert _now(root, ref) == RefState(ref, "unchanged", ref)
 
 
-def test_layout_is_no_change(root: Path) -> None:
+def test_white_space_is_no_change(root: Path) -> None:
     """Trailing white space, line endings, and the indentation of the whole."""
     refs = capture(str(root), _context(root, ("net/retry.py", (6, 18))))
     file = root / "net" / "retry.py"
@@ -139,7 +139,7 @@ def test_a_renamed_file(root: Path) -> None:
     ]
 
 
-def test_of_many_copies_the_nearest_path_is_followed(root: Path) -> None:
+def test_among_many_copies_the_most_similar_path_is_chosen(root: Path) -> None:
     for name in ("01-cats", "36-hot-reload"):
         (root / "samples" / name).mkdir(parents=True)
         (root / "samples" / name / "retry.py").write_text(CODE)
@@ -187,7 +187,7 @@ def test_the_smallest_change_counts(root: Path, old: str, new: str) -> None:
 
 
 def test_a_definition_that_has_grown_at_its_end_has_changed(root: Path) -> None:
-    """Found by `benchmarks/staleness.py` in Tornado: the old text stands in the old lines, and one line more below."""
+    """Found by `benchmarks/staleness.py` in Tornado: the old lines have the old text, and one more line follows."""
     ref = _ref(root, "net/retry.py", (14, 17))
     (root / "net" / "retry.py").write_text(
         CODE.replace("        return request\n", "        return request\n        done()\n")
@@ -215,7 +215,7 @@ def test_gone(root: Path) -> None:
     assert {_now(root, ref).state for ref in refs} == {"gone"}
 
 
-def test_two_lines_that_stand_everywhere_are_not_followed(root: Path) -> None:
+def test_two_common_lines_are_not_followed_to_other_files(root: Path) -> None:
     ref = _ref(root, "net/retry.py", (19, 20))
     (root / "net" / "retry.py").write_text("LIMIT = 3\n")
     (root / "other.py").write_text("class Door:\n    def close(self):\n        pass\n")
@@ -245,7 +245,7 @@ def test_a_change_behind_the_quotation_is_noticed(root: Path) -> None:
 
 
 def test_references_written_by_hand(root: Path) -> None:
-    """Without a hash there is nothing to compare: what is there is unchanged."""
+    """Without a hash, code that exists counts as unchanged."""
     states = check(
         str(root),
         [

@@ -1,4 +1,4 @@
-"""Memories and the code they are about: what still stands, what was concluded, and what a search shows beside a hit."""
+"""Memories and their code: `refs_check`, `stale`, `why`, and the memories that a search shows with a hit."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _edit(project: Project, file: str, old: str, new: str) -> None:
 
 
 def _beside(project: Project) -> tuple[str, ...]:
-    """The memories that a search shows beside `connect` of the server."""
+    """The memories that a search shows with `connect` of the server."""
     return next(hit.memory for hit in project.search("connect").results if hit.file == "server.py")
 
 
-def test_what_stands_and_what_needs_another_look(project: Project) -> None:
+def test_stale_lists_the_memories_whose_code_has_changed(project: Project) -> None:
     _save(project, "first", "Ports open late.", "server.py", (9, 11))
     _save(project, "second", "Hosts are reached in lists.", "server.py", (17, 19))
     assert stale(project.root) == []
@@ -57,7 +57,7 @@ def test_what_stands_and_what_needs_another_look(project: Project) -> None:
     assert [one.memory.id for one in stale(project.root)] == ["second"]
 
 
-def test_everything_that_was_concluded_about_a_place(project: Project) -> None:
+def test_why_lists_the_memories_about_a_location(project: Project) -> None:
     _save(project, "first", "Ports open late.", "server.py", (9, 11))
     _save(project, "second", "Hosts are reached in lists.", "server.py", (17, 19))
 
@@ -120,13 +120,13 @@ def test_only_changed_files_are_read_again(project: Project, monkeypatch: pytest
     home = homes(project.root)[0]
     attached.refresh(home)
     seen: list[str] = []
-    read = attached.read
+    read = attached.read_memory
 
     def spy(home: attached.MemoryHome, path: str) -> object:
         seen.append(path)
         return read(home, path)
 
-    monkeypatch.setattr(attached, "read", spy)
+    monkeypatch.setattr(attached, "read_memory", spy)
     attached.refresh(home)
     assert seen == []
     _save(project, "m5", "Something.", "server.py", (17, 19))
@@ -134,7 +134,7 @@ def test_only_changed_files_are_read_again(project: Project, monkeypatch: pytest
     assert seen == ["checkpoints/m5.md"]
 
 
-def test_a_search_spends_little_and_the_next_one_goes_on(project: Project) -> None:
+def test_a_search_updates_the_map_within_a_time_and_the_next_one_continues(project: Project) -> None:
     for number in range(5):
         _save(project, f"m{number}", "Something.", "server.py", (17, 19))
     home = homes(project.root)[0]

@@ -45,7 +45,7 @@ def known(root: Path) -> KnowledgeStore:
         due=st.sampled_from(["", "2026-01-01"]),
     )
 )
-def test_what_was_written_is_read(item: KnowledgeItem) -> None:
+def test_a_written_memory_is_read_back_unchanged(item: KnowledgeItem) -> None:
     assert from_markdown(to_markdown(item), "here", "x") == item
 
 
@@ -82,7 +82,7 @@ def test_recall_reaches_its_thresholds(known: KnowledgeStore) -> None:
         return [item.id for item, _ in recaller.recall(question, **more)]  # type: ignore[arg-type]
 
     assert ids("What do we know about GDPR consent?") == ["gdpr-consent"]
-    # No keyword stands in these questions: meaning alone must be able to reach 0.70.
+    # These questions contain no keyword: meaning alone must reach 0.70.
     assert ids("does the client try again when the server answers 503") == ["retries"]
     assert ids("on which port does the staging database listen") == ["ports"]
     assert ids("which style of functions") == ["style"]
@@ -93,7 +93,7 @@ def test_recall_reaches_its_thresholds(known: KnowledgeStore) -> None:
     assert ids("gdpr consent", threshold=0.999) == []
 
 
-def test_a_score_is_made_of_the_signals_that_are_there() -> None:
+def test_a_score_uses_only_the_signals_that_are_present() -> None:
     assert combined(0.72, None) == 0.72  # the mistake of earlier tools: 0.7 × 0.72 never reaches 0.70
     assert combined(None, 0.8) == 0.8
     assert combined(0.1, 0.9) == pytest.approx(0.34)  # the mean
@@ -159,7 +159,7 @@ def test_the_list_is_cached_by_time_and_by_its_file(known: KnowledgeStore, root:
     assert listed.entries() is not listed.entries()
 
 
-def test_repeats_and_contradictions_are_said_and_not_acted_upon(known: KnowledgeStore) -> None:
+def test_duplicates_and_contradictions_are_reported_and_merged_on_request(known: KnowledgeStore) -> None:
     known.save(KnowledgeItem("limit", "Partners may call the API one hundred times a minute."))
     again = known.save(KnowledgeItem("limit-2", "Partners may call the API one hundred times a minute!"))
     assert [(one.id, one.kind) for one in again.alike] == [("limit", "duplicate")]
@@ -187,7 +187,7 @@ def test_todos(known: KnowledgeStore) -> None:
         known.finish("gdpr-consent")
 
 
-def test_what_cannot_be_kept(known: KnowledgeStore, root: Path) -> None:
+def test_invalid_items_are_refused(known: KnowledgeStore, root: Path) -> None:
     for item, complaint in (
         (KnowledgeItem("x", "y", "nonsense"), "there is no type"),
         (KnowledgeItem("x", " \n"), "nothing to keep"),

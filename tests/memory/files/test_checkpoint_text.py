@@ -68,14 +68,14 @@ CHECKPOINTS = st.builds(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(CHECKPOINTS)
-def test_what_was_written_is_read(checkpoint: Checkpoint) -> None:
+def test_a_written_memory_is_read_back_unchanged(checkpoint: Checkpoint) -> None:
     text = to_markdown(checkpoint)
     assert from_markdown(text.encode().decode(), "here", checkpoint.id) == checkpoint
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(CHECKPOINTS, TEXT)
-def test_whatever_the_layout_nothing_is_lost(checkpoint: Checkpoint, body: str) -> None:
+def test_no_layout_loses_a_field(checkpoint: Checkpoint, body: str) -> None:
     checkpoint = replace(checkpoint, notes=(), template="own")
     text = to_markdown(checkpoint, body=body)
     read = from_markdown(text, "here", checkpoint.id)
@@ -147,7 +147,7 @@ def test_hostile_frontmatter_is_refused(head: str, complaint: str) -> None:
         from_markdown(f"---\n{head}\n---\n# Q\n", "here.md", "x")
 
 
-def test_a_bomb_of_aliases_is_refused_at_once() -> None:
+def test_a_bomb_of_aliases_is_refused_quickly() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     with pytest.raises(MemoryDamaged):

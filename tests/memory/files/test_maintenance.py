@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sage_code.errors import UsageError
-from sage_code.memory.documents import said_of_maintenance, saved_document
+from sage_code.memory.documents import maintenance_lines, saved_document
 from sage_code.memory.files import maintenance
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem
@@ -55,7 +55,7 @@ def test_memories_beyond_a_limit_are_archived_said_and_restored_for_good(root: P
     assert _theses(memory) == ["thesis 0", "thesis 3", "thesis 4"]
     assert len(memory.checkpoints.memory_indexes[0].passages()) == 3  # the search knows, too
     assert len(saved_document(saved)["archived"]) == 6
-    assert "sage checkpoint restore" in said_of_maintenance(saved.maintenance, "checkpoint")[0]
+    assert "sage checkpoint restore" in maintenance_lines(saved.maintenance, "checkpoint")[0]
     assert {one.thesis for one, _ in memory.checkpoints.archived()} == {f"thesis {n}" for n in (40, 34, 28, 22, 16, 10)}
     oldest = saved.maintenance.by_age[0]
     before = (root / ".sage" / "archive" / "checkpoints" / f"{oldest}.md").read_bytes()
@@ -67,7 +67,7 @@ def test_memories_beyond_a_limit_are_archived_said_and_restored_for_good(root: P
         memory.checkpoints.restore(oldest)
 
 
-def test_a_second_one_of_the_same_name_does_not_replace_the_archived(root: Path) -> None:
+def test_archiving_the_same_id_twice_keeps_both(root: Path) -> None:
     memory = _memory(root)
     for thesis in ("first", "second"):
         memory.checkpoints.save(
@@ -104,7 +104,7 @@ def test_what_git_tracks_is_left_alone_unless_asked(root: Path, monkeypatch: pyt
     _git(root, "add", ".sage/checkpoints")
     _fill(memory, (6, 4, 3, 2))
     done = _save(memory).maintenance
-    assert [id_[-1] for id_ in done.archived] == ["6", "4"]  # three of ours stay, whatever the team has
+    assert [id_[-1] for id_ in done.archived] == ["6", "4"]  # three untracked ones stay, however many the team has
     assert len(_theses(memory)) == 6
     assert len(memory.tidy_checkpoints(None, Limits(0, 1, is_asked=True, everything=True)).archived) == 5
     _fill(memory, (5, 4, 3, 2))

@@ -26,7 +26,7 @@ _names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
         content_hash=st.just("") | _names,
     )
 )
-def test_to_a_record_and_back(ref: CodeRef) -> None:
+def test_a_reference_survives_its_record(ref: CodeRef) -> None:
     assert CodeRef.from_dict(ref.to_dict()) == ref
 
 
@@ -48,12 +48,12 @@ def test_a_path_that_could_lead_elsewhere_is_refused(file: Any) -> None:
      {"snippet": {}}],
     ids=str,
 )  # fmt: skip
-def test_values_that_cannot_be_are_refused(more: dict[str, Any]) -> None:
+def test_invalid_values_are_refused(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         CodeRef.from_dict({"file": "a.py", **more})
 
 
-def test_a_record_that_is_none_is_refused() -> None:
+def test_a_value_that_is_no_record_is_refused() -> None:
     for record in ("a.py", None, ["a.py"]):
         with pytest.raises(UsageError):
             CodeRef.from_dict(record)  # type: ignore[arg-type]

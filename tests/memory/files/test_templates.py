@@ -31,7 +31,7 @@ FULL = Checkpoint(
 
 
 @pytest.mark.parametrize("name", templates.BUILT_IN)
-def test_ours_are_sound_and_lose_nothing(name: str) -> None:
+def test_built_in_templates_are_valid_and_lose_nothing(name: str) -> None:
     template = templates.validate(name)
     assert template.built_in
     assert template.description
@@ -47,13 +47,13 @@ def test_a_layout_that_can_be_read_back_is_written_once() -> None:
         assert "fields:" not in text, name
 
 
-def test_the_usual_layout_is_that_of_no_template() -> None:
+def test_the_default_template_gives_the_body_without_a_template() -> None:
     body = templates.render(templates.load("default"), FULL)
     assert from_markdown(body, "here", "x").sources == FULL.sources
     assert to_markdown(FULL, body).replace("\n\n", "\n") == to_markdown(FULL).replace("\n\n", "\n")
 
 
-def test_own_templates(sage_home: Path) -> None:
+def test_user_templates(sage_home: Path) -> None:
     folder = sage_home / "templates"
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(
@@ -121,7 +121,7 @@ LOOP, END = "{% for i in range(1000) %}", "{% endfor %}"
     ],
     ids=lambda layout: layout[:24] + str(len(layout)),
 )
-def test_a_template_reaches_nothing_and_ends(layout: str) -> None:
+def test_a_hostile_template_is_refused_or_stopped(layout: str) -> None:
     started = time.monotonic()
     with pytest.raises(SageError) as refused:
         print(templates.render(Template("evil", "", (), (), layout, False), FULL))
@@ -129,7 +129,7 @@ def test_a_template_reaches_nothing_and_ends(layout: str) -> None:
     assert time.monotonic() - started < 30
 
 
-def test_what_a_field_says_is_not_run() -> None:
+def test_template_syntax_in_a_field_is_not_executed() -> None:
     sly = Checkpoint("x", "", "{{ 7 * 7 }}", "{% for i in range(9) %}x{% endfor %}", fields={"options": "{{ 1 }}"})
     body = templates.render(templates.load("decision"), sly)
     assert "{{ 7 * 7 }}" in body

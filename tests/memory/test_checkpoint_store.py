@@ -1,4 +1,4 @@
-"""Checkpoints on the disk: nothing is lost, names lead nowhere else, the index follows the files."""
+"""The checkpoint store: no save is lost, ids stay inside the home, the index follows the files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(root: Path) -> CheckpointStore:
     return CheckpointStore(str(root), load_settings(str(root)))
 
 
-def test_what_is_saved_is_loaded_listed_searched_and_removed(store: CheckpointStore, root: Path) -> None:
+def test_a_checkpoint_is_saved_loaded_listed_searched_and_removed(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("Redis, because keys expire by themselves.", confidence=0.8))
     assert saved.id == "2026-01-16T12-00-00_which-cache"
     assert (root / ".sage" / "checkpoints" / f"{saved.id}.md").is_file()
@@ -62,7 +62,7 @@ def test_one_name_is_never_used_twice(store: CheckpointStore) -> None:
         store.load("which-cache-")
 
 
-def test_the_user_s_folder_serves_where_the_project_has_none(tmp_path: Path, sage_home: Path) -> None:
+def test_without_a_project_home_the_users_home_is_used(tmp_path: Path, sage_home: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     store = CheckpointStore(str(plain), Settings())
@@ -78,7 +78,7 @@ def test_the_user_s_folder_serves_where_the_project_has_none(tmp_path: Path, sag
     assert {found.scope for found in store.search("kept")} == {"project", "user"}
 
 
-def test_what_a_project_shares_is_shareable_and_what_it_derives_is_not(store: CheckpointStore, root: Path) -> None:
+def test_memories_are_shared_in_git_and_derived_files_are_not(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("x"))
     file = root / ".sage" / "checkpoints" / f"{saved.id}.md"
     assert stat.S_IMODE(file.stat().st_mode) & 0o044
@@ -132,7 +132,7 @@ def test_the_index_is_made_again_from_the_files(store: CheckpointStore, root: Pa
         assert [one.score for one in found] == before
 
 
-def test_an_index_that_came_with_a_repository_is_not_believed(store: CheckpointStore, root: Path) -> None:
+def test_an_index_that_came_with_a_repository_is_not_used(store: CheckpointStore, root: Path) -> None:
     folder = root / ".sage" / "checkpoints"
     folder.mkdir()
     (folder / "x.md").write_text("# Elephants\n\n## Thesis\nThey remember.\n")
@@ -150,7 +150,7 @@ def test_an_index_that_came_with_a_repository_is_not_believed(store: CheckpointS
     assert [(one.id, one.shown["thesis"]) for one in found] == [("x", "They remember.")]
 
 
-def test_another_model_embeds_everything_anew(store: CheckpointStore, root: Path) -> None:
+def test_another_model_embeds_all_memories_again(store: CheckpointStore, root: Path) -> None:
     store.save(_new("redis expires keys"))
     other = CheckpointStore(str(root), load_settings(str(root), {"embedding_model": "hashing"}))
     assert other.search("redis keys")[0].score > 0
@@ -179,7 +179,7 @@ def test_the_legacy_format_is_read(store: CheckpointStore, root: Path) -> None:
     assert found.tensions[0].between == ("profiling", "ops-runbook")
     assert (found.skill, found.message_count, found.action_type) == ("performance", 22, "decision")
     assert store.search("does the importer stream large files")[0].id == found.id
-    # The same checkpoint in Markdown stands for the old one.
+    # If a checkpoint is there in both formats, its Markdown file counts.
     (folder / f"{found.id}.md").write_text(to_markdown(found))
     assert store.load(found.id) == found
     assert len(list(store.newest())) == len(store.search("importer")) == 1
@@ -197,7 +197,7 @@ def test_the_legacy_format_is_read(store: CheckpointStore, root: Path) -> None:
     ],
     ids=["climb", "slashes", "dots", "empty", "long", "control"],
 )
-def test_ids_lead_nowhere_else(store: CheckpointStore, root: Path, name: str, safe: str | None) -> None:
+def test_ids_cannot_lead_out_of_the_home(store: CheckpointStore, root: Path, name: str, safe: str | None) -> None:
     if safe is None:
         with pytest.raises(UsageError, match="is no id"):
             safe_id(name)
@@ -226,7 +226,7 @@ def test_links_are_not_followed(store: CheckpointStore, root: Path, tmp_path: Pa
         store.save(_new("x"))
 
 
-def test_damaged_files_are_said_and_hide_nothing_else(store: CheckpointStore, root: Path) -> None:
+def test_damaged_files_are_reported_and_the_others_still_found(store: CheckpointStore, root: Path) -> None:
     saved = store.save(_new("sound"))
     folder = root / ".sage" / "checkpoints"
     (folder / "bomb.md").write_text("---\na: &a [x]\nb: *a\n---\n# Q\n")
