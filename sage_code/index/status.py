@@ -1,4 +1,7 @@
-"""What is indexed, how fresh it is, what was left out and why; and the same as a preview before indexing."""
+"""What is indexed, what has changed since and what was skipped and why: `sage status`, and the preview of an index run.
+
+Reads the manifest and the project's files, writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Status:
     indexed_at: str
     model: str
     model_setting: str
-    model_changed: bool  # the next run embeds everything anew
+    model_changed: bool  # the next run embeds everything again
     compiled: bool  # the compiled files are there and belong to the manifest
     damaged: str  # why the manifest cannot be read, if so
     files: int
@@ -65,7 +68,7 @@ class Preview:
 
 
 def status(root: str, settings: Settings) -> Status:
-    """Look at a project without changing anything."""
+    """The state of a project's index."""
     damaged = ""
     try:
         manifest = load_manifest(root)
@@ -96,7 +99,7 @@ def status(root: str, settings: Settings) -> Status:
 
 
 def preview(root: str, settings: Settings) -> Preview:
-    """What an index run would read and what it would leave out."""
+    """What an index run would read and what it would skip."""
     try:
         manifest = load_manifest(root)
     except IndexCorrupt:
@@ -119,10 +122,10 @@ def _count(names: Iterable[str]) -> dict[str, int]:
 
 
 def folder_bytes(folder: str) -> int:
-    """What the files below `folder` take."""
+    """The size of the files below `folder`."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # an indexer at work replaces files
+            with contextlib.suppress(OSError):  # a running indexer replaces files
                 total += os.lstat(os.path.join(parent, name)).st_size
     return total

@@ -1,15 +1,15 @@
-"""`sage index import`: an index from an archive, under any folder and for any user, with nothing embedded again.
+"""`sage index import`: an index from an archive, for any folder and any user, without embedding.
 
-The archive is read three times: its checksum; then every file of it is checked and compiled, into a folder that nobody
-sees yet; then its rows go into the store. Only after that the new index is published. Whatever is wrong with an
-archive is found before anything that lasts has been written.
+The archive is read three times: for its checksum; to check and compile every file, into a folder that is not published
+yet; and to add its rows to the store. Then the new index is published. All checks are done before anything permanent
+is written.
 
-The rows join those of all the user's projects, so nothing of an archive may be taken for something of theirs. Keys and
-hashes are made here, and a file that is there never finds an archive's row (`batches.py`): an index run after an import
-cuts and parses the files of a checkout itself. Texts and their vectors it may use, if they are what it would have made:
-every vector of a built-in model is compared with what the model gives (0.16 ms a text, an eighth of an import).
-With other models that would be the embedding that an archive saves, so a few are compared, which finds an archive of
-another model or of noise, and the texts are kept under hashes that no file of a checkout finds.
+The rows join those of all the user's projects, so a row of an archive must not be taken for a file of theirs. Keys and
+hashes are made here, and a file on the disk never matches an archive's row (`batches.py`): an index run after an import
+parses and cuts the files of a checkout itself. It may use imported texts and vectors if they are right: every vector of
+a built-in model is compared with what the model gives (0.16 ms a text, an eighth of an import). For other models this
+would cost as much as embedding, so only a few vectors are compared, which finds an archive of another model or of
+noise, and the texts get hashes that no file of a checkout has.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from sage_code.store.lance import Store, store_uri, use_lock
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
 
-# Vectors that are compared with what a slow model gives, one a frame.
+# How many vectors are compared with what a slow model gives, one a frame.
 _SPOT_CHECKS = 32
-# How far from each other two vectors of length 1 may be: other processors round otherwise, a graphics card more so;
-# another model gives something else altogether.
+# How far a vector may be from the model's: processors round differently, graphics cards even more; another model is
+# much farther away.
 _APART, _APART_SLOW = 0.02, 0.14
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was brought in; the shape of `sage index import --json`."""
+    """What was imported; the shape of `sage index import --json`."""
 
     project: str
     root: str
@@ -76,7 +76,7 @@ class ImportReport:
 def import_index(
     root: str, settings: Settings, archive: str, *, name: str | None = None, progress: Progress | None = None
 ) -> ImportReport:
-    """Make the index in `archive` the one of the project at `root`, a folder that need not exist yet."""
+    """Make the index in `archive` that of the project at `root`; the folder need not exist yet."""
     progress, started = progress or Silent(), time.monotonic()
     if why := why_unusual(root):
         raise UsageError(f"{root} is {why}", "give an index a folder of its own; nothing was changed")
@@ -128,7 +128,7 @@ def _head(source: Archive) -> Head:
 
 
 def _check_fit(told: Head, embedder: Embedder) -> None:
-    """Whether an index like this can be used here."""
+    """Refuse an archive of another chunker version or another model."""
     if told.chunker != CHUNKER_VERSION:
         raise ArchiveError(
             f"the archive was made by a Sage that cuts files in another way "
@@ -156,7 +156,7 @@ def _files(source: Archive, told: Head) -> Iterator[list[PortableFile]]:
 
 @contextlib.contextmanager
 def _judged(source: Archive) -> Iterator[None]:
-    """Whatever a content that we did not write leads to is said to be the archive's fault."""
+    """Report errors that come from the archive's content as damage of the archive."""
     try:
         yield
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
@@ -166,7 +166,7 @@ def _judged(source: Archive) -> Iterator[None]:
 def _compile(
     source: Archive, told: Head, writer: GenerationWriter, judge: _Judge, progress: Progress
 ) -> dict[str, FileState]:
-    """Check and compile every file; returns their states."""
+    """Check and compile every file; returns the states by path."""
     states: dict[str, FileState] = {}
     chunks = 0
     for batch in _files(source, told):
@@ -185,14 +185,14 @@ def _compile(
 
 
 class _Judge:
-    """Whether vectors are those of the model: of a fast one all are compared, of a slow one some."""
+    """Compares vectors with what the model gives: all of a fast model, some of a slow one."""
 
     def __init__(self, embedder: Embedder, *, fast: bool) -> None:
         self._embedder, self._fast = embedder, fast
         self.checked = 0
 
     def compare(self, files: list[PortableFile]) -> None:
-        """Hold the vectors of a frame against the model; a `ValueError` when one of them is another."""
+        """Compare the vectors of a frame; a `ValueError` when one is not the model's."""
         vectors = {
             digest: (text, vector)
             for file in files
@@ -216,7 +216,7 @@ class _Judge:
 
 @contextlib.contextmanager
 def _prepared(root: str) -> Iterator[None]:
-    """The project's folder, made if need be, and gone again when the import fails."""
+    """Make the project's folder if it does not exist; remove it again when the import fails."""
     folders = [codebase_dir(root)]
     while not os.path.lexists(folders[-1]):
         folders.append(os.path.dirname(folders[-1]))
@@ -231,7 +231,7 @@ def _prepared(root: str) -> Iterator[None]:
             dot_sage.clear(root)
         elif made:
             remove(codebase_dir(root))
-        with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+        with contextlib.suppress(OSError):  # another process has written something there
             for folder in made:
                 if os.path.lexists(folder):
                     os.rmdir(folder)

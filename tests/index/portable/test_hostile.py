@@ -100,7 +100,7 @@ def test_any_truncation_and_anything_behind_the_end(archive: Path, refused: Any,
 def test_other_files_and_newer_formats(archive: Path, refused: Any, tmp_path: Path) -> None:
     data = archive.read_bytes()
     magic = data.index(b"\n") + 1
-    assert "no index archive" in refused(b"PK\x03\x04" + data).message
+    assert "not an index archive" in refused(b"PK\x03\x04" + data).message
     newer = data[:magic] + struct.pack("<H", FORMAT + 1) + data[magic + 2 :]
     assert "newer Sage" in refused.checked(newer, FormatTooNew).message
     with pytest.raises(ArchiveError, match="cannot read"):
