@@ -30,7 +30,7 @@ _HEARTBEAT_S = 0.2
 _GRACE_S = 2.0
 
 
-def index_apart(
+def index_in_child(
     root: str, *, full: bool = False, name: str | None = None, progress: Progress | None = None
 ) -> IndexStats:
     """Bring the index of `root` up to date, as `Project.index` does, in a child process."""

@@ -129,7 +129,7 @@ def _imported_hash(row: list[Any], texts: Sequence[str]) -> str:
     return hashlib.blake2b(orjson.dumps([row, texts]), digest_size=16, person=b"sage import").hexdigest()
 
 
-def apart(file: PortableFile) -> PortableFile:
+def with_own_hashes(file: PortableFile) -> PortableFile:
     """The same file with text hashes that no other file has, because its vectors were not compared with the model."""
     rows = file.rows
     hashes = tuple(

@@ -27,7 +27,7 @@ class Head:
         return orjson.dumps(asdict(self))
 
 
-def unpack(data: bytes) -> Head:
+def unpack_head(data: bytes) -> Head:
     """The head; a `ValueError` when the frame is not one."""
     found = orjson.loads(data)
     kinds = get_type_hints(Head)

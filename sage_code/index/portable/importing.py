@@ -36,10 +36,10 @@ from sage_code.files.private import close_home
 from sage_code.index import registry
 from sage_code.index.manifest import FileState, Manifest, entry_of, load_manifest
 from sage_code.index.pipeline import explained
-from sage_code.index.portable import batches, head
+from sage_code.index.portable import batches
 from sage_code.index.portable.archive import FILES, HEAD, Archive
 from sage_code.index.portable.batches import PortableFile
-from sage_code.index.portable.head import Head
+from sage_code.index.portable.head import Head, unpack_head
 from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
@@ -81,41 +81,41 @@ def import_index(
     if why := why_unusual(root):
         raise UsageError(f"{root} is {why}", "give an index a folder of its own; nothing was changed")
     with Archive.open(archive) as source:
-        told = _head(source)
+        head = _head(source)
         embedder = load_embedder(settings.code_embedding_model, "code", settings, progress.note)
-        _check_fit(told, embedder)
+        _check_fit(head, embedder)
         uri = store_uri(settings.store_uri)
         with explained(f"the index of {root}"), _prepared(root), locked(index_lock(root)):
             sweep(codebase_dir(root))
             sweep(generations_dir(root))
-            project = name or _known_name(root) or told.project
-            with GenerationWriter(root, told.model, told.dim, None, set(), keep_texts=True) as writer:
-                progress.stage("checking", told.files)
-                judge = _Judge(embedder, fast=describe(settings.code_embedding_model).origin == "built-in")
-                states = _compile(source, told, writer, judge, progress)
-                progress.stage("storing", told.files)
+            project = name or _known_name(root) or head.project
+            with GenerationWriter(root, head.model, head.dim, None, set(), keep_texts=True) as writer:
+                progress.stage("checking", head.files)
+                check = _VectorCheck(embedder, fast=describe(settings.code_embedding_model).origin == "built-in")
+                states = _compile(source, head, writer, check, progress)
+                progress.stage("storing", head.files)
                 with locked(use_lock(uri), shared=True):
-                    store = Store(uri, told.model, told.dim)
+                    store = Store(uri, head.model, head.dim)
                     added = 0
-                    for batch in _files(source, told):
-                        added += store.add([judge.kept(file).rows for file in batch])
+                    for batch in _files(source, head):
+                        added += store.add([check.kept(file).rows for file in batch])
                         progress.advance(len(batch))
                     progress.stage("publishing")
                     writer.publish()
                     setting, remote = settings.code_embedding_model, settings.store_uri
                     new = Manifest(
-                        project, setting, told.model, told.dim, remote, writer.name, told.indexed_at, states,
+                        project, setting, head.model, head.dim, remote, writer.name, head.indexed_at, states,
                         imported=True,
                     )  # fmt: skip
                     registry.record(entry_of(root, new))
                     new.save(root)
                     provenance.forget(root, writer.removed)
-        per_chunk = round(source.size / max(told.chunks, 1))
+        per_chunk = round(source.size / max(head.chunks, 1))
     checkout = any(os.path.lexists(os.path.join(root, path)) for path in states)
     took = round((time.monotonic() - started) * 1000)
     return ImportReport(
-        project, root, os.path.abspath(archive), told.files, told.chunks, added, judge.checked, per_chunk, told.model,
-        told.indexed_at, checkout, took,
+        project, root, os.path.abspath(archive), head.files, head.chunks, added, check.checked, per_chunk, head.model,
+        head.indexed_at, checkout, took,
     )  # fmt: skip
 
 
@@ -123,39 +123,39 @@ def _head(source: Archive) -> Head:
     kind, data = next(source.frames(), (b"", b""))
     if kind != HEAD:
         raise source.damaged("it has no head")
-    with _judged(source):
-        return head.unpack(data)
+    with _damage_explained(source):
+        return unpack_head(data)
 
 
-def _check_fit(told: Head, embedder: Embedder) -> None:
+def _check_fit(head: Head, embedder: Embedder) -> None:
     """Refuse an archive of another chunker version or another model."""
-    if told.chunker != CHUNKER_VERSION:
+    if head.chunker != CHUNKER_VERSION:
         raise ArchiveError(
             f"the archive was made by a Sage that cuts files in another way "
-            f"(version {told.chunker}, here {CHUNKER_VERSION})",
+            f"(version {head.chunker}, here {CHUNKER_VERSION})",
             "export it again with the version of Sage that is installed here; nothing was changed",
         )
-    if (told.model, told.dim) != (embedder.name, embedder.dim):
+    if (head.model, head.dim) != (embedder.name, embedder.dim):
         raise ArchiveError(
-            f"the archive was embedded with {told.model} ({told.dim}-d), here the model is "
+            f"the archive was embedded with {head.model} ({head.dim}-d), here the model is "
             f"{embedder.name} ({embedder.dim}-d)",
             "choose the same model with `sage models use`, or index from the files; nothing was changed",
         )
 
 
-def _files(source: Archive, told: Head) -> Iterator[list[PortableFile]]:
+def _files(source: Archive, head: Head) -> Iterator[list[PortableFile]]:
     """The files of the archive, frame by frame."""
     frames = source.frames()
     next(frames)
     for kind, data in frames:
         if kind != FILES:
             raise source.damaged("it has two heads")
-        with _judged(source):
-            yield list(batches.unpack(data, told.dim))
+        with _damage_explained(source):
+            yield list(batches.unpack(data, head.dim))
 
 
 @contextlib.contextmanager
-def _judged(source: Archive) -> Iterator[None]:
+def _damage_explained(source: Archive) -> Iterator[None]:
     """Report errors that come from the archive's content as damage of the archive."""
     try:
         yield
@@ -164,27 +164,27 @@ def _judged(source: Archive) -> Iterator[None]:
 
 
 def _compile(
-    source: Archive, told: Head, writer: GenerationWriter, judge: _Judge, progress: Progress
+    source: Archive, head: Head, writer: GenerationWriter, check: _VectorCheck, progress: Progress
 ) -> dict[str, FileState]:
     """Check and compile every file; returns the states by path."""
     states: dict[str, FileState] = {}
     chunks = 0
-    for batch in _files(source, told):
-        with _judged(source):
+    for batch in _files(source, head):
+        with _damage_explained(source):
             for file in batch:
                 if file.rows.path in states:
                     raise ValueError("a file is there twice")
-                writer.add(judge.kept(file).rows)
+                writer.add(check.kept(file).rows)
                 states[file.rows.path] = file.state
                 chunks += file.state.chunks
-            judge.compare(batch)
+            check.compare(batch)
         progress.advance(len(batch))
-    if (len(states), chunks) != (told.files, told.chunks):
+    if (len(states), chunks) != (head.files, head.chunks):
         raise source.damaged("it holds more or less than its head says")
     return states
 
 
-class _Judge:
+class _VectorCheck:
     """Compares vectors with what the model gives: all of a fast model, some of a slow one."""
 
     def __init__(self, embedder: Embedder, *, fast: bool) -> None:
@@ -211,7 +211,7 @@ class _Judge:
 
     def kept(self, file: PortableFile) -> PortableFile:
         """The file as it goes into the store."""
-        return file if self._fast else batches.apart(file)
+        return file if self._fast else batches.with_own_hashes(file)
 
 
 @contextlib.contextmanager
