@@ -1,4 +1,4 @@
-"""Chunking in child processes: the same results, in order, whatever happens to a child."""
+"""Chunking in child processes: the same results, in order, even when a child hangs or dies."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def test_a_file_that_ends_its_worker_is_cut_plainly_and_the_rest_as_always(
     tmp_path: Path, files: list[SourceFile], culprits: list[str]
 ) -> None:
     before = _children()
-    for place, name in enumerate(culprits):
+    for number, name in enumerate(culprits):
         (tmp_path / name).write_text("def f():\n    return 1\n")
-        files.insert(5 + 7 * place, SourceFile(name, 22, 1))
+        files.insert(5 + 7 * number, SourceFile(name, 22, 1))
     found = list(chunk_files(str(tmp_path), files, DEFAULT_RULES, workers=2, budget_s=0.5))
     for file, result in zip(files, found, strict=True):
         assert result == chunk_file(str(tmp_path), file, DEFAULT_RULES, plain=file.path in culprits)
