@@ -37,7 +37,7 @@ def chunk_file(
     budget_s: float = BUDGET_S,
     source: SourceText | None = None,
     plain: bool = False,
-    elsewhere: Callable[[], ChunkedFile | SkippedFile] | None = None,
+    elsewhere: Callable[[SourceText], ChunkedFile | SkippedFile] | None = None,
 ) -> ChunkedFile | SkippedFile:
     """Read one file, unless its `source` is given, and cut it into chunks.
 
@@ -49,7 +49,7 @@ def chunk_file(
     data = found.text.encode()
     language = detect(file.path, data[:HEAD_BYTES])
     if elsewhere is not None and language is not None and language.may_crash:
-        return elsewhere()
+        return elsewhere(found)
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
     if parsed is None:
         chunks = chunk_plain(found.text)

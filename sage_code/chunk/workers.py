@@ -83,8 +83,8 @@ def chunk_here(
 ) -> Result:
     """The chunks of one file, made in this process unless its grammar may crash."""
 
-    def elsewhere() -> Result:
-        pool = _Pool(root, rules, {file.path: source} if source else {}, budget_s)
+    def elsewhere(source: SourceText) -> Result:
+        pool = _Pool(root, rules, {file.path: source}, budget_s)
         try:
             return next(pool.run([file], 1))
         finally:
@@ -105,7 +105,7 @@ def _chunk(
     rules: DiscoverRules,
     budget_s: float,
     source: SourceText | None,
-    elsewhere: Callable[[], Result] | None = None,
+    elsewhere: Callable[[SourceText], Result] | None = None,
 ) -> Result:
     """The chunks of one file; if parsing fails, the file is cut by lines."""
     try:
