@@ -18,7 +18,7 @@ from sage_code.compiled.published import open_snapshot
 from sage_code.errors import Busy, IndexCorrupt, SageError
 from sage_code.files.locks import locked
 from sage_code.index import registry
-from sage_code.index.manifest import Manifest, load_manifest
+from sage_code.index.manifest import manifest_or_none
 from sage_code.store.lance import Store, table_name, use_lock
 
 if TYPE_CHECKING:
@@ -96,14 +96,6 @@ def keys_in_use(table: str) -> tuple[set[str], list[ProjectEntry]]:
         else:
             absent.append(entry)
     return keys, absent
-
-
-def manifest_or_none(root: str) -> Manifest | None:
-    """The manifest of a project; None when there is none, or it is damaged."""
-    try:
-        return load_manifest(root)
-    except IndexCorrupt:
-        return None
 
 
 def _is_recent(indexed_at: str) -> bool:

@@ -116,6 +116,14 @@ def load_manifest(root: str) -> Manifest | None:
     return _from_json(path, data) if counts else None
 
 
+def manifest_or_none(root: str) -> Manifest | None:
+    """The project's manifest; None when there is none, or it is damaged."""
+    try:
+        return load_manifest(root)
+    except IndexCorrupt:
+        return None
+
+
 def _is_too_new(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT
 

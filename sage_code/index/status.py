@@ -17,7 +17,7 @@ from sage_code.compiled.published import current
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
 from sage_code.index.diff import Changes, ContentReader, changes_by_content, model_changed
-from sage_code.index.manifest import load_manifest, skip_states
+from sage_code.index.manifest import load_manifest, manifest_or_none, skip_states
 from sage_code.languages.table import detect
 from sage_code.paths import codebase_dir
 from sage_code.values import SkippedFile, SourceFile
@@ -100,13 +100,9 @@ def status(root: str, settings: Settings) -> Status:
 
 def preview(root: str, settings: Settings) -> Preview:
     """What an index run would read and what it would skip."""
-    try:
-        manifest = load_manifest(root)
-    except IndexCorrupt:
-        manifest = None
     rules = discover_rules(settings)
     listing = list_files(root, rules, explain_ignored=True)
-    changes = changes_by_content(ContentReader(root, rules), listing, manifest, time.time_ns())
+    changes = changes_by_content(ContentReader(root, rules), listing, manifest_or_none(root), time.time_ns())
     changed = [changed.file for changed in changes.changed]
     languages = _count(language.name if (language := detect(file.path)) else "text" for file in changed)
     files = sorted(changed, key=lambda file: file.path)

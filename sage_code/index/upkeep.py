@@ -24,8 +24,8 @@ from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files import dot_sage, provenance
 from sage_code.files.locks import locked
 from sage_code.index import registry
-from sage_code.index.auto_compaction import keys_in_use, manifest_or_none
-from sage_code.index.manifest import Manifest, load_manifest
+from sage_code.index.auto_compaction import keys_in_use
+from sage_code.index.manifest import Manifest, load_manifest, manifest_or_none
 from sage_code.index.outcome import IndexStats
 from sage_code.index.pipeline import explained, index_project
 from sage_code.index.status import folder_bytes

@@ -62,15 +62,8 @@ def export_index(root: str, settings: Settings, archive: str, *, progress: Progr
         manifest = load_manifest(root) or manifest  # again, now that the lock keeps it from changing
         keys = _ordered_keys(root, manifest)
         chunks = sum(state.chunks for state in manifest.files.values())
-        head = Head(
-            manifest.project,
-            manifest.model,
-            manifest.dim,
-            CHUNKER_VERSION,
-            len(manifest.files),
-            chunks,
-            manifest.indexed_at,
-        )
+        files, made_at = len(manifest.files), manifest.indexed_at
+        head = Head(manifest.project, manifest.model, manifest.dim, CHUNKER_VERSION, files, chunks, made_at)
         progress.stage("exporting", len(keys))
         with whole_file(path, mode=PRIVATE_FILE) as file:
             writer = ArchiveWriter(file)
@@ -81,9 +74,8 @@ def export_index(root: str, settings: Settings, archive: str, *, progress: Progr
             digest = writer.finish()
             size = file.tell()
     took = round((time.monotonic() - started) * 1000)
-    return ExportReport(
-        manifest.project, root, path, len(manifest.files), chunks, size, round(size / max(chunks, 1)), digest, took
-    )
+    per_chunk = round(size / max(chunks, 1))
+    return ExportReport(manifest.project, root, path, files, chunks, size, per_chunk, digest, took)
 
 
 def _ordered_keys(root: str, manifest: Manifest) -> list[str]:

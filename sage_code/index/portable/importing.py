@@ -28,13 +28,13 @@ from sage_code.compiled.generation import GenerationWriter
 from sage_code.discover.roots import why_unusual
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.naming import describe
-from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
+from sage_code.errors import ArchiveError, UsageError
 from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
 from sage_code.index import registry
-from sage_code.index.manifest import FileState, Manifest, entry_of, load_manifest
+from sage_code.index.manifest import FileState, Manifest, entry_of, manifest_or_none
 from sage_code.index.pipeline import explained
 from sage_code.index.portable import batches
 from sage_code.index.portable.archive import FILES, HEAD, Archive
@@ -88,7 +88,8 @@ def import_index(
         with explained(f"the index of {root}"), _prepared(root), locked(index_lock(root)):
             sweep(codebase_dir(root))
             sweep(generations_dir(root))
-            project = name or _known_name(root) or head.project
+            old = manifest_or_none(root)
+            project = name or (old.project if old else head.project)
             with GenerationWriter(root, head.model, head.dim, None, set(), keep_texts=True) as writer:
                 progress.stage("checking", head.files)
                 check = _VectorCheck(embedder, fast=describe(settings.code_embedding_model).origin == "built-in")
@@ -236,11 +237,3 @@ def _prepared(root: str) -> Iterator[None]:
                 if os.path.lexists(folder):
                     os.rmdir(folder)
         raise
-
-
-def _known_name(root: str) -> str:
-    try:
-        manifest = load_manifest(root)
-    except IndexCorrupt:
-        return ""
-    return manifest.project if manifest else ""
