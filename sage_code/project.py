@@ -110,9 +110,9 @@ class Project:
         A home folder, a system folder or the root of the disk is refused unless it is indexed or `anywhere` says so.
         """
         if apart:
-            from sage_code.index.process import index_apart
+            from sage_code.index.process import index_in_child
 
-            return index_apart(self.root, full=full, name=name, progress=progress)
+            return index_in_child(self.root, full=full, name=name, progress=progress)
         from sage_code.index.pipeline import index_project
 
         return index_project(self.root, self.settings, full=full, name=name, anywhere=anywhere, progress=progress)

@@ -1,1 +1,1 @@
-"""From the text of a file to the pieces that are embedded and found."""
+"""Cuts the text of a file into chunks: the pieces that are embedded and found."""

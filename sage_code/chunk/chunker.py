@@ -1,8 +1,7 @@
-"""AST-aware chunks: whole functions and methods, class heads, runs of constants, and what lies between.
+"""Cuts a parsed file into chunks: whole functions and methods, class heads, runs of constants, and the lines between.
 
-The chunks of a file are a partition of its lines, so every line belongs to exactly one chunk. Definitions that are
-small enough stay whole; a huge one is cut at statement borders; tiny neighbours share a chunk, because a one-line
-getter alone says nothing to an embedding.
+Every line belongs to exactly one chunk. Definitions that are small enough stay whole; a huge one is cut at statement
+borders; tiny neighbours share a chunk, because the vector of a one-line getter means nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.parse.borders import Borders
 from sage_code.values import Chunk, Symbol
 
-# A class up to this size is one chunk with its methods, a section with its subsections; above, each stands for itself.
+# A class up to this size is one chunk with its methods, a section with its subsections; larger ones are split.
 _WHOLE_CLASS_CHARS = 1000
-# Pieces below this size join their neighbour, as long as both together stay below the second figure.
+# A piece below the first size joins its neighbour, if both together stay below the second.
 _SMALL_CHARS = 250
 _JOINED_CHARS = 750
-# A remainder such as a closing bracket is never worth a chunk of its own.
+# A remainder such as a closing bracket never becomes a chunk.
 _CRUMB_CHARS = 40
 
-# Kinds that open a scope of their own; the rest are leaves inside the text around them.
+# Kinds that may become a chunk; the others belong to the text around them.
 _BLOCK_KINDS = frozenset(kind for kind, chunk in CHUNK_KIND.items() if chunk != "constant")
 _CONTAINER_KINDS = frozenset({"class", "type", "module", "constant"})
 
@@ -40,11 +39,13 @@ class _Node:
 
 @dataclass(slots=True)
 class _Piece:
+    """A run of lines that becomes a chunk, or a part of one."""
+
     start: int
     end: int
-    symbol: Symbol | None  # what the piece defines, or for a head the definition it opens
+    symbol: Symbol | None  # the definition that the piece is, or begins
     owner: Symbol | None
-    whole: bool  # a complete definition, as opposed to a part or a gap
+    whole: bool  # a complete definition, not a part or a gap
 
 
 def chunk_text(text: str, symbols: Sequence[Symbol], borders: Borders) -> list[Chunk]:
@@ -64,7 +65,7 @@ def chunk_text(text: str, symbols: Sequence[Symbol], borders: Borders) -> list[C
 
 
 def chunk_plain(text: str) -> list[Chunk]:
-    """Line-aware chunks for what no grammar of ours reads."""
+    """Chunks of a file without a grammar, cut at lines."""
     spans = LineSpans(split_lines(text))
     if not spans.lines:
         return []
@@ -75,10 +76,11 @@ def chunk_plain(text: str) -> list[Chunk]:
 
 
 def _chunk(spans: LineSpans, piece: _Piece, symbols: tuple[Symbol, ...]) -> Chunk:
+    """The chunk of a piece, named after its definition."""
     named = piece.symbol or piece.owner
     kind = CHUNK_KIND.get(piece.symbol.kind, "module") if piece.symbol else "module"
     if piece.symbol is None and len(symbols) * 2 >= piece.end - piece.start + 1:
-        # A gap made of definitions one line each: constants, fields.
+        # A gap of one-line definitions: constants, fields.
         kind = "constant"
         named = named or max(symbols, key=lambda symbol: symbol.end_line - symbol.start_line, default=None)
     return Chunk(
@@ -95,9 +97,10 @@ def _chunk(spans: LineSpans, piece: _Piece, symbols: tuple[Symbol, ...]) -> Chun
 
 
 def _pieces(spans: LineSpans, symbols: Sequence[Symbol], borders: Borders) -> list[_Piece]:
+    """The pieces of a file, in order: definitions from the outside inwards, and the gaps between them."""
     pieces: list[_Piece] = []
     last = len(spans.lines)
-    # Explicit stack instead of recursion: the nesting of foreign code is not ours to bound.
+    # An explicit stack: code may be nested deeper than Python recurses.
     work: list[Iterator[_Piece | _Node]] = [_level(None, 1, last, _forest(spans, symbols))]
     while work:
         item = next(work[-1], None)
@@ -122,7 +125,7 @@ def _stays_whole(spans: LineSpans, node: _Node) -> bool:
 
 
 def _level(owner: Symbol | None, start: int, end: int, children: list[_Node]) -> Iterator[_Piece | _Node]:
-    """The children of one definition in order, with the lines between them as pieces of their own."""
+    """The children of one definition in order, and the lines between them as pieces."""
     cursor = start
     for child in children:
         if child.start > cursor:
@@ -159,22 +162,22 @@ def _joins(spans: LineSpans, before: _Piece, piece: _Piece, size: int) -> bool:
 
 
 def _weight(spans: LineSpans, piece: _Piece) -> int:
-    """What a joined chunk is named after: its largest definition, and only without one its largest gap."""
+    """The heavier of two joined pieces gives the name: definitions first, then by size."""
     return spans.size(piece.start, piece.end) + (1 << 20 if piece.symbol else 0)
 
 
 def _is_block(spans: LineSpans, symbol: Symbol) -> bool:
-    # The key of a small value is one line among others; a large value is searched for by its key.
+    # A key in a data file is a block when its value is too large for one chunk.
     is_large = symbol.kind == "key" and spans.size(symbol.start_line, symbol.end_line) > MAX_CHARS
     return is_large or symbol.kind in _BLOCK_KINDS
 
 
 def _forest(spans: LineSpans, symbols: Sequence[Symbol]) -> list[_Node]:
-    """Block definitions nested by their lines. Where two share a line, the later one is left to its neighbour."""
+    """Block definitions nested by their lines. A line that two definitions share belongs to the first."""
     roots: list[_Node] = []
     last = len(spans.lines)
     open_nodes: list[_Node] = []
-    cursor = 1  # the first line that no closed sibling has claimed
+    cursor = 1  # the first line after the last closed sibling
     blocks = (symbol for symbol in symbols if _is_block(spans, symbol))
     for symbol in sorted(blocks, key=lambda symbol: (symbol.start_line, -symbol.end_line)):
         while open_nodes and (open_nodes[-1].end < symbol.start_line or open_nodes[-1].end < symbol.end_line):

@@ -1,7 +1,7 @@
-"""What is embedded for a chunk: its scope and signature lead its text.
+"""The embedded text of a chunk: its qualified name and signature, then its text.
 
-The path is left out on purpose: a vector is looked up by the hash of this text, and a renamed file must find the
-vectors it already has. Paths take part in search through the lexical index instead.
+It has no path, because vectors are found by the hash of this text and a renamed file must find its own. The lexical
+index searches paths.
 """
 
 from __future__ import annotations

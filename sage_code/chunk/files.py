@@ -1,4 +1,4 @@
-"""One file from the disk to its chunks: read, detect the language, parse, cut. What a worker does all day."""
+"""One file from the disk to its chunks: read, detect the language, parse, cut."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sage_code.parse.definitions import BUDGET_S, parse
 from sage_code.parse.reference_codec import encode
 from sage_code.values import Chunk, SkippedFile, SourceFile
 
-# Files that no table knows are still indexed as text, under this name.
+# The language of files that the language table does not know.
 PLAIN_TEXT = "text"
 
 
@@ -37,7 +37,7 @@ def chunk_file(
     budget_s: float = BUDGET_S,
     source: SourceText | None = None,
     plain: bool = False,
-    elsewhere: Callable[[], ChunkedFile | SkippedFile] | None = None,
+    elsewhere: Callable[[SourceText], ChunkedFile | SkippedFile] | None = None,
 ) -> ChunkedFile | SkippedFile:
     """Read one file, unless its `source` is given, and cut it into chunks.
 
@@ -49,7 +49,7 @@ def chunk_file(
     data = found.text.encode()
     language = detect(file.path, data[:HEAD_BYTES])
     if elsewhere is not None and language is not None and language.may_crash:
-        return elsewhere()
+        return elsewhere(found)
     parsed = parse(data, language, budget_s) if language is not None and not plain else None
     if parsed is None:
         chunks = chunk_plain(found.text)
@@ -60,10 +60,10 @@ def chunk_file(
 
 
 def _until(deadline: float, borders: Borders) -> Borders:
-    """Borders as long as there is time, then none: code nested 10,000 deep takes a walk of that length for each piece,
-    and is cut by lines just as well."""
+    """The same borders until the deadline, then none: code nested 10,000 deep would take too long, so it is cut by
+    lines."""
 
-    def patient(start: int, end: int) -> Iterable[int]:
+    def bounded(start: int, end: int) -> Iterable[int]:
         return borders(start, end) if time.monotonic() < deadline else ()
 
-    return patient
+    return bounded

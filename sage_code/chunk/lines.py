@@ -1,4 +1,4 @@
-"""Runs of lines and how to cut them: sizes in constant time, and a cut at the best border that fits."""
+"""Line ranges of a file: their sizes in constant time, and how to cut them at the best borders."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from itertools import accumulate, chain
 
 from sage_code.parse.borders import Borders
 
-# A piece grows to about 250 tokens; what is longer is cut at statement borders.
+# The size to which a piece grows, about 250 tokens.
 TARGET_CHARS = 1000
-# The longest piece that stays whole: a function of this size is still read and embedded as one thought.
+# The longest piece that stays whole; a longer one is cut at statement borders.
 MAX_CHARS = 2000
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of `text` as editors count them: a final newline ends the last line, it does not open another."""
+    """The lines of `text` as editors count them: a final newline does not start another line."""
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -39,15 +39,15 @@ class LineSpans:
         return "\n".join(self.lines[start - 1 : end])
 
     def blank(self, start: int, end: int) -> bool:
-        """Whether the range holds nothing that could be looked for."""
+        """Whether the range has no letter and no digit."""
         return not any(map(_has_word, self.lines[start - 1 : end]))
 
     def cut(self, start: int, end: int, borders: Borders) -> list[tuple[int, int]]:
         """`start` to `end` in pieces of about TARGET_CHARS that begin at statement borders.
 
-        `borders` gives one level of the syntax for a range; what is still too long is asked about again, and
-        where the syntax has no more to say, blank lines and then any line will do: no piece of several lines is
-        larger than MAX_CHARS.
+        `borders` gives one level of the syntax for a range and is called again for pieces that are still too long.
+        Without borders a piece is cut at blank lines, then at any line. No piece of several lines is larger than
+        MAX_CHARS.
         """
         pieces: list[tuple[int, int]] = []
         work = [(start, end)]
@@ -62,11 +62,11 @@ class LineSpans:
         return pieces
 
     def _pack(self, first: int, last: int, cuts: Iterable[int], *, blank_ends: bool) -> list[tuple[int, int]]:
-        """Neighbouring stretches between `cuts`, gathered up to about TARGET_CHARS."""
+        """Join the ranges between `cuts` into groups of about TARGET_CHARS."""
         groups: list[tuple[int, int]] = []
         start = before = first
         for cut in chain(cuts, (last + 1,)):
-            # `before` to `cut` is the next stretch: would the group be too large with it?
+            # `before` to `cut` is the next range: would the group be too large with it?
             grown = self.size(start, cut - 1)
             ready = blank_ends and grown > TARGET_CHARS // 2 and not self.lines[before - 2].strip()
             if before > start and (grown > TARGET_CHARS or ready):

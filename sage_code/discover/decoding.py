@@ -1,8 +1,8 @@
-"""From a file's bytes to its text, so that text always survives and line numbers are those of an editor.
+"""Decodes the bytes of a file. Every text can be decoded, and line numbers are those of an editor.
 
-UTF-8 first; UTF-16 and UTF-32 by their byte order mark, UTF-16 also without one when the zeros leave no doubt;
-what is left is UTF-8 with damaged places or a Western single-byte encoding, whichever fits better. Lines end
-with `\\n` in the result; form feeds and U+2028 are ordinary characters. There are no lone surrogates in it.
+UTF-8 is tried first; UTF-16 and UTF-32 by their byte order mark, UTF-16 also without one when the zero bytes show it.
+Other files are damaged UTF-8 or a Western single-byte encoding, whichever fits better. In the result lines end with
+`\\n`, form feeds and U+2028 are ordinary characters, and there are no lone surrogates.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import codecs
 from typing import NamedTuple
 
-# Of random bytes 10 % are control characters, of text next to none; form feed, backspace and escape (terminal
-# recordings) occur in text.
+# Random bytes have 10 % control characters, text hardly any; form feed, backspace and escape (terminal recordings)
+# occur in text.
 MAX_CONTROL_SHARE = 0.02
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\f\r\x1b")) + b"\x7f"
-# Tests of parsers have a stray zero or two; binary formats are full of them.
+# Tests of parsers contain a zero byte or two; binary formats contain many.
 MAX_ZERO_SHARE = 0.001
-# Western text in UTF-16 has a zero in nearly every character.
+# Western text in UTF-16 has a zero byte in nearly every character.
 _UTF16_ZERO_SHARE = 0.7
 
 _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
@@ -56,7 +56,7 @@ def _damaged_or_western(data: bytes, utf8: str) -> Decoded:
         return Decoded(mended, utf8)
     try:
         return Decoded(data.decode("cp1252"), "cp1252")
-    except UnicodeDecodeError:  # five bytes mean nothing in cp1252
+    except UnicodeDecodeError:  # five bytes are undefined in cp1252
         return Decoded(data.decode("latin-1"), "latin-1")
 
 
@@ -70,12 +70,12 @@ def _utf16_without_mark(data: bytes) -> str | None:
 
 
 def _checked(text: str, encoding: str) -> Decoded | None:
-    """Text with `\\n` line ends, unless control characters abound."""
-    # Characters beyond Latin-1 become "?": only control characters are counted, and `translate` does it fast.
+    """Text with `\\n` line ends; None when it has too many control characters."""
+    # Characters beyond Latin-1 become "?": only control characters are counted, and `translate` is fast.
     plain = text.encode("latin-1", "replace")
     controls = len(plain) - len(plain.translate(None, _CONTROLS))
     if encoding.startswith(("utf-16", "utf-32")):
-        controls += text.count("\ufffd")  # bytes that only seemed to begin with a mark
+        controls += text.count("\ufffd")  # the mark was there by chance
     if controls > MAX_CONTROL_SHARE * len(plain):
         return None
     if "\r" in text:

@@ -1,6 +1,6 @@
-"""What a file's name alone says about it: lock files, binary formats, generated and minified code.
+"""Files that are skipped by their name: lock files, binary formats, generated and minified code.
 
-Tables only; nothing is read. All names are compared in lower case.
+Tables only; no file is read. Names are compared in lower case.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOCKFILES = _words("""
     cartfile.resolved stack.yaml.lock cabal.project.freeze conan.lock
 """)
 
-# Without suffixes that are sources or text as well (.key, .model, .com, .max, .ai, .dat).
+# Without suffixes that text files have too (.key, .model, .com, .max, .ai, .dat).
 BINARY_SUFFIXES = _words("""
     png jpg jpeg gif bmp ico icns webp avif heic tif tiff psd xcf eps svg svgz cur dds tga exr hdr
     ttf otf woff woff2 eot pfb
@@ -50,7 +50,7 @@ GENERATED_ENDINGS = (
 
 
 def reason_by_name(name: str) -> SkipReason | None:
-    """Why a file of this name need not be opened; None when it must be."""
+    """Why a file of this name is skipped unread; None when it must be read."""
     name = name.lower()
     if name in LOCKFILES:
         return SkipReason.LOCKFILE

@@ -1,8 +1,8 @@
-"""What git says belongs to a checkout: tracked files, and untracked ones that no rule ignores.
+"""Lists the files of a checkout with git: tracked files, and untracked files that are not ignored.
 
-The repository is hostile input. Its `.git/config` may name programs (a file-system monitor, hooks, a remote
-helper to fetch missing objects with) and another work tree; all of that is overruled here. When git is
-missing, refuses or takes too long, the answer is None and the caller reads the ignore files itself.
+The repository is hostile input. Its `.git/config` may name programs (a file-system monitor, hooks, a remote helper) and
+another work tree; all of that is overruled here. When git is missing, fails or takes too long, the answer is None and
+the caller reads the ignore files itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import subprocess
 import sys
 import time
 
-# A cold listing of 400,000 files takes git some 10 s; whoever needs six times that is stuck.
+# A cold listing of 400,000 files takes git about 10 s.
 TIMEOUT_SECONDS = 60.0
-# Each nested repository costs a process of about 5 ms. A thousand of them is not a project but an attack, or
-# a home folder.
+# Each nested repository takes a process of about 5 ms. A thousand of them are an attack, or a home folder.
 MAX_CALLS = 1000
 
-# A process that uses no processor and reads nothing for so long waits for something that never comes.
+# A process that uses no CPU and reads nothing for so long hangs.
 _STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
 # The index of a million files takes 200 MB.
@@ -54,7 +53,7 @@ _SET_VARIABLES = {
 
 
 class Git:
-    """Git's answers during one listing; falls silent after a timeout, so that a run hangs once at most."""
+    """Runs git during one listing; not again after a timeout, so that a run waits once at most."""
 
     def __init__(self) -> None:
         program = shutil.which("git")
@@ -70,10 +69,11 @@ class Git:
         return self._ls_files(folder, top, "--cached", "--others", "--exclude-standard")
 
     def tracked(self, folder: bytes, top: bytes) -> list[bytes] | None:
-        """The same of what git tracks."""
+        """The same for tracked files only."""
         return self._ls_files(folder, top, "--cached") if self._program else None
 
     def _ls_files(self, folder: bytes, top: bytes, *options: str) -> list[bytes] | None:
+        """The output of `git ls-files` with these options; None when git fails."""
         if self._program is None:
             return None
         command = [self._program, "--no-pager", "-C", os.fsdecode(folder)]
@@ -93,7 +93,7 @@ class Git:
 
 
 def _is_plain(folder: bytes) -> bool:
-    """Whether what git reads first are ordinary files: it would wait for a pipe and never end with a device."""
+    """Whether the files that git reads first are regular: a pipe or a device would block it."""
     for name in _READ_FIRST:
         try:
             mode = os.stat(folder + name).st_mode
@@ -105,7 +105,7 @@ def _is_plain(folder: bytes) -> bool:
 
 
 def _bounded(command: list[str], environment: dict[str, str]) -> bytes | None:
-    """What the command prints, None when it fails; TimeoutExpired when it is stuck or takes too long."""
+    """The output of the command, None when it fails; TimeoutExpired when it hangs or takes too long."""
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     ) as process:
@@ -136,7 +136,7 @@ def _limit_memory(pid: int) -> None:
 
 
 def _ticks(pid: int) -> int:
-    """What the process has done so far, as a number that grows as long as it does anything; the clock elsewhere."""
+    """A number that grows while the process works: its CPU time and the bytes it has read. Not on Linux: the clock."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat_file, open(f"/proc/{pid}/io", "rb") as io_file:
             fields = stat_file.read(4096).rpartition(b")")[2].split()
@@ -148,7 +148,7 @@ def _ticks(pid: int) -> int:
 
 
 def tracked_files(folder: str) -> frozenset[str] | None:
-    """What git tracks below `folder`, relative to it: nothing outside of a checkout, None when git cannot tell."""
+    """The tracked files below `folder`, relative to it; none outside of a checkout, None when git fails."""
     top = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(top, ".git")):
         above = os.path.dirname(top)
@@ -161,5 +161,5 @@ def tracked_files(folder: str) -> frozenset[str] | None:
 
 def _environment(top: bytes) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
-    # The work tree is where its .git lies, whatever core.worktree says.
+    # The work tree is the folder of its .git, even if core.worktree names another.
     return kept | _SET_VARIABLES | {"GIT_WORK_TREE": os.fsdecode(top)}

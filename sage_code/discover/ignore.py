@@ -1,9 +1,9 @@
-"""`.gitignore` syntax: does a file or folder belong to what an ignore file leaves out?
+"""`.gitignore` syntax: does an ignore file exclude a file or folder?
 
 Why not pathspec: its regular expressions backtrack, and the patterns come from the repository. A line like
-`*a*a*a*a*a*a*a*ab` takes it 40 s for one name; importing it costs 40 ms. Here plain patterns are looked up in a
-dictionary and all others become one automaton, so that no pattern makes a match slower than reading the path once;
-their number and length are bounded. Paths are bytes, as they are for git: `?` is one byte.
+`*a*a*a*a*a*a*a*ab` takes it 40 s for one name; importing it takes 40 ms. Here plain patterns are looked up in a
+dictionary and all others become one automaton, which reads a path once; their number and length are bounded. Paths are
+bytes, as they are for git: `?` is one byte.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
-# What one ignore file may hold; the longest of our 29 benchmark repositories has 400 patterns. The tokens of patterns
-# with wildcards, with those of the folders above, are what a match pays for: at this size a microsecond a letter.
+# Limits of one ignore file; the longest in our 29 benchmark repositories has 400 patterns. The time of a match grows
+# with the tokens of patterns with wildcards, those of the folders above included: here a microsecond a letter.
 MAX_PATTERNS = 10_000
 MAX_PATTERN_CHARS = 1_000
 MAX_GLOB_TOKENS = 16_384
@@ -35,7 +35,7 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line of an ignore file, as it was written and as it is matched."""
+    """One line of an ignore file: its text and its tokens."""
 
     text: str
     tokens: tuple[bytes | frozenset[int], ...]  # `_STAR`, `_DEEP`, `_REST`, a byte, or a set of bytes
@@ -45,19 +45,17 @@ class Pattern:
 
     @property
     def literal(self) -> bytes | None:
-        """The only subject it matches, if it is a plain one."""
+        """The only name or path it matches, if it has no wildcard."""
         plain = [token for token in self.tokens if isinstance(token, bytes) and len(token) == 1 and token != _STAR]
         return b"".join(plain) if len(plain) == len(self.tokens) else None
 
 
 class _Globs:
-    """Patterns with wildcards as one automaton whose states are the bits of a number: a subject is read once, from
-    left to right, whatever the patterns are.
+    """Patterns with wildcards as one automaton whose states are the bits of a number; it reads a subject once.
 
-    A state is a place between two tokens. A byte moves every state that has it as its next token by one bit (`_next`),
-    and leaves those where they are that a star follows (`_loop`). `**/` takes two bits: at the beginning of a folder,
-    and inside of its name (`_inside`), from where a slash leads back; what comes next is two bits from the first
-    (`_deep`, `_after`).
+    A state is a position between two tokens. A byte moves each state whose next token it matches by one bit (`_next`);
+    states before a star stay (`_loop`). `**/` takes two bits: at the beginning of a folder's name (`_deep`) and inside
+    it (`_inside`), from where a slash leads back; the next token is two bits after the first (`_after`).
     """
 
     __slots__ = ("_after", "_deep", "_final", "_first", "_inside", "_loop", "_loop_any", "_next", "_owners")
@@ -90,8 +88,8 @@ class _Globs:
             self._final |= 1 << bit
             self._owners.append((bit, item))
             bit += 1
-        for table, places in ((self._next, moves), (self._after, leaps)):
-            for byte, bits in enumerate(places):
+        for table, targets in ((self._next, moves), (self._after, leaps)):
+            for byte, bits in enumerate(targets):
                 table[byte] = _number(bits, bit)
 
     def last(self, subject: bytes) -> tuple[int, Pattern] | None:
@@ -116,7 +114,7 @@ class _Globs:
 
 
 def _number(bits: list[int], size: int) -> int:
-    """The number with these bits set, in time that grows with their count and not with its square."""
+    """The number with these bits set, in time linear in their count."""
     if not bits:
         return 0
     data = bytearray(size // 8 + 1)
@@ -126,7 +124,7 @@ def _number(bits: list[int], size: int) -> int:
 
 
 class _Matcher:
-    """Some patterns of one file; the last one that matches decides."""
+    """Some patterns of one ignore file; the last one that matches decides."""
 
     __slots__ = ("_globs", "_literals")
 
@@ -148,14 +146,14 @@ class _Matcher:
 
 
 class IgnoreFile:
-    """The patterns of one ignore file, valid for everything below `base` (absolute, with a final slash),
-    and the ignore files of the folders above, which have less say."""
+    """The patterns of one ignore file, valid below `base` (absolute, with a final slash), and the ignore files of the
+    folders above, which it overrules."""
 
     __slots__ = ("_above", "_base", "_for_files", "_for_folders", "_label", "_size", "left_out")
 
     def __init__(self, content: bytes, base: bytes, label: str, above: IgnoreFile | None = None) -> None:
         numbered: list[tuple[int, Pattern]] = []
-        self.left_out = 0  # patterns that are not obeyed, since they are too many or too long
+        self.left_out = 0  # patterns that are not used: too many or too long
         self._size: int = above._size if above else 0
         is_full = False
         for pattern in parse(content):
@@ -177,8 +175,8 @@ class IgnoreFile:
         self._above = above
 
     def decide(self, path: bytes, name: bytes) -> tuple[bool, str] | None:
-        """Whether `path` (absolute; a folder's ends with a slash) is ignored and by which line; None when no
-        line speaks of it."""
+        """Whether `path` (absolute; a folder's ends with a slash) is ignored and by which line; None when no line
+        matches."""
         is_folder = path.endswith(b"/")
         path = path.removesuffix(b"/")
         rules: IgnoreFile | None = self
@@ -217,7 +215,7 @@ def _strip_trailing_spaces(line: bytes) -> bytes:
 
 
 def _tokens(glob: bytes) -> list[bytes | frozenset[int]] | None:
-    """What the glob is made of; None when git would never match it."""
+    """The tokens of a glob; None when git would never match it."""
     tokens: list[bytes | frozenset[int]] = []
     at = 0
     while at < len(glob):
@@ -255,11 +253,11 @@ def _tokens(glob: bytes) -> list[bytes | frozenset[int]] | None:
 
 
 def _bracket(glob: bytes, at: int) -> tuple[set[int], int] | None:
-    """The bytes that `[...]` stands for and where it ends; None when it is broken."""
+    """The bytes that `[...]` matches, and its end; None when it is malformed."""
     negated = glob[at : at + 1] in (b"!", b"^")
     start = at = at + negated
     members: set[int] = set()
-    previous = 0  # what a range may start with: a plain character just before
+    previous = 0  # the plain character just before, with which a range may start
     while at == start or glob[at : at + 1] != b"]":
         if at >= len(glob):
             return None

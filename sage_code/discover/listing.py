@@ -1,8 +1,7 @@
-"""From a folder to the files that belong to the project.
+"""Lists the files that belong to a project.
 
-In a git checkout git decides, as it does for the user; without git, or when git fails, `.gitignore` files do.
-Either way one walk looks at the disk, so that what git believes about vanished files, links and foreign work
-trees never leads out of the root.
+In a git checkout git decides; without git, or when git fails, `.gitignore` files do. In both cases one walk over the
+disk finds the files, so that git's lists of vanished files, links and other work trees never lead out of the root.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sage_code.values import SkippedFile, SourceFile
 def list_files(
     root: str, rules: DiscoverRules = DEFAULT_RULES, *, explain_ignored: bool = False, use_git: bool = True
 ) -> Iterator[SourceFile | SkippedFile]:
-    """The project's files in the order of their paths, and what was left out, with the reason.
+    """The project's files in the order of their paths, and skipped files with the reason.
 
     Ignored files and folders are named only with `explain_ignored`, an ignored folder as one entry that ends
     with a slash. `use_git=False` reads the ignore files even in a git checkout.
@@ -40,7 +39,7 @@ def list_files(
 
 
 def _of_repository(git: Git | None, folder: bytes, path: bytes) -> Membership:
-    """Who decides in a folder that has its own .git; `path` is the folder's, from the root."""
+    """The membership rules of a folder that has its own .git; `path` is the folder's, from the root."""
     listed = git.files(folder, folder) if git else None
     if listed is not None:
         return ByGit.of(listed, path)
@@ -51,8 +50,8 @@ def _of_root(git: Git | None, root: bytes) -> Membership:
     top = _work_tree(root)
     if top is None:
         return ByIgnoreFiles(GITIGNORE.decode())
-    # An empty answer below the top means that the repository around ignores the root: a project in a home
-    # folder kept in git, say. Whoever names the root wants its files.
+    # An empty list below the top means that the repository around the root ignores it, like a home folder kept in
+    # git. The user has named the root, so its files are listed all the same.
     listed = git.files(root, top) if git else None
     if listed or (listed is not None and top == root):
         return ByGit.of(listed, b"")
@@ -60,7 +59,7 @@ def _of_root(git: Git | None, root: bytes) -> Membership:
 
 
 def _work_tree(folder: bytes) -> bytes | None:
-    """The nearest folder upwards that has a .git; all with a final slash."""
+    """The nearest folder upwards that has a .git, with a final slash."""
     while not os.path.lexists(folder + b".git"):
         parent = folder.rstrip(b"/").rpartition(b"/")[0] + b"/"
         if parent == folder or len(parent) >= len(folder):

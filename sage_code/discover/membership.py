@@ -1,6 +1,6 @@
-"""Who says which entries of a folder belong to the project: git when it can, ignore files otherwise.
+"""Which entries of a folder belong to the project: by git's list, or by ignore files.
 
-The walker asks for every entry it meets; both answers have the same shape, so it need not know who answers.
+The walk asks a `Membership` for every entry and does not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Membership(Protocol):
     """The rules of one folder. Paths are bytes; a folder's ends with a slash, its name does not."""
 
     def end_at(self, path: bytes) -> bool:
-        """Whether a folder with a .git is a repository of its own, where these rules have no say."""
+        """Whether a folder with a .git is a separate repository, in which these rules do not apply."""
         ...
 
     def with_rules(self, folder: bytes, content: Callable[[], bytes]) -> Membership:
-        """The rules of a folder below that has an ignore file of its own."""
+        """The rules of a folder below that has its own ignore file."""
         ...
 
     def why_not(self, root: bytes, path: bytes, entry: os.DirEntry[bytes]) -> str | None:
@@ -31,15 +31,15 @@ class Membership(Protocol):
 
 
 class ByGit(NamedTuple):
-    """What git listed: files, the folders on the way to them, submodules and nested repositories."""
+    """By git's list: files, the folders above them, submodules and nested repositories."""
 
     members: frozenset[bytes]
 
     @classmethod
     def of(cls, listed: Iterable[bytes], prefix: bytes) -> ByGit:
         """`listed` are git's paths, relative to the folder `prefix` (empty, or with a final slash)."""
-        # Git names nested repositories with a final slash and submodules without; here neither has one, which
-        # sets them apart from the folders that git has looked into.
+        # Git lists nested repositories with a final slash and submodules without. Here neither has one: only folders
+        # that git has entered do.
         members = {_key(prefix + path.rstrip(b"/")) for path in listed}
         above = {path.rpartition(b"/")[0] for path in members}
         while above := {path for path in above if path and path + b"/" not in members}:
@@ -48,22 +48,22 @@ class ByGit(NamedTuple):
         return cls(frozenset(members))
 
     def end_at(self, path: bytes) -> bool:
-        """Git does not take every .git for a repository."""
+        """Only where git sees a repository: not every .git is one."""
         return _key(path.rstrip(b"/")) in self.members
 
     def with_rules(self, folder: bytes, content: Callable[[], bytes]) -> ByGit:  # noqa: ARG002
-        """Git has read every ignore file already."""
+        """The same: git has read every ignore file already."""
         return self
 
     def why_not(self, root: bytes, path: bytes, entry: os.DirEntry[bytes]) -> str | None:  # noqa: ARG002
-        """Git keeps its reasons to itself."""
+        """Always "git": its list gives no reasons."""
         if _key(path) in self.members or self.end_at(path) or _is_overlooked(entry):
             return None
         return "git"
 
 
 class ByIgnoreFiles(NamedTuple):
-    """Ignore files of one name, nested; the deeper one has the last word."""
+    """By nested ignore files of one name; the deeper one decides."""
 
     file_name: str
     rules: IgnoreFile | None = None
@@ -73,18 +73,17 @@ class ByIgnoreFiles(NamedTuple):
         return True
 
     def with_rules(self, folder: bytes, content: Callable[[], bytes]) -> ByIgnoreFiles:
-        """These rules and those that the folder brings along."""
+        """These rules, then those of the folder's ignore file."""
         return ByIgnoreFiles(self.file_name, IgnoreFile(content(), folder, self.file_name, self.rules))
 
     def why_not(self, root: bytes, path: bytes, entry: os.DirEntry[bytes]) -> str | None:
-        """The line that leaves this entry out."""
+        """The line that excludes this entry."""
         decision = self.rules.decide(root + path, entry.name) if self.rules else None
         return decision[1] if decision and decision[0] else None
 
 
 def _is_overlooked(entry: os.DirEntry[bytes]) -> bool:
-    """Whether git passed an entry over for another reason than a rule: it names neither folders that it
-    cannot open nor empty ones, nor pipes and devices."""
+    """Whether git left an entry out although no rule excludes it: empty and unreadable folders, pipes and devices."""
     try:
         if entry.is_symlink() or entry.is_file(follow_symlinks=False):
             return False
@@ -103,6 +102,6 @@ def _folded(path: bytes) -> bytes:
     return unicodedata.normalize("NFC", text).casefold().encode("utf-8", "surrogateescape")
 
 
-# Git's index and the disk may spell one name differently where the file system does not care about case or
-# composition; Sage compares as the file system does.
+# Where the file system ignores case or Unicode composition, git's index and the disk may spell a name differently;
+# names are compared as the file system does.
 _key = _folded if sys.platform in ("darwin", "win32") else _same

@@ -1,4 +1,4 @@
-"""From a file to its text, or to the reason why it has none. Never raises for what it finds on the disk."""
+"""Reads a file of the project: its text, or the reason why it is skipped. Nothing on the disk raises an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sage_code.discover.secret_files import is_secret_path, is_secret_text
 from sage_code.files.contained import NotRegularError, read_contained
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
-# What opening a link, or a path through one, is answered with when links are refused.
+# The errors of opening a link, or a path through one, when links are refused.
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR})
 
 
@@ -28,8 +28,8 @@ class SourceText(NamedTuple):
 
 
 def read_source(root: str, file: SourceFile, rules: DiscoverRules = DEFAULT_RULES) -> SourceText | SkippedFile:
-    """The text of a listed file. What changed since the listing (a link in its place, a file that grew) is
-    met with a reason, like everything else that is not source text."""
+    """The text of a listed file, or why it is skipped. The file may have changed since the listing: become a link, or
+    grown."""
     if not rules.include_secrets and is_secret_path(file.path):
         return SkippedFile(file.path, SkipReason.SECRET)
     try:

@@ -1,4 +1,4 @@
-"""Which folders are no ordinary projects: they are indexed only when the user says so, and never for an agent."""
+"""Which folders are not projects: they are indexed only when the user insists, and never for an agent."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 
 from sage_code.paths import sage_home
 
-# Themselves, and everything below: devices, the kernel's files, the machine's configuration and programs.
+# These and everything below: devices, the kernel's files, the machine's configuration and programs.
 _SYSTEM_TREES = ("/proc", "/sys", "/dev", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot")
-# A disk in memory, where builds do put projects.
+# A disk in memory, where projects may be.
 _NOT_SYSTEM = "/dev/shm"  # noqa: S108 - nothing is written there
 _SYSTEM_TREES_OF = {
     "darwin": ("/System", "/Library", "/private/etc", "/cores"),
     "win32": tuple(os.environ.get(name, "") for name in ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)")),
 }
-# Only these: below them people do keep projects (/usr/src/linux, /var/www/shop, /opt/app).
+# Only these: folders below them may be projects (/usr/src/linux, /var/www/shop, /opt/app).
 _SYSTEM_FOLDERS = (
     "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/include", "/usr/share", "/usr/src",
     "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/local/share", "/var", "/var/lib", "/var/log", "/var/cache",
@@ -27,7 +27,7 @@ _SYSTEM_FOLDERS_OF = {
 
 
 def why_unusual(root: str) -> str:
-    """What the folder is when it is no ordinary project, in words that follow "is"; empty for a project."""
+    """What the folder is if it is not a project, in words that follow "is"; empty for a project."""
     root = os.path.realpath(root)
     home = os.path.realpath(os.path.expanduser("~"))
     own = os.path.realpath(sage_home())
@@ -46,5 +46,5 @@ def why_unusual(root: str) -> str:
 
 
 def _is_below(folder: str, path: str) -> bool:
-    """Whether `path` is `folder` or lies in it."""
+    """Whether `path` is `folder` or inside it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

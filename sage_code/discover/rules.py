@@ -1,4 +1,4 @@
-"""What belongs to a project and what never does: the settings of discovery and its built-in excludes."""
+"""The settings of discovery, and the files and folders that never belong to a project."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 # (translations, a changelog, test data), and none of those is code that a person wrote.
 DEFAULT_MAX_FILE_BYTES = 1_000_000
 
-# Bookkeeping of version control and of Sage itself; not even mentioned among the ignored.
+# Folders of version control and of Sage; not listed among the ignored ones either.
 OWN_FOLDERS = frozenset({b".git", b".hg", b".svn", b".jj", b".sage"})
 
-# Names that mean the same in every project. `venv`, `target`, `build` and `dist` are not here: they are
-# sources in some projects (CPython has Lib/venv) and are known by their markers or by .gitignore.
+# Caches in every project. `venv`, `target`, `build` and `dist` are not here: they are sources in some projects (CPython
+# has Lib/venv) and are recognised by their markers or by .gitignore.
 CACHE_FOLDERS = frozenset({
     b"node_modules", b"__pycache__", b".venv", b".tox", b".nox", b".mypy_cache", b".ruff_cache",
     b".pytest_cache", b".gradle", b".idea", b".vs",
@@ -24,9 +24,9 @@ CACHE_FOLDERS = frozenset({
 
 GITIGNORE = b".gitignore"
 SAGEIGNORE = b".sageignore"
-# Far above any real ignore file, and little enough to compile.
+# Far above any real ignore file, and quick to compile.
 MAX_IGNORE_BYTES = 256 * 1024
-# Of all ignore files of a project together: reading patterns takes a few seconds a megabyte.
+# All ignore files of a project together: parsing patterns takes a few seconds a megabyte.
 MAX_IGNORE_BYTES_IN_ALL = 4 << 20
 
 VENV_MARKER = b"pyvenv.cfg"
@@ -36,8 +36,8 @@ CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 
 @dataclass(frozen=True, slots=True)
 class DiscoverRules:
-    """The user's say. `extra_excludes` are gitignore patterns relative to the root; they win over any
-    `.sageignore`, because that file belongs to the repository and these belong to the user."""
+    """The user's settings of discovery. `extra_excludes` are gitignore patterns relative to the root; they overrule any
+    `.sageignore`, because that file comes from the repository."""
 
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
     extra_excludes: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ DEFAULT_RULES = DiscoverRules()
 
 
 def discover_rules(settings: Settings) -> DiscoverRules:
-    """What the settings say about which files belong to a project."""
+    """The rules of discovery in the settings."""
     return DiscoverRules(
         settings.max_file_bytes, tuple(settings.exclude), settings.include_generated, settings.include_secrets
     )

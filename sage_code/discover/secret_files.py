@@ -1,7 +1,7 @@
-"""Files that are kept for the secrets in them: told by their path, and a few by what they say.
+"""Recognises files that hold secrets: by their path, a few by their text.
 
-Nothing of them is indexed, shown or handed to an agent unless the user sets `include_secrets`. Examples and templates
-that carry placeholders (`.env.example`) are files like any other, and so are public keys.
+They are not indexed, shown or given to an agent unless the user sets `include_secrets`. Public keys, and examples and
+templates with placeholders (`.env.example`), are ordinary files.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NAMES = re.compile(
     """,
     re.VERBOSE,
 )
-# Names that say nothing in themselves, in folders that do.
-_PLACES = re.compile(
+# Ordinary names in folders for secrets.
+_SECRET_FOLDERS = re.compile(
     r"(?:^|/)(?:\.ssh/(?!config$|known_hosts|authorized_keys)(?!.*\.pub$)|\.gnupg/|\.aws/(?:sso|cli)/|"
     r"\.docker/config\.json$|\.kube/config$|\.config/gcloud/|gcloud/legacy_credentials/|\.azure/|\.config/gh/hosts\.yml$)"
 )
-# Settings of package managers: plain, unless somebody has put a token into them.
+# Settings of package managers: secret only if they have a token.
 _MAY_HOLD_TOKENS = frozenset({
     ".npmrc", ".pypirc", ".yarnrc", ".yarnrc.yml", "pip.conf", "nuget.config", "auth.json", ".condarc", ".gemrc",
 })  # fmt: skip
@@ -41,12 +41,12 @@ _ITS_KEY = re.compile(r'"(?:private_key|refresh_token|client_secret)"\s*:\s*"[^"
 
 
 def is_secret_path(path: str) -> bool:
-    """Whether a file at this path, from the root, is one that holds secrets."""
+    """Whether a file at this path, from the root, holds secrets."""
     path = path.lower()
     name = path.rpartition("/")[2]
     if _ENVIRONMENT.fullmatch(name):
         return not _EXAMPLE.search(name)
-    return bool(_NAMES.fullmatch(name) or _PLACES.search(path))
+    return bool(_NAMES.fullmatch(name) or _SECRET_FOLDERS.search(path))
 
 
 def is_secret_text(path: str, text: str) -> bool:

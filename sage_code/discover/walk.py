@@ -1,7 +1,7 @@
 """The walk over a project's folders: every entry once, in the order of its path, no link followed.
 
-Whether an entry belongs to the project is for a `Membership` to say; `.sageignore`, the user's own excludes
-and the built-in ones apply on top. The walk keeps its own stack: depth is limited by the disk alone.
+A `Membership` decides whether an entry belongs to the project; then `.sageignore`, the user's excludes and the built-in
+ones apply. The walk has its own stack, so folders may be nested as deep as the disk allows.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
 
-_Entry = tuple[bytes, os.DirEntry[bytes]]  # under its name; a folder's ends with a slash
+_Entry = tuple[bytes, os.DirEntry[bytes]]  # its name, a folder's with a final slash, and the entry
 _Found = SourceFile | SkippedFile | None
-# Asked for a folder (absolute, from the root) that has its own .git: who decides there?
+# Given a folder (absolute, and from the root) with its own .git, returns its membership rules.
 Repository = Callable[[bytes, bytes], Membership]
 
 
 class _Folder(NamedTuple):
-    """An open folder: where it is, what is left to visit, and who decides about its entries."""
+    """An open folder: its path, the entries still to visit, and the rules for them."""
 
     path: bytes  # from the root; empty, or with a final slash
     entries: Iterator[_Entry]
@@ -60,13 +60,13 @@ class Walk:
         excludes = "\n".join(rules.extra_excludes).encode("utf-8", "surrogateescape")
         self._excludes = IgnoreFile(excludes, root, "exclude") if excludes else None
         self._ignore_bytes_left = MAX_IGNORE_BYTES_IN_ALL
-        self._too_much: list[SkippedFile] = []  # ignore files that are not obeyed whole
+        self._too_much: list[SkippedFile] = []  # ignore files that are only used in part
         self._note("the setting exclude", self._excludes)
-        # A SAGE_HOME inside the project, under whatever name, holds what all projects share, and secrets.
+        # A SAGE_HOME inside the project, under any name: it has the data of all projects, and secrets.
         self._home = os.fsencode(os.path.realpath(sage_home())).replace(os.fsencode(os.sep), b"/") + b"/"
 
     def files(self, members: Membership) -> Iterator[SourceFile | SkippedFile]:
-        """Every file that belongs to the project, and what was left out and why."""
+        """Every file that belongs to the project, and skipped files with the reason."""
         stack: list[_Folder] = []
         found: _Folder | _Found = self._enter(b"", members, ByIgnoreFiles(SAGEIGNORE.decode()))
         while True:
@@ -83,6 +83,7 @@ class Walk:
             found = self._visit(entry, stack[-1])
 
     def _visit(self, found: _Entry, folder: _Folder) -> _Folder | _Found:
+        """The file, the opened folder or the reason to skip it; None for an entry that is not mentioned."""
         name, entry = found
         is_folder = name.endswith(b"/")
         path = folder.path + name
@@ -98,7 +99,7 @@ class Walk:
         return self._enter(path, folder.members, folder.sage) if is_folder else self._file(path, entry)
 
     def _excluded(self, path: bytes, entry: os.DirEntry[bytes], folder: _Folder) -> str | None:
-        """The line of the user's excludes or of a `.sageignore` that leaves this entry out."""
+        """The line of the user's excludes or of a `.sageignore` that excludes this entry."""
         decision = self._excludes.decide(self._root + path, entry.name) if self._excludes else None
         if decision:
             return decision[1] if decision[0] else None
@@ -108,6 +109,7 @@ class Walk:
         return SkippedFile(_shown(path), SkipReason.IGNORED, why) if self._explain else None
 
     def _enter(self, path: bytes, members: Membership, sage: ByIgnoreFiles) -> _Folder | SkippedFile | None:
+        """Open a folder and read its ignore files; caches and virtual environments are ignored."""
         absolute = self._root + path
         try:
             path.decode()
@@ -117,7 +119,7 @@ class Walk:
             return SkippedFile(_shown(path), SkipReason.BAD_NAME)
         except OSError as error:
             return SkippedFile(_shown(path) or "./", SkipReason.UNREADABLE, error.strerror or str(error))
-        entries.sort(key=itemgetter(0))  # as whole paths sort: `a.py` stands before `a/b.py`
+        entries.sort(key=itemgetter(0))  # in the order of whole paths: `a.py` before `a/b.py`
         names = {name for name, _ in entries}
         if path and VENV_MARKER in names:
             return self._ignored(path, VENV_MARKER.decode())
@@ -134,17 +136,18 @@ class Walk:
         return _Folder(path, iter(entries), members, sage)
 
     def _read(self, path: bytes) -> bytes:
+        """The content of an ignore file, up to the limits."""
         try:
             limit = min(MAX_IGNORE_BYTES, self._ignore_bytes_left)
             content = read_contained(self._root, path, limit + 1)
-        except OSError:  # a link, a pipe or a file without permission rules nothing
+        except OSError:  # a link, a pipe or an unreadable file has no rules
             return b""
         self._ignore_bytes_left = max(0, self._ignore_bytes_left - len(content))
         if len(content) <= limit:
             return content
         detail = f"of this ignore file only the first {limit:,} bytes are obeyed"
         self._too_much.append(SkippedFile(_shown(path), SkipReason.TOO_LARGE, detail))
-        return content[:limit].rpartition(b"\n")[0]  # half a pattern is another pattern
+        return content[:limit].rpartition(b"\n")[0]  # without the last line, which may be cut
 
     def _is_cache(self, folder: bytes) -> bool:
         try:
@@ -158,6 +161,7 @@ class Walk:
             self._too_much.append(SkippedFile(name, SkipReason.TOO_LARGE, detail))
 
     def _file(self, path: bytes, entry: os.DirEntry[bytes]) -> _Found:
+        """The file with its size and times, or why it is skipped; None when it has vanished."""
         try:
             text = path.decode()
             status = entry.stat(follow_symlinks=False)
@@ -173,6 +177,7 @@ class Walk:
         return SourceFile(text, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def _reason(self, path: str, status: os.stat_result) -> SkipReason | None:
+        """Why a file is skipped unread: by its kind, its size or its name."""
         if not stat.S_ISREG(status.st_mode):
             return SkipReason.SYMLINK if _is_link(status) else SkipReason.NOT_A_FILE
         if status.st_size == 0:
@@ -191,7 +196,7 @@ def _is_folder(entry: os.DirEntry[bytes]) -> bool:
             return False
         return entry.is_dir(follow_symlinks=False)
     except OSError:
-        return False  # `_file` meets the same error and reports it
+        return False  # `_file` gets the same error and reports it
 
 
 def _is_link(status: os.stat_result) -> bool:
@@ -199,5 +204,5 @@ def _is_link(status: os.stat_result) -> bool:
 
 
 def _shown(path: bytes) -> str:
-    """A path for people: bytes that are not Unicode stand as `\\xff`."""
+    """A path to print: bytes that are not Unicode become `\\xff`."""
     return path.decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Texts into vectors: `default_embedder()` gives the default model, `load_embedder` any other.
+"""Turns texts into vectors: `default_embedder()` loads the default model, `load_embedder` any other.
 
 Importing this package loads no model and no NumPy.
 """

@@ -1,12 +1,12 @@
 """The bundled model: a table of word vectors, trained on documentation and code (`training/`), run with NumPy alone.
 
-A text's vector is the weighted sum of its words' rows. A word weighs by how often it stands there (by the logarithm),
-and by one of three learned weights: one for the first line of what is stored, where the name of a chunk stands, one
-for the rest of it, one for what is asked.
+A text's vector is the weighted sum of its words' rows. The weight of a word is the logarithm of its count, times one of
+three learned weights: for the first line of a stored text, which has the chunk's name, for its other lines, and for
+queries.
 
-The same text gives the same vector to the last bit, whatever the machine, the batch or the threads: rows and weights
-are whole numbers, scaled so that no sum can leave the range in which float32 is exact. In whichever order a BLAS adds
-them up, and fused or not, nothing is rounded.
+The same text gives the same vector to the last bit on every machine, in every batch and thread: rows and weights are
+whole numbers, scaled so that no sum leaves the range in which float32 is exact. So the order in which a BLAS adds does
+not matter.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from sage_code.errors import ModelError
 
 # The rows of the array of weights.
 LEAD, BODY, QUERY = range(3)
-# Text beyond this adds nothing but time; the chunker's pieces are far shorter.
+# Longer texts are cut; chunks are far shorter.
 MAX_CHARS = 16_384
-# A word that stands tf times weighs 1 + ln(tf), in 64ths. Beyond 255 times it says nothing more.
+# A word that occurs tf times weighs 1 + ln(tf), in 64ths; more than 255 times count as 255.
 MAX_TF = 255
 _TF_UNIT = 64
-# Texts counted in one go.
+# Texts embedded together.
 _GROUP = 256
-# What the whole-number weights of a text add up to, give or take half a unit of rounding for each of its entries, of
-# which there are at most as many as characters. Times 127, the largest number in a row, that stays below 2**24, where
-# float32 stops holding every whole number.
+# The sum of the whole-number weights of a text, give or take half a unit of rounding an entry (at most one entry a
+# character). Times 127, the largest number in a row, it stays below 2**24, up to which float32 is exact.
 _BUDGET = 120_000
 
 
@@ -53,16 +52,16 @@ class BundledEmbedder:
         self._weights = np.load(os.path.join(folder, WEIGHTS), allow_pickle=False).astype(np.int64)
         expected = (self._vocabulary.rows, self.dim)
         if self._rows.shape != expected or self._rows.dtype != np.int8 or self._weights.shape != (3, expected[0]):
-            raise ModelError(f"the model's files in {folder} do not belong together", "install Sage anew")
+            raise ModelError(f"the model's files in {folder} do not belong together", "install Sage again")
         logarithms = [0.0, *(1 + math.log(tf) for tf in range(1, MAX_TF + 1))]
         self._of_tf = np.array([round(_TF_UNIT * weight) for weight in logarithms], dtype=np.int64)
 
     def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector a text, in order; a text without words gives a zero vector."""
+        """One unit vector for each text, in order; a zero vector for a text without words."""
         return self._embed(texts, (LEAD, BODY))
 
     def embed_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same for what is asked."""
+        """The same for queries."""
         return self._embed(texts, (QUERY,))
 
     def _embed(self, texts: Sequence[str], fields: tuple[int, ...]) -> NDArray[np.float32]:
@@ -100,7 +99,7 @@ class BundledEmbedder:
 
 
 def _shares(raw: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The weights of the texts, each text's scaled to add up to the budget, give or take the rounding."""
+    """The weights, scaled so that those of each text add up to the budget, give or take the rounding."""
     ends = np.concatenate(([0], np.cumsum(raw)))[np.concatenate(([0], np.cumsum(lengths)))]
     totals = np.repeat(np.maximum(np.diff(ends), 1), lengths)
     shares: NDArray[np.int64] = (raw * _BUDGET + totals // 2) // totals
@@ -108,7 +107,7 @@ def _shares(raw: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def _scale_to_unit(sums: NDArray[np.float32]) -> None:
-    """Divide rows of whole numbers by their lengths, in steps that are exact or rounded once."""
+    """Divide rows of whole numbers by their lengths; only the division rounds."""
     whole = sums.astype(np.int64)
     lengths = np.sqrt((whole * whole).sum(axis=1).astype(np.float64))
     lengths[lengths == 0] = 1

@@ -1,7 +1,7 @@
-"""Fetching a model from the Hugging Face hub into its cache: once, announced, pinned, and quick to give up.
+"""Downloads a model from the Hugging Face hub into the hub's cache: once, announced, at a pinned commit.
 
-Nothing is asked of the network when the cache holds the model. Weights come last, after a look at the small
-files, and only as safetensors; Python files come only for a model that the user trusts.
+A model in the cache needs no network. The small files are downloaded and checked before the weights. Weights must be
+safetensors; Python files are downloaded only for a model that the user trusts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sage_code.embed.naming import ModelInfo
 from sage_code.embed.protocol import Notify
 from sage_code.errors import ModelError
 
-# One try of this many seconds tells whether the hub is there; its own client would retry for minutes.
+# How long one try to reach the hub may take; its own client would retry for minutes.
 _REACH_TIMEOUT_S = 5.0
 _SMALL = ["*.json", "*.txt", "*.model"]
 _WEIGHTS = ["*.safetensors"]
-# Exports for other runtimes, which would only make the download larger.
+# Exports for other runtimes, which Sage does not use.
 _NOT_NEEDED = ["onnx/*", "openvino/*"]
 
 
@@ -32,7 +32,7 @@ def fetch(info: ModelInfo, revision: str | None, notify: Notify | None) -> str:
         model_folder.require_model(folder, info.name)
         return folder
     except (OSError, ModelError):
-        pass  # not in the cache, or not whole
+        pass  # not in the cache, or incomplete
     try:
         return _download(info, revision, small, notify)
     except ModelError:
@@ -42,6 +42,7 @@ def fetch(info: ModelInfo, revision: str | None, notify: Notify | None) -> str:
 
 
 def _download(info: ModelInfo, revision: str | None, small: list[str], notify: Notify | None) -> str:
+    """Download the small files, check them, then download the weights; returns the folder."""
     listing = (
         _library("huggingface_hub")
         .HfApi(endpoint=_endpoint())
@@ -63,12 +64,12 @@ def _download(info: ModelInfo, revision: str | None, small: list[str], notify: N
         notify(f"Downloading the embedding model {info.name} ({size}); this happens only once.")
     if not sys.stderr.isatty():
         _library("huggingface_hub.utils").disable_progress_bars()
-    # Asked for by branch and not by commit, so that the cache remembers what the branch meant.
+    # By branch, not by commit, so that the cache remembers the commit of the branch.
     return _snapshot(info.name, revision, small + _WEIGHTS)
 
 
 def untrusted(name: str, revision: str, classes: tuple[str, ...]) -> ModelError:
-    """The error for a model that wants to run code which the user has not trusted."""
+    """The error for a model with code that the user has not trusted."""
     what = f" ({', '.join(classes[:3])})" if classes else ""
     return ModelError(
         f"{name} runs Python code of its own{what}, and you have not said that you trust it",
@@ -98,6 +99,7 @@ def _endpoint() -> str | None:
 
 
 def _explain(name: str, error: Exception) -> ModelError:
+    """A `ModelError` that says what to do about an error of the hub's client."""
     errors = _library("huggingface_hub.errors")
     if isinstance(error, errors.GatedRepoError):
         return ModelError(f"{name} is a gated model", "ask for access on its page and log in with `hf auth login`")

@@ -1,7 +1,7 @@
-"""An embedder without weights: identifier-split words and character trigrams, hashed into a fixed space.
+"""An embedder without weights: the parts of identifiers and their trigrams, hashed into a fixed number of dimensions.
 
-It needs no model file, gives the same vector on every machine, and knows nothing of meaning: the tests' embedder
-and the last resort of everybody else.
+It needs no model file and gives the same vector on every machine, but compares spelling, not meaning. For tests, and
+for an installation without the bundled model.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from sage_code.text.lexemes import Lexicon
 
 DIM = 256
-# A word counts once as a whole and once, thinner, by its trigrams, so that `retry` and `retries` meet.
+# The weight of a word's trigrams beside the whole word: they make `retry` and `retries` similar.
 _TRIGRAM_WEIGHT = 0.35
-# Text beyond this adds nothing but time; the chunker's pieces are far shorter.
+# Longer texts are cut; chunks are far shorter.
 _MAX_CHARS = 16_384
-# The table of word vectors is started anew at this many rows (32 MB): memory stays bounded on any input.
+# The table of word vectors is emptied at this many rows (32 MB), which bounds its memory.
 _MAX_TABLE_ROWS = 1 << 15
-# Room for these and for what one more group of texts brings. The system gives memory only to rows that are written, so
-# room costs nothing, while growing would hold the old table and the new one at once.
+# Rows allocated: those, and the new words of one more group of texts. The system gives memory only to rows that are
+# written, while growing would need the old and the new table at once.
 _TABLE_ROWS = _MAX_TABLE_ROWS + (1 << 14)
-# Texts counted in one go, before the table grows by the words that are new in them.
+# Texts counted together, before the table gets rows for their new words.
 _GROUP = 256
 _TINY = 1e-12
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -38,10 +38,10 @@ class HashingEmbedder:
     max_tokens = 2048
 
     def __init__(self) -> None:
-        self._start_anew()
+        self._clear()
 
     def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector a text, in order; a text without words gives a zero vector."""
+        """One unit vector for each text, in order; a zero vector for a text without words."""
         vectors = np.zeros((len(texts), DIM), dtype=np.float32)
         for start in range(0, len(texts), _GROUP):
             self._pool([text[:_MAX_CHARS] for text in texts[start : start + _GROUP]], vectors[start : start + _GROUP])
@@ -49,20 +49,21 @@ class HashingEmbedder:
 
     embed_query = embed_code
 
-    def _start_anew(self) -> None:
+    def _clear(self) -> None:
         self._lexicon = Lexicon()
         self._rows = 0
         self._table = np.zeros((_TABLE_ROWS, DIM), dtype=np.float32)
 
     def _pool(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Write the vector of each text: the weighted sum of its words' vectors, scaled to unit length."""
         if self._rows > _MAX_TABLE_ROWS:
-            self._start_anew()
+            self._clear()
         numbers, counts, lengths = self._lexicon.count(texts)
         if not numbers:
             return
         self._grow()
         ids = np.array(numbers)
-        # A word that stands ten times in a text is not ten times as telling: the root of its count weighs.
+        # The square root: a word that occurs ten times is not ten times as important.
         weights = np.sqrt(np.array(counts, dtype=np.float32))
         end = 0
         for row, length in enumerate(lengths):
@@ -73,7 +74,7 @@ class HashingEmbedder:
                 vectors[row] = total / max(float(np.linalg.norm(total)), _TINY)
 
     def _grow(self) -> None:
-        """Give the words that are new to the lexicon their rows."""
+        """Add rows for the new words of the lexicon."""
         words = self._lexicon.since(self._rows)
         if not words:
             return
@@ -92,7 +93,7 @@ def _hash_words(words: Sequence[str], rows: NDArray[np.float32]) -> None:
     whole = np.array([xxhash.xxh3_64_intdigest(word) for word in encoded], dtype=np.uint64)
     text = np.frombuffer(b"".join(b"^%s$" % word for word in encoded), dtype=np.uint8).astype(np.uint64)
     owner = np.repeat(np.arange(len(words)), [len(word) + 2 for word in encoded])
-    inside = owner[:-2] == owner[2:]  # a trigram that spans two words belongs to neither
+    inside = owner[:-2] == owner[2:]  # without trigrams that span two words
     trigrams = ((text[:-2] << np.uint64(16)) | (text[1:-1] << np.uint64(8)) | text[2:])[inside]
     # Fibonacci hashing: the high bits of the product are well mixed, and the same on every machine.
     hashed = trigrams * _MIX

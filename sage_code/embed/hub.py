@@ -1,7 +1,7 @@
 """sentence-transformers models behind the `Embedder` protocol: CodeSage, BGE, MiniLM, or any local folder.
 
-Comes with the extra `sage-code[codesage]`. A model runs code of its own only if the user has trusted exactly
-that code: a hub model at a commit, a folder with the fingerprint of its Python files.
+Needs the extra `sage-code[codesage]`. A model's own code runs only if the user has trusted exactly that code: a hub
+model at a commit, a folder with the fingerprint of its Python files.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from sage_code.errors import ModelError
 if TYPE_CHECKING:
     from sage_code.settings.table import Settings
 
-# The English BGE models were trained with this in front of queries, and only of queries.
+# The English BGE models were trained with this prefix for queries.
 _BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 _BGE = re.compile(r"bge-(small|base|large)-en\b.*", re.IGNORECASE)
 _CODESAGE = re.compile(r"codesage-\w+(?P<v2>-v2)?", re.IGNORECASE)
 _CODESAGE_MAX_TOKENS = 1024
-# For a model that does not say how much it reads: what nearly all of them read.
+# For a model that does not say how much it reads; nearly all models read this much.
 _USUAL_MAX_TOKENS = 512
-# Small, because a batch is padded to its longest text and chunks may have a thousand tokens.
+# Small: a batch is padded to its longest text, and a chunk may have a thousand tokens.
 _BATCH = 16
 
 
@@ -44,15 +44,15 @@ class HubEmbedder:
         self._query_prefix = query_prefix
         self.name = name
         self.max_tokens: int = model.max_seq_length or _USUAL_MAX_TOKENS
-        # Asked of the model itself: cards and constants have been wrong about it.
+        # Measured: model cards and constants have been wrong about it.
         self.dim: int = self._encode(["x"]).shape[1]
 
     def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of what is stored."""
+        """The vectors of stored texts."""
         return self._encode(texts) if texts else np.zeros((0, self.dim), dtype=np.float32)
 
     def embed_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of what is asked, with the model's prefix for queries if it has one."""
+        """The vectors of queries, with the model's prefix for queries if it has one."""
         return self.embed_code([self._query_prefix + text for text in texts])
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -69,7 +69,7 @@ class HubEmbedder:
 def load_hub_model(
     info: ModelInfo, role: Role, settings: Settings | None = None, notify: Notify | None = None
 ) -> HubEmbedder:
-    """Download if need be, look at what came, load. Every way that can fail is a ModelError."""
+    """Download the model if it is not in the cache, check its folder, load it. Every failure is a ModelError."""
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ModelError(
             f"{info.name} needs sentence-transformers, which is not installed",
@@ -96,9 +96,9 @@ def load_hub_model(
 
 
 def _locate(info: ModelInfo, revision: str | None, notify: Notify | None) -> tuple[str, str, bool]:
-    """The model's folder, a name for its vectors, and whether it may run its own code."""
+    """The model's folder, the name of its vectors, and whether it runs its own code."""
     if info.origin == "hub":
-        if info.needs_trust and revision is None:  # said before anything is downloaded
+        if info.needs_trust and revision is None:  # before anything is downloaded
             raise untrusted(info.name, "COMMIT", ())
         folder = fetch(info, revision, notify)
         model_folder.require_model(folder, info.name)
@@ -115,20 +115,21 @@ def _locate(info: ModelInfo, revision: str | None, notify: Notify | None) -> tup
         raise untrusted(info.name, pin or os.path.basename(folder), classes)
     if elsewhere := [each for each in classes if "--" in each]:
         raise ModelError(
-            f"{info.name} takes code from another repository ({elsewhere[0]}), which nobody has pinned",
+            f"{info.name} takes code from another repository ({elsewhere[0]}), which is not pinned",
             "choose another model",
         )
     return folder, identity, bool(classes)
 
 
 def _load(folder: str, name: str, **options: Any) -> Any:
+    """The model in `folder`; every error of its files or code is a ModelError."""
     from sentence_transformers import SentenceTransformer  # lazy: takes seconds, comes with the extra
 
-    # Loading takes a second; a bar for it, even into log files, says nothing.
+    # Loading takes a second and needs no progress bar, least of all in log files.
     importlib.import_module("transformers.utils.logging").disable_progress_bar()
     try:
         return SentenceTransformer(folder, local_files_only=True, model_kwargs={"use_safetensors": True}, **options)
-    except Exception as error:  # whatever a model's files and code can go wrong with
+    except Exception as error:  # a model's files and code may fail in any way
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         raise ModelError(
             f"the model {name} cannot be loaded: {type(error).__name__}: {reason}",

@@ -1,4 +1,4 @@
-"""From a model's name, as a setting holds it, to an embedder. Only the module that the model needs is imported."""
+"""Loads the embedder that a setting names. Only the module that the model needs is imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def load_embedder(
     name: str, role: Role = "code", settings: Settings | None = None, notify: Notify | None = None
 ) -> Embedder:
-    """The model `name`, ready to embed. `notify` hears of a download before it starts."""
+    """The model `name`, loaded. `notify` is called before a download starts."""
     info = describe(name)
     if info.origin == "built-in":
         if name == "bundled" and packed_facts() is not None:
@@ -32,5 +32,5 @@ def load_embedder(
 
 
 def default_embedder() -> Embedder:
-    """The embedder that needs no setting, no download and no extra."""
+    """The bundled model, which needs no setting, download or extra."""
     return load_embedder("bundled")

@@ -1,8 +1,7 @@
-"""Looking into a model's folder before anything of it is loaded: would it run code, would it be unpickled,
-is it all there?
+"""Checks a model's folder before it is loaded: is it complete, would it run code, would it be unpickled?
 
-A model folder is a download or a gift. sentence-transformers trusts local folders more than Sage does: it
-imports whatever class `modules.json` names. So the folder is read here first, as plain data.
+The folder may come from an attacker, and sentence-transformers imports any class that `modules.json` of a local folder
+names. So the folder is first read here, as plain data.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 
 from sage_code.errors import ModelError
 
-# The parts that embedding models are made of; none of them imports a class that its own configuration names.
+# Parts of embedding models that import no class named in their configuration.
 _KNOWN_MODULE = re.compile(
     r"sentence_transformers\.[\w.]+\."
     r"(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|StaticEmbedding|WeightedLayerPooling)"
@@ -25,8 +24,8 @@ _MAX_CONFIG_BYTES = 1_000_000
 
 
 def require_model(folder: str, name: str) -> None:
-    """Refuse a folder that is no model, or one whose weights would have to be unpickled."""
-    # Before anything walks through it: somebody may have named a whole disk.
+    """Refuse a folder that is not a model, or whose weights would have to be unpickled."""
+    # Before the folder is walked: the user may have named a whole disk.
     if not any(os.path.isfile(os.path.join(folder, name)) for name in ("config.json", "modules.json")):
         raise ModelError(
             f"{name} holds no embedding model",
@@ -60,7 +59,7 @@ def foreign_code(folder: str) -> tuple[str, ...]:
 
 
 def code_fingerprint(folder: str) -> str:
-    """Forty digits that change with any Python file in it: they pin a folder as a commit pins a hub model."""
+    """Forty digits that change with any Python file in the folder: they pin it as a commit pins a hub model."""
     digest = hashlib.sha256()
     for file in sorted(file for file in _files(folder) if file.endswith(".py")):
         with open(os.path.join(folder, file), "rb") as stream:
@@ -71,7 +70,7 @@ def code_fingerprint(folder: str) -> str:
 
 
 def weights_fingerprint(folder: str) -> str:
-    """Twelve digits that change when the model is replaced by another in the same place."""
+    """Twelve digits that change when the folder gets another model."""
     import xxhash
 
     digest = xxhash.xxh3_64()
@@ -84,7 +83,7 @@ def weights_fingerprint(folder: str) -> str:
 
 
 def _files(folder: str) -> Iterator[str]:
-    """All files, relative. Links to files count, since the hub's cache is made of them."""
+    """All files, relative; links to files too, because the hub's cache is made of them."""
     for base, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if not each.startswith(".")]
         for name in names:
@@ -98,7 +97,7 @@ def _config(path: str) -> object:
         with open(path, encoding="utf-8") as stream:
             return json.load(stream)
     except (ValueError, RecursionError):
-        return None  # whoever needs it will say so
+        return None  # loading the model reports it
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a model's name means, as a setting holds it: `bundled`, `hashing`, a folder, or a model of the Hugging Face hub.
+"""What a model's name in a setting means: `bundled`, `hashing`, a folder, or a model of the Hugging Face hub.
 
 A name that looks like a path is a folder. Describing a model loads nothing.
 """
@@ -17,7 +17,7 @@ from sage_code.settings.table import BUILT_IN_MODELS
 Origin: TypeAlias = Literal["built-in", "folder", "hub"]
 
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
-# MB to download, from the model cards; only for the notice, so being a little off harms nobody.
+# MB to download, from the model cards; only for the notice, so they may be a little off.
 _SIZES_MB = {
     "codesage/codesage-small": 520,
     "codesage/codesage-base": 1_420,
@@ -35,7 +35,7 @@ _SIZES_MB = {
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What can be said about a model without loading it. Not its dimension: only the model knows that."""
+    """What is known about a model without loading it; the dimension is not."""
 
     name: str  # canonical: hub models with their owner, folders as absolute paths
     origin: Origin
@@ -44,7 +44,7 @@ class ModelInfo:
 
 
 def describe(name: str) -> ModelInfo:
-    """What `name` stands for; a name that cannot be a model is a ModelError."""
+    """The model that `name` means; a name that cannot be a model is a ModelError."""
     if name in BUILT_IN_MODELS:
         return ModelInfo(name, "built-in", download_mb=0)
     if name.startswith(("/", "./", "../", "~", ".\\")) or os.path.isabs(name):
@@ -59,9 +59,9 @@ def describe(name: str) -> ModelInfo:
 
 
 def stable_name(name: str) -> str | None:
-    """How the embedder behind a built-in name calls itself, without loading it; None when only loading tells."""
+    """The name of a built-in model's vectors, without loading it; None for other models, which must be loaded."""
     if name not in BUILT_IN_MODELS:
         return None
-    # A checkout in which no weights have been packed yet works all the same, without meaning.
+    # In a checkout without packed weights, hashing replaces the bundled model.
     facts = packed_facts() if name == "bundled" else None
     return facts.name if facts is not None else "hashing"

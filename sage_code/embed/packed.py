@@ -1,4 +1,4 @@
-"""The bundled model as files: what they are called, and what `model.json` says about them. Loads no NumPy."""
+"""The files of the bundled model: their names, and the facts in `model.json`. Loads no NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMAT = 1
 class PackedFacts:
     """What is known about a packed model without loading it."""
 
-    name: str  # carries a hash of the weights: vectors of another training never mix with these
+    name: str  # with a hash of the weights, so that vectors of two trainings never mix
     dim: int
     words: int
     buckets: int
@@ -28,13 +28,13 @@ class PackedFacts:
 
 @cache
 def packed_facts(folder: str = MODEL_FOLDER) -> PackedFacts | None:
-    """The facts of the model in `folder`, or None where no weights have been packed."""
+    """The facts of the model in `folder`, or None when no weights have been packed."""
     try:
         with open(os.path.join(folder, FACTS), encoding="utf-8") as file:
             facts = json.load(file)
     except FileNotFoundError:
         return None
     if facts["format"] != FORMAT:
-        raise ModelError(f"{folder} holds a model of format {facts['format']}, not {FORMAT}", "install Sage anew")
+        raise ModelError(f"{folder} holds a model of format {facts['format']}, not {FORMAT}", "install Sage again")
     size = sum(os.path.getsize(os.path.join(folder, name)) for name in (FACTS, VOCABULARY, ROWS, WEIGHTS))
     return PackedFacts(facts["name"], facts["dim"], facts["words"], facts["buckets"], size)

@@ -1,4 +1,4 @@
-"""What Sage asks of an embedding model, and nothing more."""
+"""The interface of an embedding model."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:  # NumPy costs more than everything else that describing a mod
     import numpy as np
     from numpy.typing import NDArray
 
-# What a model is loaded for. It decides between a model's ways to treat a query, so it is fixed at load time.
+# What a model is loaded for; some models treat queries for code and for prose differently.
 Role: TypeAlias = Literal["code", "prose"]
-# Told about what takes long: a download and its size. One line, without an end-of-line.
+# Called before a download, with one line that names it and its size.
 Notify: TypeAlias = Callable[[str], None]
 
 
 class Embedder(Protocol):
     """A model that is loaded and ready.
 
-    Both methods give one float32 row a text, in order, of unit length (zero for a text that says nothing).
-    What is stored goes through `embed_code`, be it code or, for a model loaded as `prose`, prose; what is
-    asked goes through `embed_query`. Texts beyond `max_tokens` are cut, not refused.
+    Both methods give one float32 row for each text, in order, of unit length (zero for a text without words).
+    `embed_code` is for stored texts, code or prose by the role; `embed_query` is for queries. Texts beyond
+    `max_tokens` are cut, not refused.
     """
 
     @property
@@ -36,7 +36,7 @@ class Embedder(Protocol):
         """How much of a text the model reads."""
 
     def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of what is stored."""
+        """The vectors of stored texts."""
 
     def embed_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of what is asked."""
+        """The vectors of queries."""

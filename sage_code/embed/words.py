@@ -1,8 +1,8 @@
-"""From a text to the rows of the bundled model: identifiers are split, words looked up, strangers taken apart.
+"""From a text to the rows of the bundled model: identifiers are split, known words looked up, unknown ones split again.
 
-`parseHTTPHeader` gives `parse`, `http`, `header`, and `parsehttpheader` too if the vocabulary has it, so that the three
-ways to write a compound meet. A word that the vocabulary lacks gives the known words inside it and one of a fixed
-number of buckets, so that two texts with the same rare word still meet. Training and running share this module.
+`parseHTTPHeader` gives `parse`, `http`, `header`, and `parsehttpheader` if the vocabulary has it, so that all ways to
+write a compound give a common row. An unknown word gives the known words inside it and one of a fixed number of
+buckets, so that texts with the same rare word have a common row. Training and running share this module.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from itertools import chain
 
 from sage_code.text.lexemes import words_of
 
-# Longer runs of letters are data (base64, hashes), not words anybody asks for.
+# Longer runs of letters are data (base64, hashes), not words.
 MAX_WORD_CHARS = 64
 _MAX_RARE_CHARS = 24
-# Shorter pieces of a stranger say nothing: every other word holds `in` and `er`.
+# Shorter pieces of an unknown word mean nothing: every other word has `in` or `er`.
 _MIN_PIECE, _MAX_PIECE = 3, 16
-# The cache of words starts anew at this many (about 20 MB): memory stays bounded on any input.
+# The cache of words is emptied at this many (about 20 MB), which bounds its memory.
 _MAX_CACHED = 1 << 17
 
-# Up to here to look for a word in the text of all of them (50 µs) is cheaper than to number them (10 ms).
+# For up to so many words, searching the text of the vocabulary (50 µs a word) is faster than numbering it (10 ms).
 _FEW_WORDS = 100
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -33,12 +33,12 @@ def split_identifier(word: str) -> list[str]:
     """The parts of an identifier in lower case."""
     if word.isascii():
         return [part.lower() for part in _PART.findall(word)]
-    # Case means nothing certain outside ASCII; such words are split at their underscores only.
+    # Outside ASCII, case does not mark the parts; such words are split at underscores only.
     return [part.lower() for part in word.split("_") if part]
 
 
 class _Lines:
-    """The numbers of the lines of a text. A single question asks for a few: they are looked for where they stand."""
+    """Line numbers by the text of the line. A query needs a few, which are searched for; more make a dictionary."""
 
     def __init__(self, text: str) -> None:
         self._text = f"\n{text}\n"
@@ -54,20 +54,20 @@ class _Lines:
         if not self._numbers:
             self._asked += 1
             if self._asked <= _FEW_WORDS:
-                place = self._text.find(f"\n{word}\n")
-                return self._text.count("\n", 0, place) if place >= 0 else None
+                offset = self._text.find(f"\n{word}\n")
+                return self._text.count("\n", 0, offset) if offset >= 0 else None
             self._numbers = {line: number for number, line in enumerate(self._text[1:-1].split("\n"))}
         return self._numbers.get(word)
 
 
 class Vocabulary(dict[str, tuple[int, ...]]):
-    """Maps a word as it stands in a text to the numbers of its rows; learns words as it meets them.
+    """Maps a word of a text to the numbers of its rows; a cache that fills itself.
 
-    Numbers below `len(words)` are words, those from there on buckets of words that are not in the vocabulary.
+    Numbers below `len(words)` are words, the others are buckets of unknown words.
     """
 
     def __init__(self, words: Sequence[str] | str, buckets: int) -> None:
-        """`words` as a list, or as the lines of a text; a text is taken apart only when many words are asked for."""
+        """`words` as a list, or as the lines of a text, which is split only when many words are looked up."""
         super().__init__()
         self._words = _Lines(words if isinstance(words, str) else "\n".join(words))
         self._buckets = buckets
@@ -80,10 +80,11 @@ class Vocabulary(dict[str, tuple[int, ...]]):
         return numbers
 
     def count(self, text: str) -> Counter[int]:
-        """How often each row's word stands in `text`, in the order of first appearance."""
+        """How often each row occurs in `text`, in the order of first appearance."""
         return Counter(chain.from_iterable(map(self.__getitem__, words_of(text))))
 
     def _look_up(self, word: str) -> list[int]:
+        """The rows of an identifier: of the whole compound, and of its parts."""
         parts = split_identifier(word)
         numbers = []
         if len(parts) > 1 and (compound := self._words.number("".join(parts))) is not None:
@@ -93,11 +94,11 @@ class Vocabulary(dict[str, tuple[int, ...]]):
             if number is not None:
                 numbers.append(number)
             elif not part.isdigit():
-                numbers += self._take_apart(part)
+                numbers += self._split_unknown(part)
         return numbers
 
-    def _take_apart(self, part: str) -> list[int]:
-        """The known words inside a stranger, longest first from the left, and the stranger's bucket."""
+    def _split_unknown(self, part: str) -> list[int]:
+        """The known words inside an unknown word, longest first from the left, and its bucket."""
         numbers = []
         start = 0
         while start <= len(part) - _MIN_PIECE:

@@ -1,8 +1,8 @@
-"""Keep a long run's memory at what it uses: glibc otherwise hoards what large arrays leave behind.
+"""Makes glibc return freed memory to the system during a long run.
 
-glibc raises its threshold for mapping large blocks whenever one is freed, so that soon all of them come from the
-heap, where small survivors between them keep it from shrinking. Fixed thresholds cost a little time and save about a
-third of the peak of an indexing run. Elsewhere than on glibc this does nothing.
+glibc raises its threshold for mapping large blocks whenever one is freed, so soon all blocks come from the heap, which
+cannot shrink while small blocks remain between them. Fixed thresholds cost a little time and save about a third of the
+peak of an index run. Without glibc this module does nothing.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The store stays small by itself: a run that finds many small additions brings them together and drops the rest.
+"""What a run does by itself at its end: compacts a crowded store and deletes old rows and secrets.
 
-Every addition to LanceDB makes a version of the table that lists all its pieces, so that a store that is never
-compacted grows with the square of its additions. The run that finds the store crowded compacts it, when no other
-process uses the store at that moment: readers and writers hold a share of `use.lock`, compaction holds it alone and
-never waits for it. A remote store is used by machines whose locks are not seen here: there, versions stay for a day and
-rows for ever.
+`upkeep.py` holds what the user asks for. Every addition to LanceDB makes a version of the table that lists all its
+pieces, so a store that is never compacted grows with the square of its additions. Readers and writers share `use.lock`;
+compaction takes it alone and never waits for it. Other machines may use a remote store without our locks: there,
+versions stay for a day and rows are never deleted.
 
-Versions of files that no project uses any more stay as long as they are few beside those in use: switching back to a
-branch embeds nothing.
+Some versions of files that no project uses stay, so that switching back to a branch embeds nothing.
 """
 
 from __future__ import annotations
@@ -20,23 +18,23 @@ from sage_code.compiled.published import open_snapshot
 from sage_code.errors import Busy, IndexCorrupt, SageError
 from sage_code.files.locks import locked
 from sage_code.index import registry
-from sage_code.index.manifest import Manifest, load_manifest
+from sage_code.index.manifest import manifest_or_none
 from sage_code.store.lance import Store, table_name, use_lock
 
 if TYPE_CHECKING:
     from sage_code.index.registry import ProjectEntry
 
-# Files that no project uses and that stay all the same: for each that is in use, and at least.
+# How many unused files stay: for each file in use, and at least.
 _SPARE_SHARE = 2
 _SPARE_FILES = 64
-# How long a run waits for others to be done, to take secrets out of the store.
+# How long a run waits for other processes before it gives up deleting secrets from the store.
 _SECRETS_PATIENCE_S = 10.0
-# A registered project that is not there (a disk that is not mounted) keeps all rows for so long.
+# While a registered project is absent (a disk that is not mounted), no row is deleted for so long.
 _ABSENT_DAYS = 30
 
 
 def compact_if_crowded(store: Store) -> str:
-    """Compact the store when it is crowded and no other process uses it; what went wrong, in words."""
+    """Compact the store when it is crowded and no other process uses it; returns what went wrong."""
     if not store.is_crowded():
         return ""
     try:
@@ -53,7 +51,7 @@ def compact_if_crowded(store: Store) -> str:
 
 
 def drop_secrets(store: Store, keys: Collection[str]) -> str:
-    """Take files that hold secrets out of the store, with all old versions; what is left to do, in words."""
+    """Take files that hold secrets out of the store, with all old versions; returns what went wrong."""
     if not keys:
         return ""
     try:
@@ -67,11 +65,11 @@ def drop_secrets(store: Store, keys: Collection[str]) -> str:
 
 
 def _unused(store: Store) -> list[str]:
-    """The oldest of the files that no project uses, as far as they are more than may stay."""
+    """The files to delete: unused by every project, oldest first, without those that may stay."""
     try:
         listed = [entry for entry in registry.load() if table_name(entry.model, entry.dim) == store.table]
     except IndexCorrupt:
-        return []  # which projects there are is not known
+        return []  # without the registry every file may be in use
     spare = max(_SPARE_FILES, _SPARE_SHARE * sum(entry.files for entry in listed))
     if store.count_files() <= spare:
         return []
@@ -84,8 +82,8 @@ def _unused(store: Store) -> list[str]:
 
 
 def keys_in_use(table: str) -> tuple[set[str], list[ProjectEntry]]:
-    """Keys that registered projects use: their manifests name them, and so do their compiled files, which speak for a
-    project whose manifest is damaged. And the projects that have neither."""
+    """The keys that registered projects use, by their manifests or, when a manifest is damaged, by their compiled
+    files; and the projects that have neither."""
     keys: set[str] = set()
     absent: list[ProjectEntry] = []
     for entry in registry.projects():
@@ -98,14 +96,6 @@ def keys_in_use(table: str) -> tuple[set[str], list[ProjectEntry]]:
         else:
             absent.append(entry)
     return keys, absent
-
-
-def manifest_or_none(root: str) -> Manifest | None:
-    """The manifest of a project, when it can be read."""
-    try:
-        return load_manifest(root)
-    except IndexCorrupt:
-        return None
 
 
 def _is_recent(indexed_at: str) -> bool:

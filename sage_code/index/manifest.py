@@ -1,7 +1,7 @@
-"""`index_meta.json`: what a project's index was made from, file by file.
+"""The manifest, `index_meta.json`: what a project's index was made from, file by file.
 
-It is replaced atomically and only after the rows are in the store and the compiled files are published, so what it
-says is true at every moment. Losing it costs a re-reading of the files, never an embedding.
+It is replaced atomically, and only after the rows are in the store and the compiled files are published, so it is true
+at every moment. When it is lost, the next run reads the files again but embeds nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sage_code.index import registry
 from sage_code.paths import manifest_path
 from sage_code.values import SkippedFile, SkipReason
 
-# History of the format: 1: first version (and, of imported indexes, a word that says so); 2: the time at which anything
-# about a file last changed. What an older Sage indexed is read once more, which also finds files that hold secrets.
+# History of the format: 1: first version; later also whether the index was imported; 2: `ctime_ns`. Files of format 1
+# are read once more, which also finds files that hold secrets.
 FORMAT = 2
-# A file takes about 150 bytes: more than a million files. Beyond it the file was not written by us.
+# A file takes about 150 bytes, so this is more than a million files. A larger manifest is not ours.
 _MAX_BYTES = 256 << 20
 
 
@@ -41,7 +41,7 @@ class FileState(NamedTuple):
 
 
 class SkipState(NamedTuple):
-    """One file that was read and left out: it is not read again until it changes."""
+    """One file that was read and skipped: it is not read again until it changes."""
 
     size: int
     mtime_ns: int
@@ -66,10 +66,10 @@ class Manifest:
     indexed_at: str
     files: dict[str, FileState] = field(default_factory=dict)
     skipped: dict[str, SkipState] = field(default_factory=dict)
-    imported: bool = False  # made from an archive: its files need not be there
+    imported: bool = False  # made from an archive: its files may be absent
 
     def checked(self) -> Manifest:
-        """Itself, when its words are ones that we know."""
+        """Itself; a ValueError when a reason is unknown."""
         for reason in {state.reason for state in self.skipped.values()}:
             SkipReason(reason)
         return self
@@ -96,8 +96,7 @@ class Manifest:
 
 
 def load_manifest(root: str) -> Manifest | None:
-    """The project's manifest, None when there is none that this user's Sage has written; damaged or too new is an error
-    that says which."""
+    """The project's manifest; None when this user's Sage has written none. A damaged or too new one is an error."""
     path = manifest_path(root)
     if provenance.is_linked(root):
         return None
@@ -112,9 +111,17 @@ def load_manifest(root: str) -> Manifest | None:
     generation = data.get("generation") if isinstance(data, dict) else None
     if isinstance(generation, str):
         counts = provenance.is_noted(generation) or _is_registered(root, data)
-    else:  # damaged, or of a Sage that knows better: only where this user has indexed
+    else:  # damaged, or of a newer Sage: an error only where this user has indexed
         counts = not _is_too_new(data) or provenance.is_known(root)
     return _from_json(path, data) if counts else None
+
+
+def manifest_or_none(root: str) -> Manifest | None:
+    """The project's manifest; None when there is none, or it is damaged."""
+    try:
+        return load_manifest(root)
+    except IndexCorrupt:
+        return None
 
 
 def _is_too_new(data: Any) -> bool:
@@ -122,7 +129,7 @@ def _is_too_new(data: Any) -> bool:
 
 
 def entry_of(root: str, manifest: Manifest) -> registry.ProjectEntry:
-    """What the registry says of the project at `root`, whose manifest this is."""
+    """The registry's entry for the project at `root` with this manifest."""
     return registry.ProjectEntry(
         root=root,
         name=manifest.project,
@@ -136,7 +143,7 @@ def entry_of(root: str, manifest: Manifest) -> registry.ProjectEntry:
 
 
 def _is_registered(root: str, data: dict[str, Any]) -> bool:
-    """Whether the registry speaks of exactly this manifest: so it is with one of a Sage that left no notes."""
+    """Whether the registry has exactly this manifest: true for one by an older Sage, which left no provenance notes."""
     known = next((entry for entry in registry.projects() if entry.root == root), None)
     try:
         return known is not None and known == entry_of(root, _from_json(manifest_path(root), data))
@@ -145,6 +152,7 @@ def _is_registered(root: str, data: dict[str, Any]) -> bool:
 
 
 def _from_json(path: str, data: Any) -> Manifest:
+    """The manifest from its JSON, every field checked."""
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
         raise _damaged(path, "it holds no format number")
     if _is_too_new(data):
@@ -170,12 +178,12 @@ def _from_json(path: str, data: Any) -> Manifest:
 
 
 def _with_times(rows: dict[str, list[Any]], version: int) -> dict[str, list[Any]]:
-    """The rows as they are written now; those of format 1 lack a time, so that every file is read once more."""
+    """Rows of format 1 have no `ctime_ns`: they get 0, so that every file is read once more."""
     return rows if version >= 2 else {path: [*row, 0] for path, row in rows.items()}
 
 
 def _states(rows: dict[str, list[Any]], make: type[_State]) -> dict[str, _State]:
-    """The states by path, each field of the type that it is declared with."""
+    """The states by path; a TypeError when a field has another type than it is declared with."""
     # By column, so that the loop over the files runs in C.
     columns = zip(*rows.values(), strict=True)
     for (name, kind), values in zip(get_type_hints(make).items(), columns, strict=bool(rows)):
@@ -186,12 +194,13 @@ def _states(rows: dict[str, list[Any]], make: type[_State]) -> dict[str, _State]
 
 def _damaged(path: str, why: str) -> IndexCorrupt:
     return IndexCorrupt(
-        f"{path} is damaged: {why}", "run `sage index`: it is made anew, and nothing already embedded is embedded again"
+        f"{path} is damaged: {why}",
+        "run `sage index`: it is made again, and nothing already embedded is embedded again",
     )
 
 
 def skip_states(states: dict[str, SkipState]) -> list[SkippedFile]:
-    """Remembered skips in the form that everything else uses."""
+    """Skip states of a manifest as `SkippedFile`s."""
     return [SkippedFile(path, SkipReason(state.reason), state.detail) for path, state in states.items()]
 
 

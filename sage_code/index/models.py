@@ -1,6 +1,6 @@
-"""Which embedding models there are, what each takes, and how a project goes over to another.
+"""Lists embedding models, describes them without loading them, and switches a project to another model.
 
-Every model has tables of its own in the store, so that going back to one costs nothing.
+Every model has its own tables in the store, so switching back embeds nothing.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Model:
     """A model that can be used here; one of `sage models list --json`, and `sage models info --json`."""
 
     name: str  # what the setting takes
-    vectors: str | None  # how its vectors are called; None when only loading the model tells
+    vectors: str | None  # the name of its vectors; None when only the loaded model knows it
     origin: str  # built-in folder hub
-    source: str  # where it came from, in words
-    dim: int | None  # None when only loading the model tells
-    size_bytes: int | None  # None when it is not here, or nobody has asked
+    source: str  # where it comes from, in words
+    dim: int | None  # None when only the loaded model knows it
+    size_bytes: int | None  # None when it is not on this machine
     here: bool  # can be used without a download
-    used_for: list[str]  # code prose: what the settings use it for
+    used_for: list[str]  # code prose: the settings that name it
     card: str | None  # the file that describes how it was made
     projects: list[str]  # roots that are indexed with it
 
@@ -90,7 +90,7 @@ def model_info(name: str, settings: Settings) -> Model:
 
 
 def list_tables(settings: Settings) -> list[Table]:
-    """The tables of vectors in a store on this machine; one elsewhere is not asked."""
+    """The tables of vectors in a local store; none for a remote one."""
     folder = settings.store_uri or os.path.join(sage_home(), "codebase", "lancedb")
     found: dict[tuple[str, int], int] = {}
     if "://" not in folder and os.path.isdir(folder):
@@ -104,10 +104,10 @@ def list_tables(settings: Settings) -> list[Table]:
 def use_model(
     root: str, name: str, scope: Scope, *, index: bool = True, progress: Progress | None = None
 ) -> IndexStats | None:
-    """Make `name` the model for code of the user or of one project, and bring that project's index over to it.
+    """Make `name` the model for code of the user or of one project, and index that project with it.
 
-    The model is loaded before anything is written: one that cannot be had changes nothing. A project that is not
-    indexed yet stays so; then, and without `index`, the answer is None.
+    The model is loaded before anything is written: a model that cannot be loaded changes nothing. Returns None without
+    `index`, and for a project that is not indexed yet.
     """
     progress = progress or Silent()
     wanted = describe(name).name
@@ -119,7 +119,7 @@ def use_model(
 
 
 def _is_of(vectors: str, name: str) -> bool:
-    """Whether vectors called `vectors` are of the model `name`: what follows tells its revision or its length."""
+    """Whether vectors called `vectors` are of the model `name`; a revision or a length may follow the name."""
     return re.split(r"[@:]", vectors, maxsplit=1)[0] == name
 
 

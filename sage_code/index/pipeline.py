@@ -314,6 +314,7 @@ class _IndexRun:
     # -- what is remembered -----------------------------------------------------------------------------------------
 
     def _save_manifest(self, old: Manifest | None, writer: GenerationWriter, vectors: VectorSource) -> Manifest:
+        """Register the project and replace its manifest; the run is complete."""
         new = Manifest(
             project=self.name or (old.project if old else os.path.basename(self.root) or self.root),
             model_setting=self.settings.code_embedding_model,

@@ -1,8 +1,8 @@
-"""Indexing in a process of its own, for those who must go on answering meanwhile.
+"""Indexing in a child process, for a server that must answer meanwhile and never import LanceDB.
 
-The child speaks lines of JSON; this side hands them to a `Progress`. It may be ended at any moment, by whoever waits
-(an exception from the progress ends it) or with its parent (its input ends): the last good index stays, and what had
-reached the store is found there by the next run. A server that indexes this way also never imports LanceDB itself.
+The child writes lines of JSON; the parent passes them on to a `Progress`. The child ends when the progress raises an
+exception or when the parent dies, which closes the child's input. The last good index stays, and the next run finds in
+the store what the child has embedded.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sage_code.index.outcome import IndexStats
 
-# How often the one who waits is asked whether it still wants to.
+# How often the progress is called while the child is silent, so that it can cancel.
 _HEARTBEAT_S = 0.2
-# What a child gets to leave by itself before it is killed.
+# How long a child may take to end by itself before it is killed.
 _GRACE_S = 2.0
 
 
-def index_apart(
+def index_in_child(
     root: str, *, full: bool = False, name: str | None = None, progress: Progress | None = None
 ) -> IndexStats:
     """Bring the index of `root` up to date, as `Project.index` does, in a child process."""
@@ -51,10 +51,11 @@ def index_apart(
 
 
 def _follow(child: subprocess.Popen[bytes], order: str, progress: Progress) -> IndexStats:
+    """Send the order, pass the child's lines on to `progress`, return its result."""
     from sage_code.index.outcome import IndexStats
 
     assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # it ended at once: its output says why, or its end does
+    with contextlib.suppress(BrokenPipeError):  # it has ended already: its output or its exit code says why
         child.stdin.write(order.encode() + b"\n")
         child.stdin.flush()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -122,7 +123,7 @@ def _say(word: str, given: Any) -> None:
 
 
 def _leave_with_parent() -> None:
-    """Nothing more is expected on the input: when it ends, whoever wanted the index is gone."""
+    """End this process when its input ends: the parent is gone."""
     sys.stdin.read()
     os._exit(1)
 

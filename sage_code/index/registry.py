@@ -1,7 +1,7 @@
-"""The projects this user has indexed: `projects.json` in Sage's home, one entry a root.
+"""The registry: the projects this user has indexed, in `projects.json` in Sage's home, one entry a root.
 
-It is a convenience (`sage projects`, cleaning up the store, searching everywhere); each project's own manifest is the
-truth, and a lost registry fills itself again as projects are indexed.
+`sage projects`, the compaction of the store and the search over all projects use it. Each project's manifest is the
+truth; a lost registry is filled again as projects are indexed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _path() -> str:
 
 
 def _old_path() -> str:
-    """Where the list was while it had the name of a project's manifest; a manifest may lie there all the same."""
+    """Where an older Sage kept the registry; a manifest may have the same path."""
     return os.path.join(os.path.dirname(registry_path()), "index_meta.json")
 
 
@@ -57,14 +57,14 @@ def projects() -> list[ProjectEntry]:
 
 
 def load() -> list[ProjectEntry]:
-    """Every registered project, for those who delete what nobody has registered: damage is an error."""
+    """Every registered project; a damaged registry is an error, for callers that delete unregistered data."""
     try:
         try:
             data = summed.loads(_read(_path()))
         except FileNotFoundError:
             data = summed.loads(_read(_old_path()))
             if isinstance(data, dict) and "projects" not in data:
-                return []  # the manifest of a home folder, which an older Sage wrote over the list
+                return []  # an older Sage wrote the manifest of a home folder over the registry
         return [ProjectEntry(**row) for row in sorted(data["projects"], key=lambda row: row["root"])]
     except FileNotFoundError:
         return []
@@ -83,7 +83,7 @@ def record(entry: ProjectEntry) -> None:
 
 
 def _salvaged() -> list[ProjectEntry]:
-    """Every registered project; of a damaged list those whose entries can be read and whose folders are there."""
+    """Every registered project; of a damaged registry, the readable entries whose manifests exist."""
     try:
         return load()
     except IndexCorrupt:
@@ -112,7 +112,7 @@ def _read(path: str) -> bytes:
 def _save(entries: list[ProjectEntry]) -> None:
     rows = [asdict(entry) for entry in entries]
     write_bytes(_path(), summed.dumps({"format": FORMAT, "projects": rows}), mode=PRIVATE_FILE)
-    remove(_old_path())  # what it said is in the new file, or was no list
+    remove(_old_path())  # its projects are in the new file
 
 
 def _changing() -> AbstractContextManager[None]:

@@ -18,7 +18,7 @@ from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
 from sage_code.files.inside import relative_path
 from sage_code.index.diff import Changes, ContentReader, changes_by_content, model_changed
-from sage_code.index.manifest import load_manifest, skip_states
+from sage_code.index.manifest import load_manifest, manifest_or_none, skip_states
 from sage_code.languages.table import detect
 from sage_code.paths import codebase_dir
 from sage_code.values import SkippedFile, SourceFile
@@ -94,7 +94,7 @@ class Preview:
 
 
 def status(root: str, settings: Settings) -> Status:
-    """Look at a project without changing anything."""
+    """The state of a project's index."""
     damaged = ""
     try:
         manifest = load_manifest(root)
@@ -125,14 +125,10 @@ def status(root: str, settings: Settings) -> Status:
 
 
 def preview(root: str, settings: Settings) -> Preview:
-    """What an index run would read and what it would leave out."""
-    try:
-        manifest = load_manifest(root)
-    except IndexCorrupt:
-        manifest = None
+    """What an index run would read and what it would skip."""
     rules = discover_rules(settings)
     listing = list_files(root, rules, explain_ignored=True)
-    changes = changes_by_content(ContentReader(root, rules), listing, manifest, time.time_ns())
+    changes = changes_by_content(ContentReader(root, rules), listing, manifest_or_none(root), time.time_ns())
     changed = [changed.file for changed in changes.changed]
     languages = _count(language.name if (language := detect(file.path)) else "text" for file in changed)
     files = sorted(changed, key=lambda file: file.path)
@@ -157,10 +153,10 @@ def _count(names: Iterable[str]) -> dict[str, int]:
 
 
 def folder_bytes(folder: str) -> int:
-    """What the files below `folder` take."""
+    """The size of the files below `folder`."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # an indexer at work replaces files
+            with contextlib.suppress(OSError):  # a running indexer replaces files
                 total += os.lstat(os.path.join(parent, name)).st_size
     return total

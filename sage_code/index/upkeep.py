@@ -1,7 +1,8 @@
-"""Looking after what indexing has stored: verify and mend, embed anew, forget a project, give space back.
+"""What the user asks for: verify and mend an index, embed it again, forget a project, compact the store.
 
-Whoever deletes rows holds the store's `use.lock` alone: an indexer that has just added rows and not yet written its
-manifest would lose them otherwise. Which rows are in use, the manifests of the registered projects say.
+`auto_compaction.py` holds what a run does by itself. A function that deletes rows takes the store's `use.lock` alone,
+because an indexer that has added rows and not yet saved its manifest would lose them. The manifests of the registered
+projects say which rows are in use.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from sage_code.errors import IndexCorrupt, NotIndexed, StoreError, UsageError
 from sage_code.files import dot_sage, provenance
 from sage_code.files.locks import locked
 from sage_code.index import registry
-from sage_code.index.auto_compaction import keys_in_use, manifest_or_none
-from sage_code.index.manifest import Manifest, load_manifest
+from sage_code.index.auto_compaction import keys_in_use
+from sage_code.index.manifest import Manifest, load_manifest, manifest_or_none
 from sage_code.index.outcome import IndexStats
 from sage_code.index.pipeline import explained, index_project
 from sage_code.index.status import folder_bytes
@@ -35,7 +36,7 @@ from sage_code.settings.table import BUILT_IN_MODELS
 from sage_code.store.checking import WrongVectors
 from sage_code.store.lance import Store, damaged_tables, files_table, store_uri, table_name, use_lock
 
-# How far a number of a vector may be from what the model makes of the same text; machines differ in the last digits.
+# How far a stored number may be from the one that the model computes; machines differ in the last digits.
 _TOLERANCE = 1e-3
 
 
@@ -57,13 +58,13 @@ class ForgetReport:
 
     root: str
     rows_deleted: int
-    waits: bool  # rows of it, or of earlier versions of its files, are in the store until `sage admin compact`
-    left: list[str]  # folders behind a link, which were left alone
+    waits: bool  # unused rows stay in the store until `sage admin compact`
+    left: list[str]  # folders behind a link, which were not touched
 
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """What `compact_store` gave back."""
+    """What `compact_store` removed."""
 
     rows_deleted: int
     tables_dropped: list[str]
@@ -74,7 +75,7 @@ class CompactReport:
 def verify_project(
     root: str, settings: Settings, *, mend: bool = True, progress: Progress | None = None
 ) -> VerifyReport:
-    """Check rows, vectors and compiled files against the manifest; with `mend` bring back what is wrong."""
+    """Check rows, vectors and compiled files against the manifest; `mend` makes damaged parts again."""
     progress = progress or Silent()
     uri = store_uri(settings.store_uri)
     findings: list[str] = []
@@ -92,7 +93,7 @@ def verify_project(
     if manifest is not None and (mend or not damaged):
         try:
             rows = _verify_rows(root, uri, manifest, settings, findings, mend=mend)
-        except StoreError as error:  # tables that open and cannot be worked with
+        except StoreError as error:  # tables that open but cannot be read
             names = table_name(manifest.model, manifest.dim)
             findings.append(error.message)
             damaged += _set_aside(uri, lambda _: [names, files_table(names)], mend=mend)
@@ -107,7 +108,7 @@ def verify_project(
 def _verify_rows(
     root: str, uri: str, manifest: Manifest, settings: Settings, findings: list[str], *, mend: bool
 ) -> int:
-    """Look at the rows and delete those that are wrong; how many chunks the project has."""
+    """Check the rows of a project and delete wrong ones; returns how many chunks it has."""
     store = Store(uri, manifest.model, manifest.dim)
     wrong_vectors = _wrong_vectors(store, manifest, settings)
     before = len(findings)
@@ -118,7 +119,7 @@ def _verify_rows(
 
 
 def _set_aside(uri: str, damaged: Callable[[str], list[str]], *, mend: bool) -> list[str]:
-    """Tables that cannot be read are moved away (never deleted): the next index makes them anew."""
+    """Move unreadable tables away, never deleting them: the next index run makes them again."""
     findings = []
     with locked(use_lock(uri)):  # alone: a table that is just being made looks damaged
         for name in damaged(uri):
@@ -139,8 +140,8 @@ def _delete_rows(
     texts: set[str],
     also: Callable[[], None] | None = None,
 ) -> None:
-    """Delete files of a project and texts that are to be made anew. The manifest lets go of its compiled files first:
-    killed from here on, the next run looks at the store and brings back what it lacks."""
+    """Delete files of a project and texts, for the next run to make again. The manifest gives up its generation first:
+    if this process is killed, the next run compares with the store and adds what is missing."""
     with explained(f"the index of {root}"), locked(index_lock(root)), locked(use_lock(store.uri)):
         replace(manifest, generation=f"unpublished-{secrets.token_hex(provenance.NAME_BYTES)}").save(root)
         store.delete(keys, texts)
@@ -149,8 +150,8 @@ def _delete_rows(
 
 
 def _wrong_vectors(store: Store, manifest: Manifest, settings: Settings) -> WrongVectors:
-    """Says which vectors are not what the model makes of their text. A model that ships with Sage is asked again about
-    the texts of this project; of every other one, only the length of a vector is known."""
+    """A check for vectors that do not belong to their text. A built-in model embeds the project's texts again; for
+    other models only the length of a vector is checked."""
     own: set[str] = set()
     embedder = None
     if settings.code_embedding_model in BUILT_IN_MODELS:
@@ -161,10 +162,10 @@ def _wrong_vectors(store: Store, manifest: Manifest, settings: Settings) -> Wron
     def are_wrong(hashes: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
         lengths = np.linalg.norm(vectors, axis=1)
         wrong: NDArray[np.bool_] = (np.abs(lengths - 1) > _TOLERANCE) & (lengths > _TOLERANCE)
-        places = [place for place, digest in enumerate(hashes) if digest in own]
-        if embedder is not None and places:
-            again = embedder.embed_code([texts[place] for place in places])
-            wrong[places] |= np.abs(again - vectors[places]).max(axis=1) > _TOLERANCE
+        rows = [row for row, digest in enumerate(hashes) if digest in own]
+        if embedder is not None and rows:
+            again = embedder.embed_code([texts[row] for row in rows])
+            wrong[rows] |= np.abs(again - vectors[rows]).max(axis=1) > _TOLERANCE
         return wrong
 
     return are_wrong
@@ -173,8 +174,8 @@ def _wrong_vectors(store: Store, manifest: Manifest, settings: Settings) -> Wron
 def _check_rows(
     store: Store, manifest: Manifest, wrong_vectors: WrongVectors, findings: list[str]
 ) -> tuple[int, list[str], set[str]]:
-    """How many chunks the project has in the store, the keys of its files that are wrong there, and bad texts."""
-    with locked(use_lock(store.uri), shared=True):  # nothing is compacted under the scan
+    """How many chunks of the project the store has, the keys of its damaged files, and the hashes of bad texts."""
+    with locked(use_lock(store.uri), shared=True):  # nothing may be compacted during the scan
         checked = store.check(wrong_vectors)
     if checked.damaged:
         findings.append(f"{checked.damaged:,} rows of {store.uri} are not what was written")
@@ -194,7 +195,7 @@ def _check_rows(
 
 
 def rebuild_embeddings(root: str, settings: Settings, *, progress: Progress | None = None) -> IndexStats:
-    """Embed every chunk of the project anew, whatever the store has."""
+    """Embed every chunk of the project again, without the vectors in the store."""
     manifest = manifest_or_none(root)
     embedder = load_embedder(settings.code_embedding_model, "code", settings)
     uri = store_uri(settings.store_uri)
@@ -225,7 +226,7 @@ def forget_project(which: str) -> ForgetReport:
             used = keys_in_use(store.table)[0]
             store.delete(sorted({state.key for state in manifest.files.values()} - used) if manifest else [])
             deleted = store.sweep()
-            store.compact()  # until then the old version of a table still holds what was deleted from it
+            store.compact()  # the old version of a table still holds what was deleted from it
             waits = not store.keys() <= used
         notes = provenance.noted(entry.root)
         left = dot_sage.clear(entry.root)
@@ -234,9 +235,10 @@ def forget_project(which: str) -> ForgetReport:
 
 
 def _find(which: str) -> registry.ProjectEntry:
+    """The registered project with this name or folder."""
     known = registry.projects()
     found = [entry for entry in known if entry.name == which]
-    if len(found) < 2:  # a name that two have is no folder either, though one of them be here: `./NAME` says which
+    if len(found) < 2:  # an ambiguous name is not taken for a folder: `./NAME` names the folder
         found = [entry for entry in known if entry.root == os.path.realpath(which)] or found
     if len(found) == 1:
         return found[0]
@@ -254,7 +256,7 @@ def compact_store(settings: Settings) -> CompactReport:
     with explained(uri), locked(use_lock(uri)):
         used = {table_name(entry.model, entry.dim): (entry.model, entry.dim) for entry in registry.load()}
         store = Store(uri, embedder.name, embedder.dim)
-        used[store.table] = (embedder.name, embedder.dim)  # kept, and emptied when no project is left
+        used[store.table] = (embedder.name, embedder.dim)  # kept, even when no project uses it
         dropped = [name for name in store.tables() if name not in used]
         for name in dropped:
             store.drop_table(name)

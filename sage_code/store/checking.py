@@ -1,7 +1,7 @@
-"""Is every row of the store what was written? Looks at all of them: for `sage admin verify`.
+"""Checks that every row of the store is what was written, for `sage admin verify`.
 
-A text has its hash beside it, a file's row carries a sum; a vector must be made of numbers, and whoever knows the model
-can say more. What is wrong is deleted and made again from the files.
+A text must match its hash, a file's row its checksum, and a vector must be finite; a caller that knows the model can
+check more. `upkeep.py` deletes damaged rows and makes them again from the files.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from numpy.typing import NDArray
 from sage_code.store.columns import broken, is_hash, matrix, prefixes, prefixes_of, split_hashes
 from sage_code.store.layout import unpack_row
 
-# From hashes, texts and vectors to which of the vectors are wrong.
+# Given hashes, texts and vectors, returns which of the vectors are wrong.
 WrongVectors: TypeAlias = Callable[[Sequence[str], Sequence[str], NDArray[np.float32]], NDArray[np.bool_]]
 _FILE_COLUMNS = ("file_key", "path", "language", "texts", "layout")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCheck:
-    """What is in the store and what of it is wrong."""
+    """What the store has, and what of it is wrong."""
 
-    texts: dict[str, int]  # of every file, how many of its texts are there
-    bad_files: set[str]  # there twice, damaged, or made of a bad text
-    bad_texts: set[str]  # there twice, or with a wrong vector
-    damaged: int = 0  # rows that are not what was written, whatever they say they are
+    texts: dict[str, int]  # for every file, how many of its texts are stored
+    bad_files: set[str]  # stored twice, damaged, or made of a bad text
+    bad_texts: set[str]  # stored twice, or with a wrong vector
+    damaged: int = 0  # rows that do not match their hash or checksum
 
 
 class _Texts(NamedTuple):
-    """A batch of texts as it was found."""
+    """A batch of rows of the table of texts."""
 
     hashes: list[str]
-    sound: NDArray[np.bool_]  # the text is the one that was hashed
-    wrong: NDArray[np.bool_]  # and its vector is not what it should be
+    sound: NDArray[np.bool_]  # the text matches its hash
+    wrong: NDArray[np.bool_]  # the text is sound, its vector is wrong
     rows: list[int]
 
 
 def check(chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = None) -> StoreCheck:
-    """Look at every row of the two tables."""
+    """Check every row of the two tables."""
     found: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     hashes: list[str] = []
     wrong: set[str] = set()
@@ -52,11 +52,11 @@ def check(chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = Non
         sound = [digest for digest, good in zip(batch.hashes, batch.sound, strict=True) if good]
         hashes += sound
         found.append(prefixes(sound))
-        wrong.update(batch.hashes[place] for place in np.flatnonzero(batch.wrong).tolist())
+        wrong.update(batch.hashes[row] for row in np.flatnonzero(batch.wrong).tolist())
         damaged += len(batch.hashes) - len(sound)
     there, times = np.unique(np.concatenate(found), return_counts=True)
     twice = np.flatnonzero(np.isin(np.concatenate(found), there[times > 1]))
-    wrong.update(hashes[place] for place in twice.tolist())
+    wrong.update(hashes[row] for row in twice.tolist())
     bad_texts = np.sort(prefixes(sorted(wrong)))
     texts: dict[str, int] = {}
     bad: set[str] = set()
@@ -72,16 +72,17 @@ def check(chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = Non
 def damaged_rows(
     chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = None
 ) -> tuple[list[int], list[int]]:
-    """The numbers of the rows that are not what was written, of both tables."""
+    """The row numbers of damaged rows, of both tables."""
     texts = [
-        batch.rows[place]
+        batch.rows[row]
         for batch in _texts(chunks, dim, is_wrong)
-        for place in np.flatnonzero(~batch.sound | batch.wrong).tolist()
+        for row in np.flatnonzero(~batch.sound | batch.wrong).tolist()
     ]
     return texts, [number for _, is_sound, number in _files(files) if not is_sound]
 
 
 def _texts(chunks: Any, dim: int, is_wrong: WrongVectors | None) -> Iterator[_Texts]:
+    """Every row of the table of texts, checked, batch by batch."""
     for batch in chunks.search().with_row_id(True).select(["text_hash", "text", "vector"]).to_batches():
         hashes = [_text(value) for value in _raw(batch.column("text_hash"))]
         texts = _raw(batch.column("text"))
@@ -96,15 +97,13 @@ def _texts(chunks: Any, dim: int, is_wrong: WrongVectors | None) -> Iterator[_Te
         wrong = broken(vectors) & sound
         rest = np.flatnonzero(sound & ~wrong)
         if is_wrong is not None and len(rest):
-            places = rest.tolist()
-            wrong[rest] = is_wrong(
-                [hashes[place] for place in places], [_text(texts[place]) for place in places], vectors[rest]
-            )
+            rows = rest.tolist()
+            wrong[rest] = is_wrong([hashes[row] for row in rows], [_text(texts[row]) for row in rows], vectors[rest])
         yield _Texts(hashes, sound, wrong, batch.column("_rowid").to_pylist())
 
 
 def _files(files: Any) -> Iterator[tuple[dict[str, Any], bool, int]]:
-    """Every row of the files, whether it is sound, and its number."""
+    """Every row of the table of files, whether it is sound, and its row number."""
     for batch in files.search().with_row_id(True).select(list(_FILE_COLUMNS)).to_batches():
         columns = [_raw(batch.column(name)) for name in _FILE_COLUMNS]
         for number, key, path, language, texts, layout in zip(
@@ -129,8 +128,8 @@ def _among(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.
     """Which of `wanted` are among the sorted `known`."""
     if not len(known):
         return np.zeros(len(wanted), dtype=bool)
-    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found: NDArray[np.bool_] = known[places] == wanted
+    rows = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found: NDArray[np.bool_] = known[rows] == wanted
     return found
 
 

@@ -1,4 +1,4 @@
-"""The columns of the store's tables as arrays: hashes as numbers, vectors as a matrix. A damaged value never raises."""
+"""The columns of the store's tables as arrays: hashes as numbers, vectors as a matrix. Damaged values do not raise."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _NO_HASH = bytes(_HASH_BYTES)
 
 
 def prefixes(hashes: Sequence[str] | pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
-    """The first 64 bits of hexadecimal hashes: by them texts are told apart. Among ten million texts two agree by
-    chance with a probability of about one in half a million, and then one of them is embedded anew by each run."""
+    """The first 64 bits of hexadecimal hashes, which identify texts. Among ten million texts two collide with a
+    probability of one in half a million; then every run embeds one of them again."""
     values = hashes.to_pylist() if isinstance(hashes, pa.Array | pa.ChunkedArray) else hashes
     try:
         data = bytes.fromhex("".join(values))
     except (TypeError, ValueError):
         data = b""
-    if len(data) != len(values) * _HASH_BYTES:  # a damaged row: it has the hash of no text
+    if len(data) != len(values) * _HASH_BYTES:  # a damaged row gets a hash that no text has
         return _first_halves(b"".join(bytes.fromhex(value) if is_hash(value) else _NO_HASH for value in values))
     return _first_halves(data)
 
 
 def prefixes_of(texts: pa.Array | Sequence[bytes]) -> NDArray[np.uint64]:
-    """The same of packed hashes, one file after the other."""
+    """The same for packed hashes, one file after the other."""
     values = texts.to_pylist() if isinstance(texts, pa.Array) else texts
     return _first_halves(b"".join(whole_hashes(part) for part in values))
 
@@ -43,7 +43,7 @@ def is_hash(value: object) -> bool:
 
 
 def whole_hashes(texts: bytes | None) -> bytes:
-    """Packed hashes without what a damaged row may have behind them."""
+    """Packed hashes without an incomplete one at the end, which a damaged row may have."""
     return (texts or b"")[: len(texts or b"") // _HASH_BYTES * _HASH_BYTES]
 
 
@@ -61,7 +61,7 @@ def matrix(column: Any, dim: int) -> NDArray[np.float32]:
 
 
 def broken(matrix: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """The rows that hold a NaN or an infinity: a sum is finite exactly when all its terms are."""
+    """The rows with a NaN or an infinity: their sum is not finite."""
     with np.errstate(all="ignore"):
         finite: NDArray[np.bool_] = np.isfinite(matrix.sum(axis=1))
     return ~finite

@@ -1,9 +1,8 @@
-"""LanceDB behind five verbs: which files are there, add, read, delete, tidy up.
+"""The store, in LanceDB: which files it has, add, read, delete, compact.
 
-Two tables a model, so that switching back is free: every text that was ever embedded, once, with its vector; and the
-versions of files that are made of them. Texts go in first, so a file that is there is whole; under `write.lock` no two
-processes add the same. `import lancedb` takes seconds: nothing imports this module before it is needed, and nothing on
-a light path imports it at all.
+Every model has two tables: embedded texts, each once, with their vectors; and versions of files, which are lists of
+texts. Texts are added first, so a file in the store is complete; `write.lock` keeps two processes from adding the same.
+`import lancedb` takes seconds: this module is imported only when it is needed, and never on a light path.
 """
 
 from __future__ import annotations
@@ -37,31 +36,29 @@ FORMAT = 3
 _CHUNKS, _FILES = "chunks", "files"
 # Keys in one IN (...) list; above it one scan of the key column is cheaper than many filters.
 _MAX_IN_LIST = 512
-# Files read back in one query: bounds the memory of a rebuild.
+# Files read in one query; bounds the memory.
 _READ_FILES = 256
-# Rows asked for, or deleted, by their numbers in one call.
+# Rows read or deleted by their numbers in one call.
 _TAKE_ROWS = 8_192
-# Versions of a table from which it is crowded: each is a file that lists all pieces. Compacting writes the table again
-# (40 ms for a small one, 0.3 s for 100,000 texts), so a large table waits for more of them.
+# A table with more versions is crowded: each version is a file that lists all pieces. Compacting writes the table again
+# (40 ms for a small one, 0.3 s for 100,000 texts), so a large table may have more versions.
 _CROWDED_VERSIONS, _MOST_VERSIONS = 16, 256
 _ROWS_A_VERSION = 1_024
-# How long versions stay in a store that other machines may be reading.
+# How long versions stay in a remote store, which other machines may be reading.
 _REMOTE_GRACE = timedelta(days=1)
-
-
-# What damaged data makes of Rust: no `Exception`, so that nothing catches it by chance.
+# What LanceDB raises for damaged data: a Rust panic, which is not an `Exception`.
 _PANIC = "PanicException"
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What the tables held when they were last read, and what this process has added since."""
+    """The content of the tables when they were last read, and what this process has added since."""
 
     versions: tuple[int, int]
     keys: set[str]
     hashes: NDArray[np.uint64]  # sorted
-    rows: NDArray[np.uint64]  # where the text of each is
-    own: NDArray[np.uint64]  # added since; their rows are not known
+    rows: NDArray[np.uint64]  # the row number of each
+    own: NDArray[np.uint64]  # added since; their row numbers are unknown
 
     def holds(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of `hashes` are in the table."""
@@ -69,19 +66,19 @@ class _Seen:
         return found
 
     def rows_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The rows of those of `hashes` that were there when the table was read, in the order of the table."""
+        """The row numbers of those of `hashes` that the table had when it was read, in the order of the table."""
         starts, ends = (np.searchsorted(self.hashes, hashes, side) for side in ("left", "right"))
         found: NDArray[np.uint64] = np.sort(self.rows[starts[ends > starts]])
         return found
 
 
 def store_uri(setting: str) -> str:
-    """The LanceDB URI that the `store_uri` setting means; empty is the folder below Sage's home."""
+    """The LanceDB URI of the `store_uri` setting; an empty setting is the folder in Sage's home."""
     return setting or os.path.join(sage_home(), "codebase", "lancedb")
 
 
 def table_name(model: str, dim: int) -> str:
-    """The table of one model. Names that needed cleaning carry a hash, so that no two models share a table."""
+    """The table of one model. A name that had to be changed gets a hash, so that no two models share a table."""
     slug = re.sub(r"[^a-zA-Z0-9]+", "-", model).strip("-").lower()
     if slug != model:
         slug = f"{slug[:40]}-{xxhash.xxh3_64_hexdigest(model.encode())[:8]}"
@@ -94,7 +91,7 @@ def files_table(chunks: str) -> str:
 
 
 def use_lock(uri: str) -> str:
-    """The lock that indexers share and that whoever deletes rows takes alone."""
+    """The lock that indexers share, and that a process takes alone to delete rows."""
     return _lock_path(uri, "use")
 
 
@@ -107,8 +104,7 @@ def _lock_path(uri: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _explained(doing: str, uri: str) -> Iterator[None]:
-    """Turn whatever LanceDB raises (it has no exception tree of its own, and panics) into a `StoreError` with a way
-    out."""
+    """Turn any error of LanceDB, panics included, into a `StoreError` that says what to do."""
     try:
         yield
     except SageError:
@@ -131,7 +127,7 @@ def _in_list(column: str, values: Iterable[str]) -> str:
 
 
 def _chunk_schema(dim: int) -> pa.Schema:
-    """A text that was embedded, once, and what it was when it was first seen."""
+    """An embedded text with its vector, and the chunk in which it was first seen."""
     return pa.schema(
         [
             pa.field("text_hash", pa.string()),
@@ -151,7 +147,7 @@ _FILE_SCHEMA = pa.schema(
         pa.field("path", pa.string()),
         pa.field("language", pa.string()),
         pa.field("texts", pa.binary()),  # the hashes of its chunks' texts, 16 bytes each
-        pa.field("layout", pa.binary()),  # everything else, see `sage_code.store.layout`
+        pa.field("layout", pa.binary()),  # see `sage_code.store.layout`
     ]
 )
 
@@ -165,13 +161,13 @@ class Store:
         self.table = table_name(model, dim)
         self._write_lock = _lock_path(uri, "write")
         self._seen: _Seen | None = None
-        self.damaged: set[str] = set()  # keys of files that were read and are not what was written
+        self.damaged: set[str] = set()  # keys of files that were found damaged
         with _explained("opening the store", uri):
             if "://" not in uri:
                 os.makedirs(uri, exist_ok=True)
                 for name in (self.table, files_table(self.table)):
                     if odd := _odd_entry(os.path.join(uri, f"{name}.lance")):
-                        raise OSError(f"{odd} is no ordinary file")
+                        raise OSError(f"{odd} is not a regular file")
             # Other processes write too: every read looks at the newest version.
             self._db = lancedb.connect(uri, read_consistency_interval=timedelta(0))
             self._chunks = self._open(self.table, _chunk_schema(dim))
@@ -186,26 +182,26 @@ class Store:
         except ValueError:  # "Table ... was not found"
             with locked(self._write_lock):
                 table = self._db.create_table(name, schema=schema, exist_ok=True)
-        table.count_rows()  # reads the manifest of the table: damage shows now, not in mid-run
+        table.count_rows()  # reads the table's list of pieces: damage shows now, not during the run
         return table
 
     @property
     def is_remote(self) -> bool:
-        """Whether other machines may use the store, whose locks are not seen here."""
+        """Whether other machines may use the store, without our locks."""
         return "://" in self.uri
 
     def count(self) -> int:
-        """Texts with their vectors."""
+        """The number of texts."""
         with _explained("counting rows", self.uri):
             return int(self._chunks.count_rows())
 
     def count_files(self) -> int:
-        """Versions of files."""
+        """The number of versions of files."""
         with _explained("counting files", self.uri):
             return int(self._files.count_rows())
 
     def existing(self, keys: Sequence[str]) -> set[str]:
-        """Those of `keys` whose files are in the store."""
+        """Those of `keys` that the store has."""
         if not keys:
             return set()
         if len(keys) > _MAX_IN_LIST:
@@ -215,7 +211,7 @@ class Store:
             return set(query.to_arrow()["file_key"].to_pylist())
 
     def keys(self) -> set[str]:
-        """Every file in the store: about 100 bytes each."""
+        """The keys of all files: about 100 bytes each."""
         return set(self.keys_by_age())
 
     def keys_by_age(self) -> list[str]:
@@ -225,8 +221,7 @@ class Store:
             return [key for batch in batches for key in batch.column("file_key").to_pylist()]
 
     def add(self, files: Sequence[FileRows]) -> int:
-        """Add what is not there yet of `files`, texts before the files that are made of them; returns how many texts
-        went in."""
+        """Add the texts and files that the store lacks, texts first; returns how many texts were added."""
         with _explained("adding rows", self.uri), locked(self._write_lock):
             seen = self._look()
             texts = self._new_texts(files, seen)
@@ -244,7 +239,7 @@ class Store:
         return self._chunks.version, self._files.version
 
     def _look(self) -> _Seen:
-        """What the tables hold: read anew when somebody else has written since."""
+        """The content of the tables; read again when another process has written since."""
         versions = self._versions()
         if self._seen is None or self._seen.versions != versions:
             found, rows = self._hashes()
@@ -253,7 +248,7 @@ class Store:
         return self._seen
 
     def _hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The beginning of every text's hash, and the row it is in."""
+        """The prefix of every text's hash, and its row number."""
         batches = list(self._chunks.search().with_row_id(True).select(["text_hash"]).to_batches())
         found = [np.empty(0, np.uint64), *(prefixes(batch.column("text_hash")) for batch in batches)]
         rows = [np.empty(0, np.uint64), *(batch.column("_rowid").to_numpy() for batch in batches)]
@@ -279,15 +274,14 @@ class Store:
         return pa.table(columns, schema=_chunk_schema(self.dim))
 
     def read(self, keys: Sequence[str]) -> Iterator[FileRows]:
-        """The files `keys`, one at a time; those that are not there or damaged, or of which a text is missing, are left
-        out."""
+        """The files `keys`, one at a time, without those that are missing, damaged or lack a text."""
         for start in range(0, len(keys), _READ_FILES):
             part = keys[start : start + _READ_FILES]
             with _explained("reading rows", self.uri):
                 rows = self._files.search().where(_in_list("file_key", part)).to_arrow().to_pylist()
                 hashes = [split_hashes(row["texts"]) for row in rows]
                 texts = self._texts({digest for part in hashes for digest in part}, ["text", "vector"])
-            done: set[str] = set()  # a key that is there twice is given once
+            done: set[str] = set()  # a key may be stored twice
             for row, digests in zip(rows, hashes, strict=True):
                 if row["file_key"] in done or not texts.keys() >= set(digests):
                     continue
@@ -308,7 +302,7 @@ class Store:
                 )
 
     def _texts(self, hashes: Iterable[str], columns: list[str]) -> dict[str, dict[str, Any]]:
-        """The wanted columns of these texts, as far as they are there."""
+        """The wanted columns of those of these texts that the store has."""
         wanted = sorted(hashes)
         rows = self._look().rows_of(prefixes(wanted))
         found: dict[str, dict[str, Any]] = {}
@@ -317,14 +311,14 @@ class Store:
             table = taken.select(["text_hash", *columns]).to_arrow()
             values = {name: table[name].to_pylist() for name in columns if name != "vector"}
             values["vector"] = list(matrix(table["vector"], self.dim))
-            for place, digest in enumerate(table["text_hash"].to_pylist()):
-                found[digest] = {name: values[name][place] for name in columns}
+            for row, digest in enumerate(table["text_hash"].to_pylist()):
+                found[digest] = {name: values[name][row] for name in columns}
         return found
 
     def vectors(self, hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors the store had for these text hashes when it was last read; broken ones are none.
+        """The vectors of these text hashes, without broken ones, as of the last reading of the tables.
 
-        What this handle has added since is not looked for: whoever added it had the vectors.
+        Vectors that this `Store` has added since are not found: its caller had them.
         """
         with _explained("looking vectors up", self.uri):
             found = {digest: row["vector"] for digest, row in self._texts(hashes, ["vector"]).items()}
@@ -340,7 +334,7 @@ class Store:
             _delete_by_number(self._chunks, rows[np.isin(found, prefixes(list(hashes)))].tolist())
 
     def sweep(self) -> int:
-        """Remove the texts of which no file is made any more; the caller holds `use_lock` alone. Returns how many."""
+        """Remove the texts that no file uses; the caller holds `use_lock` alone. Returns how many."""
         with _explained("deleting rows", self.uri), locked(self._write_lock):
             found, rows = self._hashes()
             used = [prefixes_of(batch.column("texts")) for batch in self._files.search().select(["texts"]).to_batches()]
@@ -349,7 +343,7 @@ class Store:
             return len(orphans)
 
     def texts_of(self, keys: Sequence[str]) -> set[str]:
-        """The hashes of the texts that the files `keys` are made of."""
+        """The hashes of the texts of the files `keys`."""
         found: set[str] = set()
         with _explained("looking files up", self.uri):
             for start in range(0, len(keys), _MAX_IN_LIST):
@@ -359,13 +353,12 @@ class Store:
         return found
 
     def check(self, is_wrong: WrongVectors | None = None) -> StoreCheck:
-        """Every file with how many of its texts are there, and what is broken or there twice. `is_wrong` says more
-        about vectors than that they are numbers."""
+        """Check every row. `is_wrong` may check vectors further than for finite numbers."""
         with _explained("checking rows", self.uri):
             return check(self._chunks, self._files, self.dim, is_wrong)
 
     def delete_damaged(self, is_wrong: WrongVectors | None = None) -> None:
-        """Remove the rows that are not what was written; the caller holds `use_lock` alone."""
+        """Remove the damaged rows; the caller holds `use_lock` alone."""
         with _explained("deleting rows", self.uri), locked(self._write_lock):
             chunks, files = damaged_rows(self._chunks, self._files, self.dim, is_wrong)
             _delete_by_number(self._chunks, chunks)
@@ -373,7 +366,7 @@ class Store:
         self._seen = None
 
     def is_crowded(self) -> bool:
-        """Whether a table has so many versions or small pieces that compacting is worth its time."""
+        """Whether a table has so many versions that compacting is worth its time."""
         return self._pieces() > min(max(_CROWDED_VERSIONS, self.count() // _ROWS_A_VERSION), _MOST_VERSIONS)
 
     def _pieces(self) -> int:
@@ -387,8 +380,8 @@ class Store:
         return self._chunks, self._files
 
     def compact(self, *, deleted: bool = False) -> None:
-        """Merge small fragments and drop old versions; the caller holds `use_lock` alone. With `deleted` no byte of
-        deleted rows stays. What another machine does meanwhile with a remote store makes LanceDB give up, harmlessly.
+        """Merge small fragments and drop old versions; the caller holds `use_lock` alone. `deleted` removes every byte
+        of deleted rows. When another machine changes a remote store meanwhile, LanceDB gives up without harm.
         """
         grace = _REMOTE_GRACE if self.is_remote else timedelta(0)
         with _explained("compacting", self.uri), locked(self._write_lock), warnings.catch_warnings():
@@ -400,7 +393,7 @@ class Store:
         self._seen = None  # rows have new numbers
 
     def tables(self) -> list[str]:
-        """Every model's table of chunks in this database, and those of older formats."""
+        """The tables of texts of all models, older formats included."""
         with _explained("listing tables", self.uri):
             return [name for name in self._db.list_tables().tables if name.startswith(_CHUNKS)]
 
@@ -412,7 +405,7 @@ class Store:
 
 
 def _set_one_apart(table: Any) -> None:
-    """Move a row to a fragment of its own: one that is alone is written again only when a tenth of it is deleted."""
+    """Move one row to a new fragment: LanceDB rewrites a single fragment only when a tenth of it is deleted."""
     row = table.search().with_row_id(True).limit(1).to_arrow()
     if row.num_rows:
         table.add(row.drop_columns(["_rowid"]))
@@ -420,7 +413,7 @@ def _set_one_apart(table: Any) -> None:
 
 
 def _odd_entry(folder: str) -> str:
-    """A pipe, a device or a dangling link below a table's folder, for which LanceDB would wait without end."""
+    """A pipe, a device or a dangling link in a table's folder, on which LanceDB would hang."""
     for parent, folders, names in os.walk(folder):
         for name in (*folders, *names):
             path = os.path.join(parent, name)
@@ -439,13 +432,13 @@ def _has_our_columns(schema: pa.Schema) -> bool:
 
 
 def _delete_by_number(table: Any, rows: Sequence[int]) -> None:
-    # By row, which is a hundred times faster than by hash; `use_lock` keeps the numbers valid.
+    # By row number: a hundred times faster than by hash; `use_lock` keeps the numbers valid.
     for start in range(0, len(rows), _TAKE_ROWS):
         table.delete(f"_rowid IN ({','.join(map(str, rows[start : start + _TAKE_ROWS]))})")
 
 
 def damaged_tables(uri: str) -> list[str]:
-    """Local tables that LanceDB cannot open any more."""
+    """Local tables that LanceDB cannot open or read."""
     if "://" in uri or not os.path.isdir(uri):
         return []
     database = lancedb.connect(uri)
@@ -464,7 +457,7 @@ def damaged_tables(uri: str) -> list[str]:
                 continue
             for _ in table.search().to_batches():
                 pass
-        except BaseException as error:  # whatever LanceDB makes of damage, its panics included
+        except BaseException as error:  # damage raises all kinds of errors, panics included
             if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
                 raise
             damaged.append(name)

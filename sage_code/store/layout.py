@@ -1,7 +1,7 @@
-"""Everything about a file but its texts, packed: where its chunks are, what they are called, symbols, references.
+"""The layout of a file: the lines and names of its chunks, symbols and references, packed; everything but its texts.
 
-A changed file stores this again whole, and its texts only where they changed. It is therefore kept small: JSON, which
-compresses to a fifth.
+Every version of a file stores its whole layout, but only the texts that changed. So the layout is small: compressed
+JSON, a fifth of its size.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sage_code.values import Chunk, Symbol
 
 _CODEC = "zstd"
 _SIZE_BYTES, _SUM_BYTES = 4, 8
-# Set in the size of a layout that carries a sum; older ones have none, and are believed when they can be unpacked.
+# Set in the size of a layout with a checksum; older layouts have none and are accepted if they can be unpacked.
 _WITH_SUM = 1 << 31
-# A layout that claims to be larger was not written by us: it takes a few times its file's size at most.
+# A layout takes a few times its file's size at most; a larger one is damaged.
 _MAX_BYTES = 256 << 20
 _SYMBOL_FIELDS = tuple(Symbol.__dataclass_fields__)
 
 
 def pack(file: FileRows) -> bytes:
-    """The layout of a file, with a sum over all that its row says."""
+    """The layout of a file, with a checksum over its whole row."""
     data = orjson.dumps([[chunk_row(chunk) for chunk in file.chunks], file.references])
     packed: bytes = pa.compress(data, codec=_CODEC, asbytes=True)
     texts = bytes.fromhex("".join(file.text_hashes))
@@ -35,8 +35,8 @@ def pack(file: FileRows) -> bytes:
 
 
 def unpack_row(row: Mapping[str, Any], texts: Sequence[str]) -> tuple[tuple[Chunk, ...], str]:
-    """The chunks of a file and its references, from its row and the texts that were embedded for its chunks; a
-    ValueError when the row is not what was written."""
+    """The chunks and the references of a file, from its row and its embedded texts; a ValueError when the row is
+    damaged."""
     layout = row["layout"]
     head = int.from_bytes(layout[:_SIZE_BYTES], "little")
     size, start = head & ~_WITH_SUM, _SIZE_BYTES + (_SUM_BYTES if head & _WITH_SUM else 0)
@@ -72,9 +72,9 @@ def chunk_row(chunk: Chunk) -> list[object]:
 
 
 def chunk_of(row: list[Any], embedded: str) -> Chunk:
-    """The chunk that `chunk_row` describes, from the text that was embedded for it."""
+    """The chunk that `chunk_row` describes, from its embedded text."""
     kind, name, qualname, start_line, end_line, signature, docstring, length, symbols = row
-    # What was embedded is a lead and then the text: its length says where it begins.
+    # The embedded text ends with the chunk's own text, whose length is known.
     text = embedded[len(embedded) - length :]
     parts = tuple(Symbol(*symbol) for symbol in symbols)
     return Chunk(kind, name, qualname, start_line, end_line, signature, docstring, text, parts)

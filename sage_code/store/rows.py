@@ -1,8 +1,8 @@
-"""What the store holds: the chunks of one version of one file, addressed by content.
+"""The value that the store keeps: the chunks of one version of one file, with their embedded texts and vectors.
 
-A row's key is made of the file's path, its content and the chunker's version, and of no project: two worktrees of a
-repository, or a branch that is switched to and back, share their rows. Which rows are a project's own says its
-manifest. A vector belongs to the hash of the text that was embedded, so a renamed file finds its vectors again.
+The key of a file is made of its path, its content and the chunker's version, not of a project: worktrees and branches
+share their rows. A project's manifest names its keys. A vector is found by the hash of its embedded text, so a renamed
+file finds its vectors again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chunking in child processes: the same results, in order, whatever happens to a child."""
+"""Chunking in child processes: the same results, in order, even when a child hangs or dies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from sage_code.chunk import workers
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.chunk.workers import chunk_files, chunk_here
-from sage_code.discover import DEFAULT_RULES
+from sage_code.discover import DEFAULT_RULES, SourceText, read_source
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 # A worker whose grammar hangs on one file and crashes on another.
@@ -21,12 +21,12 @@ UNSOUND = """
 import os, sys, time
 from sage_code.chunk import workers
 
-def work(root, file, *rest):
+def work(root, file, rules, budget_s, source):
     if file.path.startswith("hang"):
         time.sleep(60)
     if file.path.startswith("die"):
         os._exit(3)
-    return workers.chunk_file(root, file, rest[0])
+    return workers.chunk_file(root, file, rules, source=source)
 
 workers._serve(sys.stdin.buffer, sys.stdout.buffer, work)
 """
@@ -73,6 +73,31 @@ def test_results_come_in_order_and_equal_those_made_here(tmp_path: Path, files: 
     assert _children() == before
 
 
+@pytest.mark.parametrize("minimum", [0, 1 << 30], ids=["in workers", "here"])
+def test_a_file_whose_text_is_given_is_not_read(
+    tmp_path: Path, files: list[SourceFile], monkeypatch: pytest.MonkeyPatch, minimum: int
+) -> None:
+    monkeypatch.setattr(workers, "_MIN_BYTES_FOR_WORKERS", minimum)
+    expected = list(chunk_files(str(tmp_path), files, DEFAULT_RULES, workers=2))
+    sources = {file.path: read_source(str(tmp_path), file) for file in files if file.path != "20.py"}
+    for path in sources:
+        (tmp_path / path).unlink()
+    assert list(chunk_files(str(tmp_path), files, DEFAULT_RULES, sources=sources, workers=2)) == expected  # type: ignore[arg-type]
+
+
+def test_a_worker_that_hangs_while_a_text_is_sent_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unsound_workers: None
+) -> None:
+    """More text than a pipe holds waits for a worker that reads nothing."""
+    assert unsound_workers is None
+    monkeypatch.setattr(workers, "_MIN_BYTES_FOR_WORKERS", 0)
+    texts = {"hang.py": "a = 1\n", **{f"{number}.py": "b = 2\n" * 20_000 for number in range(4)}}
+    files = [SourceFile(path, len(text), 1) for path, text in texts.items()]
+    sources = {path: SourceText(text, path, "utf-8") for path, text in texts.items()}
+    found = list(chunk_files(str(tmp_path), files, DEFAULT_RULES, sources=sources, workers=1, budget_s=0.5))
+    assert [result.content_hash for result in found if isinstance(result, ChunkedFile)] == list(texts)
+
+
 def test_few_bytes_start_no_process(tmp_path: Path, files: list[SourceFile], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_MIN_BYTES_FOR_WORKERS", 1 << 30)
     monkeypatch.delattr(subprocess, "Popen")
@@ -85,9 +110,9 @@ def test_a_file_that_ends_its_worker_is_cut_plainly_and_the_rest_as_always(
     tmp_path: Path, files: list[SourceFile], culprits: list[str]
 ) -> None:
     before = _children()
-    for place, name in enumerate(culprits):
+    for number, name in enumerate(culprits):
         (tmp_path / name).write_text("def f():\n    return 1\n")
-        files.insert(5 + 7 * place, SourceFile(name, 22, 1))
+        files.insert(5 + 7 * number, SourceFile(name, 22, 1))
     found = list(chunk_files(str(tmp_path), files, DEFAULT_RULES, workers=2, budget_s=0.5))
     for file, result in zip(files, found, strict=True):
         assert result == chunk_file(str(tmp_path), file, DEFAULT_RULES, plain=file.path in culprits)

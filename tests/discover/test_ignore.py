@@ -45,7 +45,7 @@ def test_git_and_the_own_walk_agree(tree: list[str], ignores: dict[str, str]) ->
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(content, newline="")
             except OSError:
-                continue  # a file already stands where a folder should
+                continue  # there is a file of this name already
         subprocess.run(["git", "init", "-q", folder], check=True)
         by_git, by_sage = (
             [file.path for file in list_files(folder, DiscoverRules(), use_git=use_git) if isinstance(file, SourceFile)]

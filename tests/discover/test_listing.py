@@ -1,4 +1,4 @@
-"""Which files belong to a project: with git, without it, and when the folder is against us."""
+"""Which files belong to a project: with git, without it, and in a hostile folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a file to its text: encodings, line ends, what is not source text, and races with links."""
+"""Reading a file: encodings, line ends, files that are not source text, and races with links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are kept for the secrets in them, by path and by text."""
+"""Which files hold secrets, by path and by text."""
 
 from __future__ import annotations
 

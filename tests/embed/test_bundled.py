@@ -1,4 +1,4 @@
-"""The bundled model: the same vector whatever happens around it, small, quick to load, and never at a loss."""
+"""The bundled model: always the same vector for a text, small, quick to load, and a vector for every text."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_words_meet_however_they_are_written() -> None:
         assert compound in vocabulary[word]
 
 
-def test_strangers_give_their_pieces_and_a_bucket() -> None:
+def test_unknown_words_give_their_pieces_and_a_bucket() -> None:
     vocabulary = Vocabulary(WORDS, 8)
     *pieces, bucket = vocabulary["reconfigretry"]
     assert pieces == [WORDS.index("config"), WORDS.index("retry")]
@@ -210,7 +210,7 @@ def test_what_is_shipped() -> None:
     assert (Path(MODEL_FOLDER) / "CARD.md").is_file()
 
 
-def test_without_weights_hashing_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_weights_hashing_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sage_code.embed.loading.packed_facts", lambda: None)
     assert stable_name("bundled") == "hashing"
     assert load_embedder("bundled").name == "hashing"
@@ -231,7 +231,7 @@ def test_meaning_beats_spelling() -> None:
 
 
 def test_vectors_are_the_same_in_another_process_with_another_kernel() -> None:
-    """OpenBLAS chooses its kernels by the processor; told to take the oldest one, it gives the same bits."""
+    """OpenBLAS chooses its kernels by the processor; with the oldest kernel it gives the same bits."""
     code = (
         "import sys, hashlib; from sage_code.embed.loading import load_embedder; m = load_embedder('bundled');"
         "t = [f'name{i}\\n' + 'read file path retry config '.join(map(str, range(i))) for i in range(300)];"

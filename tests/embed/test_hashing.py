@@ -1,4 +1,4 @@
-"""The hashing embedder: the same vectors everywhere and always, of unit length, near for words that look alike."""
+"""The hashing embedder: always the same vectors, of unit length, similar for words that look alike."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ GOLDEN = {
 @pytest.mark.parametrize("text", GOLDEN)
 def test_vectors_never_change(text: str) -> None:
     (vector,) = HashingEmbedder().embed_code([text])
-    for place, value in GOLDEN[text].items():
-        assert vector[place] == pytest.approx(value, abs=1e-5)
+    for column, value in GOLDEN[text].items():
+        assert vector[column] == pytest.approx(value, abs=1e-5)
 
 
 @given(texts)
-def test_vectors_have_unit_length_or_say_nothing(documents: list[str]) -> None:
+def test_vectors_have_unit_length_or_are_zero(documents: list[str]) -> None:
     vectors = HashingEmbedder().embed_code(documents)
     assert vectors.shape == (len(documents), DIM)
     assert vectors.dtype == np.float32
@@ -44,14 +44,14 @@ def test_a_vector_depends_on_its_text_alone(before: list[str], documents: list[s
     assert np.allclose(used.embed_code(documents), np.array(fresh).reshape(-1, DIM), atol=1e-6)
 
 
-def test_a_table_that_is_started_anew_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emptying_the_table_changes_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [f"alpha{number} beta{number}" for number in range(1500)]
     expected = HashingEmbedder().embed_code(documents)
     monkeypatch.setattr(hashing, "_MAX_TABLE_ROWS", 50)
     assert np.allclose(HashingEmbedder().embed_code(documents), expected, atol=1e-6)
 
 
-def test_what_looks_alike_is_nearer() -> None:
+def test_similar_words_have_similar_vectors() -> None:
     query, same, like, other = HashingEmbedder().embed_code(
         ["retry the request", "request_retry", "retries of requests", "draw a circle"]
     )

@@ -284,17 +284,17 @@ def hub(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_a_hub_model_is_announced_downloaded_once_and_then_found(hub: type[_Hub]) -> None:
     (hub.folder / "pytorch_model.bin").write_bytes(b"never fetched")
     (hub.folder / "script.py").write_text("never fetched")
-    told: list[str] = []
+    notices: list[str] = []
 
-    first = load_embedder("acme/tiny", notify=told.append)
+    first = load_embedder("acme/tiny", notify=notices.append)
     asked = len(hub.asked)
-    second = load_embedder("acme/tiny", notify=told.append)
+    second = load_embedder("acme/tiny", notify=notices.append)
 
     assert first.name == second.name == f"acme/tiny@{COMMIT[:12]}"
     assert first.dim == 24
-    assert len(told) == 1
-    assert "Downloading the embedding model acme/tiny" in told[0]
-    assert " MB)" in told[0] or "size unknown" in told[0]
+    assert len(notices) == 1
+    assert "Downloading the embedding model acme/tiny" in notices[0]
+    assert " MB)" in notices[0] or "size unknown" in notices[0]
     assert len(hub.asked) == asked, "the second load asked the network"
     assert not [path for path in hub.asked if path.endswith((".bin", ".py"))]
 

@@ -25,8 +25,7 @@ _NOBODY = 65534
 
 @pytest.fixture
 def answer(sage: Callable[..., Any]) -> Answer:
-    """Runs `sage ... --json`; the document it prints. The exit code is the one that is wanted, and nobody ever sees a
-    traceback."""
+    """Runs `sage ... --json` and returns the document; checks the exit code, and that there is no traceback."""
 
     def run(*words: str | Path, code: int = 0) -> Any:
         outcome = sage(*map(str, words), "--json")

@@ -1,4 +1,4 @@
-"""What a folder can hold against an indexer, and what becomes of it: never a traceback, never a lost index."""
+"""Bad input in a project's folder, and bad settings: never a traceback, never a lost index."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def test_a_damaged_store(
     assert not answer("admin", "verify", sample, "--check", code=2)["clean"]
     if then == "edit":
         (sample / "new.py").write_text(GOOD)
-        code = 0 if damage is shutil.rmtree and part != "data" else 2  # a table that is gone is simply made anew
+        code = 0 if damage is shutil.rmtree and part != "data" else 2  # a missing table is made again
         found = answer("index", sample, code=code)
         assert code == 0 or "sage admin verify" in found["error"]["hint"]
         assert finds(sample, "Server.start") == ["server.py"]

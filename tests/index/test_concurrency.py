@@ -1,4 +1,4 @@
-"""Several processes at once: nobody sees half an index, and no row is stored twice."""
+"""Several processes at once: no reader sees half an index, and no row is stored twice."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def killed_at(monkeypatch: pytest.MonkeyPatch) -> KilledAt:
-    """Ends whatever runs inside right before or right after a step."""
+    """Ends the process right before or right after a step."""
 
     @contextmanager
     def kill(owner: object, method: str, when: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Damage to the compiled files is noticed, said, and comes back from the store."""
+"""Damaged compiled files are noticed, reported and made again from the store."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_what_a_full_disk_refuses_is_said_and_not_taken_for_saved(
     root = str(shutil.move(sample, small_disk / "project"))
     (small_disk / ".cursor").mkdir()
     assert sage("index", root).code == 0
-    sage("knowledge", "list", "--project", root)  # whatever is made by looking is there
+    sage("knowledge", "list", "--project", root)  # makes the files that reading makes
     words = [word.replace("{root}", root) for word in words]
     before = _contents(small_disk)
     with filled(small_disk, 0):

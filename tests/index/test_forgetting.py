@@ -1,4 +1,4 @@
-"""`sage projects forget`: what it removes is gone, and nothing else is."""
+"""`sage projects forget` removes the data of one project and nothing else."""
 
 from __future__ import annotations
 

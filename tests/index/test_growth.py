@@ -1,4 +1,4 @@
-"""The store stays small by itself: many small edits, readers beside them, and nothing dropped that is needed."""
+"""Automatic compaction: the store stays small through many small edits with readers, and keeps what is used."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_store_does_not_grow_with_the_square_of_small_edits(store: Store, ro
     versions = _edit(store, rows_of, range(60, 180))
     assert _files(store.uri) < 1.5 * files + 20
     assert folder_bytes(store.uri) < 2 * size
-    # What was added last is there, whatever was compacted meanwhile.
+    # The last rows are there, although the store was compacted meanwhile.
     kept = [version.key for version in versions[-20:]]
     assert store.existing(kept) == set(kept)
     assert [file.path for file in Store(store.uri, "model", DIM).read(kept)] == ["a.py"] * 20
@@ -86,7 +86,7 @@ def test_an_indexed_project_stays_small_while_others_read_it(tmp_path: Path, wri
         done.set()
         reader.join()
     assert not failures
-    (root / "m0.py").write_text(_PAUSE.format(2_000))  # alone now, whatever kept the last run from it
+    (root / "m0.py").write_text(_PAUSE.format(2_000))  # now no other process keeps the run from compacting
     project.index()
     assert _files(store_uri("")) < 150
     assert folder_bytes(store_uri("")) < 3 * store

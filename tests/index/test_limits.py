@@ -1,4 +1,4 @@
-"""Whatever lies in the place of a file that Sage reads: no command waits for it, fills the memory or breaks."""
+"""A pipe, a folder or a huge file instead of a file that Sage reads: no command hangs, fills the memory or breaks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from sage_code.paths import compiled_dir
 
 Answer = Callable[..., Any]
-_PLACES = [
+_PATHS = [
     "{project}/.sage/codebase/index_meta.json",
     "{project}/.sage/codebase/index.lock",
     "{project}/.sage/core.md",
@@ -66,14 +66,14 @@ def alarm() -> Iterator[None]:
 
 @pytest.mark.usefixtures("alarm")
 @pytest.mark.parametrize("spoil", [_endless, _pipe, _folder, _huge])
-@pytest.mark.parametrize("place", _PLACES)
+@pytest.mark.parametrize("pattern", _PATHS)
 def test_no_device_pipe_folder_or_huge_file_stalls_or_breaks_a_command(
-    sample: Path, sage_home: Path, sage: Callable[..., Any], place: str, spoil: Callable[[Path], None]
+    sample: Path, sage_home: Path, sage: Callable[..., Any], pattern: str, spoil: Callable[[Path], None]
 ) -> None:
     subprocess.run(["git", "init", "-q", str(sample)], check=True)
     assert sage("index", str(sample)).code == 0
     compiled = os.path.realpath(compiled_dir(str(sample)))
-    path = Path(place.format(project=sample, home=sage_home, compiled=compiled))
+    path = Path(pattern.format(project=sample, home=sage_home, compiled=compiled))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     spoil(path)

@@ -1,4 +1,4 @@
-"""`sage admin` brings back what is wrong and gives back what nobody needs."""
+"""`sage admin` makes damaged rows and files again, and removes unused ones."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def _spoil_vectors(store: Store) -> None:
     rows = store._chunks.search().where("path = 'server.py'").to_arrow()
     store._chunks.delete("path = 'server.py'")
     flat = pa.array(np.full(len(rows) * store.dim, np.inf, np.float32))  # LanceDB itself refuses a NaN
-    place = rows.schema.get_field_index("vector")
+    column_number = rows.schema.get_field_index("vector")
     spoiled = pa.FixedSizeListArray.from_arrays(flat, store.dim)
-    store._chunks.add(rows.set_column(place, rows.schema.field(place), spoiled))
+    store._chunks.add(rows.set_column(column_number, rows.schema.field(column_number), spoiled))
 
 
 def _replaced(table: Any, column: str, change: Callable[[Any], Any]) -> None:
     rows = table.search().where("path = 'server.py'").to_arrow()
     table.delete("path = 'server.py'")
-    place = rows.schema.get_field_index(column)
-    values = pa.array([change(value) for value in rows[column].to_pylist()], rows.schema.field(place).type)
-    table.add(rows.set_column(place, rows.schema.field(place), values))
+    column_number = rows.schema.get_field_index(column)
+    values = pa.array([change(value) for value in rows[column].to_pylist()], rows.schema.field(column_number).type)
+    table.add(rows.set_column(column_number, rows.schema.field(column_number), values))
 
 
 def _turn_vectors_round(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
+from sage_code.discover import reading
 from sage_code.index import manifest
 from sage_code.index.manifest import load_manifest
 from sage_code.index.status import folder_bytes
@@ -58,6 +60,25 @@ def test_a_rename_embeds_nothing(repository: Path, answer: Answer, finds: Callab
     assert (stats["chunks_created"], stats["files_indexed"], stats["files_removed"]) == (0, 40, 40)
     assert finds(repository, "work_0_1") == ["other_name.py"]
     assert finds(repository, "work_9_1") == ["moved/module_9.py"]
+
+
+def test_a_changed_file_is_read_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Project.open(repository).index()
+    for path in repository.rglob("*.py"):
+        os.utime(path, (1, 1))
+    Project.open(repository).index()
+    (repository / "package" / "module_3.py").write_text("def changed():\n    return 3\n")
+    (repository / "package" / "new.py").write_text("def new():\n    return 4\n")
+    read = reading.read_contained
+    paths = []
+
+    def counted(root: bytes, path: bytes, limit: int) -> bytes:
+        paths.append(path.decode())
+        return read(root, path, limit)
+
+    monkeypatch.setattr(reading, "read_contained", counted)
+    assert Project.open(repository).index().files_indexed == 2
+    assert sorted(paths) == ["package/module_3.py", "package/new.py"]
 
 
 def test_a_branch_that_was_seen_embeds_nothing(

@@ -1,4 +1,4 @@
-"""Files that hold secrets are left out by default, said to be, and dropped from an index that already has them."""
+"""Files that hold secrets are skipped by default, listed as skipped, and removed from an index that has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store gives back what was added, adds nothing twice, and deletes what it is told to."""
+"""The store reads what was added, adds nothing twice, and deletes only what it should."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_vectors_are_found_by_the_hash_of_their_text(uri: str, files: list[FileR
         assert np.array_equal(found[digest], vector)
 
 
-def test_a_text_is_stored_once_whoever_is_made_of_it(uri: str, rows_of: MakeRows) -> None:
+def test_a_text_that_several_files_share_is_stored_once(uri: str, rows_of: MakeRows) -> None:
     body = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(40))
     old, moved = rows_of("a.py", body), rows_of("b.py", body)
     new = rows_of("a.py", body.replace("return 17", "return 71"))

@@ -4,8 +4,8 @@
     frame:  kind (1 byte)  stored bytes (u32)  raw bytes (u32)  the stored bytes, zstd
     end:    kind `E`, 32 stored bytes: SHA-256 of everything before it; nothing follows
 
-What a frame holds is not known here. `Archive.open` reads the file once from end to end and believes it only when the
-sizes are possible and the sum is right; after that frames are unpacked one at a time.
+This module does not know what a frame holds. `Archive.open` reads the whole file once and accepts it only when all
+sizes are possible and the checksum is right; after that, frames are unpacked one at a time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _MAGIC = b"SAGE-INDEX\n"
 _FORMAT_FIELD = struct.Struct("<H")
 _FRAME_FIELDS = struct.Struct("<cII")
 _CODEC = "zstd"
-# The most that a frame may unpack to: one file of the largest size that can be indexed, with its vectors.
+# The largest unpacked frame: one file of the largest indexable size, with its vectors.
 MAX_FRAME_BYTES = 1 << 30
-# Code packs to a quarter and vectors hardly at all: a frame that grows more than this was made to fill a memory.
+# Code packs to a quarter and vectors hardly at all: a frame that grows more than this is an attack.
 _MAX_GROWTH = 100
-# Tiny frames of one repeated letter are no bombs.
+# Tiny frames of one repeated letter grow more and do no harm.
 _ALWAYS_ALLOWED = 1 << 16
 _READ_BYTES = 1 << 20
 _AGAIN = "get the file again, or make a new one with `sage index export`; nothing was changed"
@@ -69,7 +69,7 @@ class ArchiveWriter:
 
 
 class Archive:
-    """A file that has been checked and can be read, more than once."""
+    """A checked archive, which can be read more than once."""
 
     def __init__(self, path: str, file: BinaryIO) -> None:
         self.path, self._file = path, file
@@ -78,7 +78,7 @@ class Archive:
 
     @classmethod
     def open(cls, path: str) -> Archive:
-        """Open the file at `path` and check all of it, without unpacking anything."""
+        """Open the file at `path` and check it without unpacking it."""
         try:
             file = open_regular(path, follow=True)
         except OSError as error:
@@ -102,7 +102,7 @@ class Archive:
         self._file.close()
 
     def frames(self) -> Iterator[tuple[bytes, bytes]]:
-        """Every frame but the last: its kind, and what it holds."""
+        """Every frame but the last: its kind and its data."""
         self._file.seek(len(_MAGIC) + _FORMAT_FIELD.size)
         while True:
             kind, stored, raw = _FRAME_FIELDS.unpack(self._read(_FRAME_FIELDS.size))
@@ -119,12 +119,15 @@ class Archive:
 
     def damaged(self, why: str) -> ArchiveError:
         """The error to raise about this file."""
-        return ArchiveError(f"{self.path} is no sound index archive: {why}", _AGAIN)
+        return ArchiveError(f"{self.path} is not a sound index archive: {why}", _AGAIN)
 
     def _check(self) -> None:
+        """Check the format number, the sizes of all frames and the checksum."""
         head = self._file.read(len(_MAGIC) + _FORMAT_FIELD.size)
         if not head.startswith(_MAGIC) or len(head) < len(_MAGIC) + _FORMAT_FIELD.size:
-            raise ArchiveError(f"{self.path} is no index archive", "give the file that `sage index export` has made")
+            raise ArchiveError(
+                f"{self.path} is not an index archive", "give the file that `sage index export` has made"
+            )
         (found,) = _FORMAT_FIELD.unpack(head[len(_MAGIC) :])
         if found > FORMAT:
             raise FormatTooNew(
@@ -154,7 +157,7 @@ class Archive:
         self.sha256 = total.hexdigest()
 
     def _read(self, size: int) -> bytes:
-        # Nothing is read, and so no memory taken, that the file does not have.
+        # Checked before reading: memory is taken only for bytes that the file has.
         if size > self.size - self._file.tell() or len(data := self._file.read(size)) < size:
             raise self.damaged("it ends too early")
         return data

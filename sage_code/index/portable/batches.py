@@ -1,10 +1,9 @@
 """Files with their chunks and vectors as the bytes of one frame, and back.
 
-An archive may come from anybody. Nothing in it is trusted that can be worked out: hashes of texts are made from the
-texts, and everything else is checked to be of the shape that the indexer makes, chunks and symbols to lie within the
-lines of the text, before it is used. What a file contained can not be worked out (its bytes are not in the archive), so
-the hash that the archive claims for it counts for nothing: a file is known here by a hash of all that was imported for
-it. A file on the disk never has that hash, whatever an archive says: it is read, cut and parsed here.
+An archive may come from an attacker, so it is not trusted. Hashes of texts are computed from the texts; everything else
+must have the shape that the indexer makes, and chunks and symbols must be within the lines of the text. The bytes of a
+file are not in the archive, so the content hash that the archive claims is ignored: an imported file gets a hash of all
+that was imported for it. A file on the disk never has such a hash: it is read, parsed and cut here.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ _SYMBOL_TYPES = (str, str, str, int, int, int, str, str)
 
 @dataclass(frozen=True, slots=True)
 class PortableFile:
-    """One file of an archive: its rows, and what the manifest knows of it."""
+    """One file of an archive: its rows and its state in the manifest."""
 
     rows: FileRows
     state: FileState
 
 
 def pack(files: Sequence[PortableFile]) -> bytes:
-    """The bytes of a frame; each text is in it once."""
+    """The bytes of a frame, with each text once."""
     number: dict[str, int] = {}
     texts: list[str] = []
     vectors: list[NDArray[np.float32]] = []
@@ -88,6 +87,7 @@ def unpack(data: bytes, dim: int) -> Iterator[PortableFile]:
 
 
 def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.float32]) -> PortableFile:
+    """The file that a row describes, checked; a `ValueError` says what is wrong."""
     if not _is_list(row, 7):
         raise ValueError("a file is not described")
     path, language, content_hash, size, uses, chunks, references = row
@@ -118,19 +118,19 @@ def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.flo
 
 
 def _is_in(symbol: Symbol, chunk: Chunk, lines: int) -> bool:
-    """Whether the text has what a symbol speaks of; the name of a heading is not written as it reads."""
+    """Whether a symbol is in its chunk. The name of a heading may differ from its text, so it is not compared."""
     named = symbol.kind in TEXT_KINDS or symbol.name in chunk.text
     return named and chunk.start_line <= symbol.line <= chunk.end_line and symbol.start_line <= symbol.end_line <= lines
 
 
 def _imported_hash(row: list[Any], texts: Sequence[str]) -> str:
-    """What an imported file is known by, in place of the hash of its bytes. Of a kind that nobody can aim: neither at
-    the hash of a file that is there nor at what another archive brings."""
+    """The content hash of an imported file: a cryptographic one, so that no archive can be made to match a file on the
+    disk or a file of another archive."""
     return hashlib.blake2b(orjson.dumps([row, texts]), digest_size=16, person=b"sage import").hexdigest()
 
 
-def apart(file: PortableFile) -> PortableFile:
-    """The same file with texts that no other file finds: its vectors were not compared with what the model gives."""
+def with_own_hashes(file: PortableFile) -> PortableFile:
+    """The same file with text hashes that no other file has, because its vectors were not compared with the model."""
     rows = file.rows
     hashes = tuple(
         hashlib.blake2b(f"{digest}\0".encode() + vector.tobytes(), digest_size=16, person=b"sage import").hexdigest()
@@ -140,7 +140,7 @@ def apart(file: PortableFile) -> PortableFile:
 
 
 def check_path(path: Any) -> None:
-    """A path as the index has them: relative, inside the project, with forward slashes."""
+    """Refuse a path that is not relative, inside the project and with forward slashes."""
     good = isinstance(path, str) and 0 < len(path) <= _MAX_PATH and "\0" not in path and "\\" not in path
     if not good or not {"", ".", ".."}.isdisjoint(path.split("/")) or re.match("[A-Za-z]:", path):
         raise ValueError("a path leads out of the project, or nowhere")
@@ -154,11 +154,12 @@ def _chunk(row: Any, text: str) -> Chunk:
             raise ValueError("a symbol is not described")
     chunk = chunk_of(row, text)
     if embedded_text(chunk) != text:
-        raise ValueError("a chunk is called otherwise than in its text")
+        raise ValueError("a chunk has another name than its text")
     return chunk
 
 
 def _check_references(encoded: Any, lines: int) -> None:
+    """Refuse references that cannot be decoded, or whose lines or texts do not exist."""
     if not isinstance(encoded, str):
         raise ValueError("the references of a file are missing")
     columns = decode(encoded)
@@ -191,7 +192,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _shuffled(vectors: NDArray[np.float32]) -> bytes:
-    """The first bytes of all numbers, then the second ...: exponents are alike and pack well, side by side."""
+    """The first bytes of all numbers, then the second and so on: exponents are alike and compress well together."""
     planes = np.ascontiguousarray(vectors, _FLOAT).view(np.uint8).reshape(-1, _FLOAT.itemsize)
     return planes.T.tobytes()
 

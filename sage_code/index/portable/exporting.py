@@ -1,7 +1,7 @@
 """`sage index export`: the index of a project, as it was last made, in one file.
 
-Files go in the order in which the compiled index has them, so that an index made from the archive breaks ties as this
-one does. What is read at once is a batch of files; memory does not grow with the project.
+Files are written in the order of the compiled index, so that an imported index breaks ties in the same way. They are
+read in batches; memory does not grow with the project.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
 from sage_code.store.lance import Store, store_uri, use_lock
 
-# Chunks in a frame: enough for the compressor to find what repeats, little enough to be held twice.
+# Chunks in a frame: enough for a good compression, few enough to be in memory twice.
 _FRAME_CHUNKS = 2_048
-# Files that are asked for together.
+# Files that are read from the store together.
 _READ_FILES = 256
 
 
@@ -54,23 +54,16 @@ def export_index(root: str, settings: Settings, archive: str, *, progress: Progr
     if manifest is None:
         raise NotIndexed(f"{root} is not indexed yet", f"run `sage index {root}` first")
     if manifest.store_uri != settings.store_uri:
-        # The manifest may come from anybody: which store is opened, the user's settings say.
+        # The manifest may come from an attacker: only the user's settings say which store is opened.
         raise _unsound(f"{root} was indexed into another store than the one that is set")
     uri = store_uri(settings.store_uri)
     path = os.path.abspath(archive)
     with explained(path), locked(index_lock(root)), locked(use_lock(uri), shared=True):
-        manifest = load_manifest(root) or manifest  # as it is now that nobody changes it
+        manifest = load_manifest(root) or manifest  # again, now that the lock keeps it from changing
         keys = _ordered_keys(root, manifest)
         chunks = sum(state.chunks for state in manifest.files.values())
-        head = Head(
-            manifest.project,
-            manifest.model,
-            manifest.dim,
-            CHUNKER_VERSION,
-            len(manifest.files),
-            chunks,
-            manifest.indexed_at,
-        )
+        files, made_at = len(manifest.files), manifest.indexed_at
+        head = Head(manifest.project, manifest.model, manifest.dim, CHUNKER_VERSION, files, chunks, made_at)
         progress.stage("exporting", len(keys))
         with whole_file(path, mode=PRIVATE_FILE) as file:
             writer = ArchiveWriter(file)
@@ -81,9 +74,8 @@ def export_index(root: str, settings: Settings, archive: str, *, progress: Progr
             digest = writer.finish()
             size = file.tell()
     took = round((time.monotonic() - started) * 1000)
-    return ExportReport(
-        manifest.project, root, path, len(manifest.files), chunks, size, round(size / max(chunks, 1)), digest, took
-    )
+    per_chunk = round(size / max(chunks, 1))
+    return ExportReport(manifest.project, root, path, files, chunks, size, per_chunk, digest, took)
 
 
 def _ordered_keys(root: str, manifest: Manifest) -> list[str]:
@@ -99,11 +91,12 @@ def _ordered_keys(root: str, manifest: Manifest) -> list[str]:
         dead = set(ref.dead)
         keys += [key for number, key in enumerate(segment.keys) if number not in dead]
     if generation.name != manifest.generation or set(keys) != {state.key for state in manifest.files.values()}:
-        raise _unsound(f"the compiled index of {root} is not the one that its manifest speaks of")
+        raise _unsound(f"the compiled index of {root} is not the one that its manifest names")
     return keys
 
 
 def _batches(store: Store, manifest: Manifest, keys: list[str]) -> Iterator[list[PortableFile]]:
+    """The files of the project in batches of about `_FRAME_CHUNKS`."""
     states = {state.key: state for state in manifest.files.values()}
     batch: list[PortableFile] = []
     chunks = 0

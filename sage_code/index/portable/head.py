@@ -1,4 +1,4 @@
-"""The first frame of an archive: whose index it is, what made it, and how much there is."""
+"""The first frame of an archive: project, model, chunker version and counts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MAX_TEXT = 500
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is known before the first file is read."""
+    """Describes an archive before its first file is read."""
 
     project: str
     model: str
     dim: int
-    chunker: int  # files that another version has cut are cut anew by the next run, so they are of no use
+    chunker: int  # files cut by another version are of no use: the next run would cut them again
     files: int
     chunks: int
     indexed_at: str
@@ -27,8 +27,8 @@ class Head:
         return orjson.dumps(asdict(self))
 
 
-def unpack(data: bytes) -> Head:
-    """The head, when it is one; a `ValueError` otherwise."""
+def unpack_head(data: bytes) -> Head:
+    """The head; a `ValueError` when the frame is not one."""
     found = orjson.loads(data)
     kinds = get_type_hints(Head)
     if not isinstance(found, dict) or found.keys() != kinds.keys():

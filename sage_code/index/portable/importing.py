@@ -1,15 +1,15 @@
-"""`sage index import`: an index from an archive, under any folder and for any user, with nothing embedded again.
+"""`sage index import`: an index from an archive, for any folder and any user, without embedding.
 
-The archive is read three times: its checksum; then every file of it is checked and compiled, into a folder that nobody
-sees yet; then its rows go into the store. Only after that the new index is published. Whatever is wrong with an
-archive is found before anything that lasts has been written.
+The archive is read three times: for its checksum; to check and compile every file, into a folder that is not published
+yet; and to add its rows to the store. Then the new index is published. All checks are done before anything permanent
+is written.
 
-The rows join those of all the user's projects, so nothing of an archive may be taken for something of theirs. Keys and
-hashes are made here, and a file that is there never finds an archive's row (`batches.py`): an index run after an import
-cuts and parses the files of a checkout itself. Texts and their vectors it may use, if they are what it would have made:
-every vector of a built-in model is compared with what the model gives (0.16 ms a text, an eighth of an import).
-With other models that would be the embedding that an archive saves, so a few are compared, which finds an archive of
-another model or of noise, and the texts are kept under hashes that no file of a checkout finds.
+The rows join those of all the user's projects, so a row of an archive must not be taken for a file of theirs. Keys and
+hashes are made here, and a file on the disk never matches an archive's row (`batches.py`): an index run after an import
+parses and cuts the files of a checkout itself. It may use imported texts and vectors if they are right: every vector of
+a built-in model is compared with what the model gives (0.16 ms a text, an eighth of an import). For other models this
+would cost as much as embedding, so only a few vectors are compared, which finds an archive of another model or of
+noise, and the texts get hashes that no file of a checkout has.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from sage_code.compiled.generation import GenerationWriter
 from sage_code.discover.roots import why_unusual
 from sage_code.embed.loading import load_embedder
 from sage_code.embed.naming import describe
-from sage_code.errors import ArchiveError, IndexCorrupt, UsageError
+from sage_code.errors import ArchiveError, UsageError
 from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
 from sage_code.index import registry
-from sage_code.index.manifest import FileState, Manifest, entry_of, load_manifest
+from sage_code.index.manifest import FileState, Manifest, entry_of, manifest_or_none
 from sage_code.index.pipeline import explained
-from sage_code.index.portable import batches, head
+from sage_code.index.portable import batches
 from sage_code.index.portable.archive import FILES, HEAD, Archive
 from sage_code.index.portable.batches import PortableFile
-from sage_code.index.portable.head import Head
+from sage_code.index.portable.head import Head, unpack_head
 from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
@@ -48,16 +48,16 @@ from sage_code.store.lance import Store, store_uri, use_lock
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
 
-# Vectors that are compared with what a slow model gives, one a frame.
+# How many vectors are compared with what a slow model gives, one a frame.
 _SPOT_CHECKS = 32
-# How far from each other two vectors of length 1 may be: other processors round otherwise, a graphics card more so;
-# another model gives something else altogether.
+# How far a vector may be from the model's: processors round differently, graphics cards even more; another model is
+# much farther away.
 _APART, _APART_SLOW = 0.02, 0.14
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was brought in; the shape of `sage index import --json`."""
+    """What was imported; the shape of `sage index import --json`."""
 
     project: str
     root: str
@@ -76,46 +76,47 @@ class ImportReport:
 def import_index(
     root: str, settings: Settings, archive: str, *, name: str | None = None, progress: Progress | None = None
 ) -> ImportReport:
-    """Make the index in `archive` the one of the project at `root`, a folder that need not exist yet."""
+    """Make the index in `archive` that of the project at `root`; the folder need not exist yet."""
     progress, started = progress or Silent(), time.monotonic()
     if why := why_unusual(root):
         raise UsageError(f"{root} is {why}", "give an index a folder of its own; nothing was changed")
     with Archive.open(archive) as source:
-        told = _head(source)
+        head = _head(source)
         embedder = load_embedder(settings.code_embedding_model, "code", settings, progress.note)
-        _check_fit(told, embedder)
+        _check_fit(head, embedder)
         uri = store_uri(settings.store_uri)
         with explained(f"the index of {root}"), _prepared(root), locked(index_lock(root)):
             sweep(codebase_dir(root))
             sweep(generations_dir(root))
-            project = name or _known_name(root) or told.project
-            with GenerationWriter(root, told.model, told.dim, None, set(), keep_texts=True) as writer:
-                progress.stage("checking", told.files)
-                judge = _Judge(embedder, fast=describe(settings.code_embedding_model).origin == "built-in")
-                states = _compile(source, told, writer, judge, progress)
-                progress.stage("storing", told.files)
+            old = manifest_or_none(root)
+            project = name or (old.project if old else head.project)
+            with GenerationWriter(root, head.model, head.dim, None, set(), keep_texts=True) as writer:
+                progress.stage("checking", head.files)
+                check = _VectorCheck(embedder, fast=describe(settings.code_embedding_model).origin == "built-in")
+                states = _compile(source, head, writer, check, progress)
+                progress.stage("storing", head.files)
                 with locked(use_lock(uri), shared=True):
-                    store = Store(uri, told.model, told.dim)
+                    store = Store(uri, head.model, head.dim)
                     added = 0
-                    for batch in _files(source, told):
-                        added += store.add([judge.kept(file).rows for file in batch])
+                    for batch in _files(source, head):
+                        added += store.add([check.kept(file).rows for file in batch])
                         progress.advance(len(batch))
                     progress.stage("publishing")
                     writer.publish()
                     setting, remote = settings.code_embedding_model, settings.store_uri
                     new = Manifest(
-                        project, setting, told.model, told.dim, remote, writer.name, told.indexed_at, states,
+                        project, setting, head.model, head.dim, remote, writer.name, head.indexed_at, states,
                         imported=True,
                     )  # fmt: skip
                     registry.record(entry_of(root, new))
                     new.save(root)
                     provenance.forget(root, writer.removed)
-        per_chunk = round(source.size / max(told.chunks, 1))
+        per_chunk = round(source.size / max(head.chunks, 1))
     checkout = any(os.path.lexists(os.path.join(root, path)) for path in states)
     took = round((time.monotonic() - started) * 1000)
     return ImportReport(
-        project, root, os.path.abspath(archive), told.files, told.chunks, added, judge.checked, per_chunk, told.model,
-        told.indexed_at, checkout, took,
+        project, root, os.path.abspath(archive), head.files, head.chunks, added, check.checked, per_chunk, head.model,
+        head.indexed_at, checkout, took,
     )  # fmt: skip
 
 
@@ -123,40 +124,40 @@ def _head(source: Archive) -> Head:
     kind, data = next(source.frames(), (b"", b""))
     if kind != HEAD:
         raise source.damaged("it has no head")
-    with _judged(source):
-        return head.unpack(data)
+    with _damage_explained(source):
+        return unpack_head(data)
 
 
-def _check_fit(told: Head, embedder: Embedder) -> None:
-    """Whether an index like this can be used here."""
-    if told.chunker != CHUNKER_VERSION:
+def _check_fit(head: Head, embedder: Embedder) -> None:
+    """Refuse an archive of another chunker version or another model."""
+    if head.chunker != CHUNKER_VERSION:
         raise ArchiveError(
             f"the archive was made by a Sage that cuts files in another way "
-            f"(version {told.chunker}, here {CHUNKER_VERSION})",
+            f"(version {head.chunker}, here {CHUNKER_VERSION})",
             "export it again with the version of Sage that is installed here; nothing was changed",
         )
-    if (told.model, told.dim) != (embedder.name, embedder.dim):
+    if (head.model, head.dim) != (embedder.name, embedder.dim):
         raise ArchiveError(
-            f"the archive was embedded with {told.model} ({told.dim}-d), here the model is "
+            f"the archive was embedded with {head.model} ({head.dim}-d), here the model is "
             f"{embedder.name} ({embedder.dim}-d)",
             "choose the same model with `sage models use`, or index from the files; nothing was changed",
         )
 
 
-def _files(source: Archive, told: Head) -> Iterator[list[PortableFile]]:
+def _files(source: Archive, head: Head) -> Iterator[list[PortableFile]]:
     """The files of the archive, frame by frame."""
     frames = source.frames()
     next(frames)
     for kind, data in frames:
         if kind != FILES:
             raise source.damaged("it has two heads")
-        with _judged(source):
-            yield list(batches.unpack(data, told.dim))
+        with _damage_explained(source):
+            yield list(batches.unpack(data, head.dim))
 
 
 @contextlib.contextmanager
-def _judged(source: Archive) -> Iterator[None]:
-    """Whatever a content that we did not write leads to is said to be the archive's fault."""
+def _damage_explained(source: Archive) -> Iterator[None]:
+    """Report errors that come from the archive's content as damage of the archive."""
     try:
         yield
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
@@ -164,35 +165,35 @@ def _judged(source: Archive) -> Iterator[None]:
 
 
 def _compile(
-    source: Archive, told: Head, writer: GenerationWriter, judge: _Judge, progress: Progress
+    source: Archive, head: Head, writer: GenerationWriter, check: _VectorCheck, progress: Progress
 ) -> dict[str, FileState]:
-    """Check and compile every file; returns their states."""
+    """Check and compile every file; returns the states by path."""
     states: dict[str, FileState] = {}
     chunks = 0
-    for batch in _files(source, told):
-        with _judged(source):
+    for batch in _files(source, head):
+        with _damage_explained(source):
             for file in batch:
                 if file.rows.path in states:
                     raise ValueError("a file is there twice")
-                writer.add(judge.kept(file).rows)
+                writer.add(check.kept(file).rows)
                 states[file.rows.path] = file.state
                 chunks += file.state.chunks
-            judge.compare(batch)
+            check.compare(batch)
         progress.advance(len(batch))
-    if (len(states), chunks) != (told.files, told.chunks):
+    if (len(states), chunks) != (head.files, head.chunks):
         raise source.damaged("it holds more or less than its head says")
     return states
 
 
-class _Judge:
-    """Whether vectors are those of the model: of a fast one all are compared, of a slow one some."""
+class _VectorCheck:
+    """Compares vectors with what the model gives: all of a fast model, some of a slow one."""
 
     def __init__(self, embedder: Embedder, *, fast: bool) -> None:
         self._embedder, self._fast = embedder, fast
         self.checked = 0
 
     def compare(self, files: list[PortableFile]) -> None:
-        """Hold the vectors of a frame against the model; a `ValueError` when one of them is another."""
+        """Compare the vectors of a frame; a `ValueError` when one is not the model's."""
         vectors = {
             digest: (text, vector)
             for file in files
@@ -211,12 +212,12 @@ class _Judge:
 
     def kept(self, file: PortableFile) -> PortableFile:
         """The file as it goes into the store."""
-        return file if self._fast else batches.apart(file)
+        return file if self._fast else batches.with_own_hashes(file)
 
 
 @contextlib.contextmanager
 def _prepared(root: str) -> Iterator[None]:
-    """The project's folder, made if need be, and gone again when the import fails."""
+    """Make the project's folder if it does not exist; remove it again when the import fails."""
     folders = [codebase_dir(root)]
     while not os.path.lexists(folders[-1]):
         folders.append(os.path.dirname(folders[-1]))
@@ -231,16 +232,8 @@ def _prepared(root: str) -> Iterator[None]:
             dot_sage.clear(root)
         elif made:
             remove(codebase_dir(root))
-        with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+        with contextlib.suppress(OSError):  # another process has written something there
             for folder in made:
                 if os.path.lexists(folder):
                     os.rmdir(folder)
         raise
-
-
-def _known_name(root: str) -> str:
-    try:
-        manifest = load_manifest(root)
-    except IndexCorrupt:
-        return ""
-    return manifest.project if manifest else ""

@@ -82,9 +82,9 @@ def _made_of(frames: list[tuple[bytes, bytes]], tmp_path: Path) -> bytes:
 def test_any_flipped_byte(archive: Path, refused: Any, seed: int) -> None:
     data = archive.read_bytes()
     chosen = random.Random(seed).sample(range(len(data)), _FLIPS)
-    for place in [*range(40), *range(len(data) - 45, len(data)), *chosen]:
+    for offset in [*range(40), *range(len(data) - 45, len(data)), *chosen]:
         flipped = bytearray(data)
-        flipped[place] ^= 1 << place % 8
+        flipped[offset] ^= 1 << offset % 8
         refused(bytes(flipped), SageError)
     refused.checked(bytes(flipped))
 
@@ -100,7 +100,7 @@ def test_any_truncation_and_anything_behind_the_end(archive: Path, refused: Any,
 def test_other_files_and_newer_formats(archive: Path, refused: Any, tmp_path: Path) -> None:
     data = archive.read_bytes()
     magic = data.index(b"\n") + 1
-    assert "no index archive" in refused(b"PK\x03\x04" + data).message
+    assert "not an index archive" in refused(b"PK\x03\x04" + data).message
     newer = data[:magic] + struct.pack("<H", FORMAT + 1) + data[magic + 2 :]
     assert "newer Sage" in refused.checked(newer, FormatTooNew).message
     with pytest.raises(ArchiveError, match="cannot read"):
@@ -130,11 +130,11 @@ def _with(frames: list[tuple[bytes, bytes]], change: Callable[[Any], None]) -> l
     return [frames[0], (kind, struct.pack("<I", len(changed)) + changed + data[4 + length :]), *frames[2:]]
 
 
-def _set(*place: int | str, value: Any) -> Callable[[Any], None]:
+def _set(*steps: int | str, value: Any) -> Callable[[Any], None]:
     def change(head: Any) -> None:
-        for step in place[:-1]:
+        for step in steps[:-1]:
             head = head[step]
-        head[place[-1]] = value
+        head[steps[-1]] = value
 
     return change
 

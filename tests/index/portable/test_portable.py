@@ -1,4 +1,4 @@
-"""An index that was exported answers elsewhere as it did at home, with the files or without them."""
+"""An imported index answers as the exported one, with or without the project's files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_same_answers_without_the_files(
 def test_removed_versions_are_not_exported(
     sample: Path, archive: Path, another_user: Callable[[], Path], tmp_path: Path
 ) -> None:
-    """Until they are compiled anew, words of removed files count at home: after that the answers are the same."""
+    """Words of removed files count until their segment is written again; then the answers are the same."""
     (sample / "notes.md").write_text("# Hosts\n\nNobody reaches a host any more, whatever the port.\n")
     Project.open(sample).index()
     Project.open(sample).export_index(archive)
@@ -122,7 +122,7 @@ def test_with_the_files_only_the_difference_is_embedded(
         copy = shutil.copytree if (sample / name).is_dir() else shutil.copyfile
         copy(sample / name, root / name)
     unchanged = Project.open(root).index()
-    # Cut and parsed here, whatever the archive says about them; their vectors were compared and serve again.
+    # Parsed and cut here, not taken from the archive; the imported vectors were compared and are used.
     assert (unchanged.files_indexed, unchanged.files_unchanged, unchanged.chunks_created) == (3, 0, 0)
     (root / "new.py").write_text("def added(value):\n    return value + 1\n")
     (root / "notes.md").unlink()
@@ -207,14 +207,16 @@ def test_a_folder_called_export_is_still_a_folder(sample: Path, monkeypatch: pyt
 
 def test_memory_grows_with_the_batch(tmp_path: Path, rows_of: Callable[..., FileRows]) -> None:
     """Ten times the frames, hardly more memory."""
-    source = "".join(f"def work_{place}(values):\n" + "    total = values[0] * 7\n" * 30 + "\n" for place in range(60))
+    source = "".join(
+        f"def work_{number}(values):\n" + "    total = values[0] * 7\n" * 30 + "\n" for number in range(60)
+    )
     peaks = []
     for frames in (3, 30):
         path = str(tmp_path / f"of{frames}")
         with open(path, "wb") as file:
             writer = ArchiveWriter(file)
-            told = Head("p", "m", 8, CHUNKER_VERSION, frames, frames, "now")
-            writer.add(HEAD, told.pack())
+            head = Head("p", "m", 8, CHUNKER_VERSION, frames, frames, "now")
+            writer.add(HEAD, head.pack())
             for number in range(frames):
                 rows = rows_of(f"module_{number}.py", source)
                 state = FileState(len(source), 0, f"{number:032x}", rows.key, len(rows.chunks), rows.language)
@@ -222,7 +224,7 @@ def test_memory_grows_with_the_batch(tmp_path: Path, rows_of: Callable[..., File
             writer.finish()
         tracemalloc.start()
         with Archive.open(path) as archive:
-            assert sum(len(batch) for batch in _files(archive, told)) == frames
+            assert sum(len(batch) for batch in _files(archive, head)) == frames
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] * 1.5, peaks

@@ -1,4 +1,4 @@
-"""From names to embedders, without loading what was not asked for."""
+"""From names to embedders, without loading other models."""
 
 from __future__ import annotations
 
