@@ -12,7 +12,7 @@ import pytest
 from sage_code import Project
 
 
-def test_whoever_has_no_time_gets_less_and_is_told(sample: Path) -> None:
+def test_without_time_less_is_found_and_said(sample: Path) -> None:
     (sample / "many.py").write_text(
         "from server import connect\n\n\n" + "".join(f"def f{n}():\n    connect({n})\n\n\n" for n in range(300))
     )
