@@ -414,6 +414,12 @@ class Project:
         self._settings = self._searchers = None  # read again: one of them has changed
         return stats
 
+    def rebuild_embeddings(self, progress: Progress | None = None) -> tuple[IndexStats, dict[str, int]]:
+        """Embed every chunk and every memory again; the outcome of the run, and how many memories of each kind."""
+        from sage_code.index.upkeep import rebuild_embeddings
+
+        return rebuild_embeddings(self.root, self.settings, progress=progress), self.memory.rebuild()
+
     def refs_check(self) -> list[CheckedMemory]:
         """Every memory, with the state of the code that it refers to."""
         from sage_code.memory.code.staleness import refs_check
