@@ -170,9 +170,9 @@ def _folders_of(context: Context) -> list[str]:
     with _lock:
         if session in _folders:
             return _folders[session]
-    told = [os.environ.get(_CLAUDE_PROJECT, "")]
+    given = [os.environ.get(_CLAUDE_PROJECT, "")]
     # The server's environment is the client's own only when the client has started it.
-    named = told + _roots_of(context) if session == _STDIO else _roots_of(context) + told
+    named = given + _roots_of(context) if session == _STDIO else _roots_of(context) + given
     folders = [folder for folder in named if folder and os.path.isdir(folder)] or [os.getcwd()]
     with _lock:
         _folders[session] = folders
