@@ -1,6 +1,6 @@
-"""The façade: everything that a face, a script or a test asks of a project goes through `Project`.
+"""The façade: faces, scripts and tests ask everything about a project through `Project`.
 
-It imports nothing but where things are; each method loads what it needs, so that `grep` stays as light as it is.
+The module imports almost nothing; each method loads what it needs, so that `sage grep` stays light.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """The settings that hold for this project."""
+        """The settings of this project, from all files, the environment and `overrides`."""
         if self._settings is None:
             from sage_code.settings.loading import load_settings
 
@@ -89,7 +89,7 @@ class Project:
 
     @property
     def memory(self) -> Memory:
-        """What is remembered about this project: checkpoints and knowledge."""
+        """The memories of this project: checkpoints and knowledge."""
         if self._memory is None:
             from sage_code.memory.memory import Memory
 
@@ -105,9 +105,9 @@ class Project:
         apart: bool = False,
         anywhere: bool = False,
     ) -> IndexStats:
-        """Bring the index up to date; `full` reads and cuts every file again, `apart` does it in a child process.
+        """Bring the index up to date; `full` reads every file again, `apart` does it in a child process.
 
-        A home folder, a system folder or the root of the disk is refused unless it is indexed or `anywhere` says so.
+        A home folder, a system folder or the root of the disk is refused unless it is indexed or `anywhere` is set.
         """
         if apart:
             from sage_code.index.process import index_in_child
@@ -118,7 +118,7 @@ class Project:
         return index_project(self.root, self.settings, full=full, name=name, anywhere=anywhere, progress=progress)
 
     def unusual(self) -> str:
-        """What the folder is (a home folder, a system folder ...) if the user should be asked before it is indexed."""
+        """Why the user should be asked before the folder is indexed (`a home folder`, ...); empty for a usual one."""
         from sage_code.discover.roots import why_unusual
         from sage_code.files.provenance import is_known
 
@@ -139,7 +139,7 @@ class Project:
         name: str | None = None,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Make an exported index the one of the project at `path`, which need not exist yet."""
+        """Import an exported index into the project at `path`, which need not exist yet."""
         from sage_code.index.portable.importing import import_index
 
         project = cls(find_root(path := os.fspath(path)) if os.path.exists(path) else os.path.realpath(path))
@@ -172,7 +172,7 @@ class Project:
         context: int = 0,
         max_tokens: int | None = None,
     ) -> SearchResponse:
-        """The best places for a question in words, a name, a path, an error message or a piece of code.
+        """The best hits for a question in words, a name, a path, an error message or a piece of code.
 
         `paths` are folders, parts of paths or globs; `in:NAME` in the query asks another project, `everywhere` all.
         A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
@@ -197,7 +197,7 @@ class Project:
     def quick_look(
         self, query: str, limit: int = 10, language: str | None = None, paths: str | None = None
     ) -> SearchResponse:
-        """What can be said without an index in a second or two: the files that hold most of the question's words."""
+        """Search without an index, in a second or two: the files that contain most of the question's words."""
         from sage_code.search.query import Filters, parse_query
         from sage_code.search.unindexed import quick_look
 
@@ -229,14 +229,16 @@ class Project:
             return open_symbols(self.root).nearest(name)
 
     def definitions(self, name: str, *, resolver: Resolver | None = None) -> list[Definition]:
-        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`; given
-        the `resolver` that these are asked with, all of them answer from one state of the index."""
+        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`.
+
+        With one `resolver` for all these questions, they are answered from one state of the index.
+        """
         with reading(self.root):
             return list((resolver or self.resolver()).graph.definitions(name))
 
     def resolver(self, seconds: float = float("inf")) -> Resolver:
-        """What answers about references share: one state of the index, what they learnt, and how long they may take
-        together."""
+        """What several questions about references share: one state of the index, what is known about it so far, and
+        `seconds` for all of them."""
         from sage_code.xref.compiled_graph import CompiledGraph
         from sage_code.xref.resolve import Resolver
 
@@ -246,7 +248,7 @@ class Project:
     def references(
         self, definition: Definition, *, min_confidence: float | None = None, resolver: Resolver | None = None
     ) -> list[Usage]:
-        """Who uses a definition: every reference that may mean it, with a confidence."""
+        """The uses of a definition: every reference that may mean it, with a confidence."""
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()
@@ -263,7 +265,7 @@ class Project:
         *,
         resolver: Resolver | None = None,
     ) -> list[Caller]:
-        """Who calls a definition, and who calls those, `depth` steps up."""
+        """What calls a definition, and what calls the callers, `depth` steps up."""
         from sage_code.xref import answers
 
         resolver = resolver or self.resolver()
@@ -350,7 +352,7 @@ class Project:
             return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
 
     def similar(self, file: str, line: int, limit: int = 10) -> list[SimilarChunk]:
-        """The chunks most like the one at a place."""
+        """The chunks most like the one at a line of a file."""
         from sage_code.lookup.similar import VectorSnapshot
 
         with reading(self.root):
@@ -388,7 +390,7 @@ class Project:
         return list_models(self.settings)
 
     def model(self, name: str) -> Model:
-        """What can be said about one model without loading it."""
+        """A description of one model, which is not loaded for it."""
         from sage_code.index.models import model_info
 
         return model_info(name, self.settings)
@@ -402,15 +404,21 @@ class Project:
     def use_model(
         self, name: str, *, scope: Scope = "user", index: bool = True, progress: Progress | None = None
     ) -> IndexStats | None:
-        """Go over to another model for code; None when nothing was there to be embedded anew."""
+        """Use another model for code, and embed the project with it; None when it is not indexed or not to be."""
         from sage_code.index.models import use_model
 
         stats = use_model(self.root, name, scope, index=index, progress=progress)
         self._settings = self._searchers = None  # read again: one of them has changed
         return stats
 
+    def rebuild_embeddings(self, progress: Progress | None = None) -> tuple[IndexStats, dict[str, int]]:
+        """Embed every chunk and every memory again; the outcome of the run, and how many memories of each kind."""
+        from sage_code.index.upkeep import rebuild_embeddings
+
+        return rebuild_embeddings(self.root, self.settings, progress=progress), self.memory.rebuild()
+
     def refs_check(self) -> list[CheckedMemory]:
-        """What has become of the code that each memory refers to."""
+        """Every memory, with the state of the code that it refers to."""
         from sage_code.memory.code.staleness import refs_check
 
         return refs_check(self.root)
@@ -422,16 +430,16 @@ class Project:
         return stale(self.root)
 
     def why(self, what: str) -> list[CheckedMemory]:
-        """Everything that was ever concluded about FILE:LINE, a file or a symbol."""
+        """Every memory about FILE:LINE, a file or a symbol."""
         from sage_code.memory.code.staleness import why
 
         return why(self.root, what)
 
-    def lines_at(self, places: Iterable[tuple[str, int]]) -> list[str]:
+    def lines_at(self, lines: Iterable[tuple[str, int]]) -> list[str]:
         """The line of code at each (file, line) as it is on the disk now; empty where there is none."""
         from sage_code.lookup.definition import lines_at
 
-        return lines_at(self.root, self.settings, places)
+        return lines_at(self.root, self.settings, lines)
 
     def analyze(self, name: str) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""

@@ -52,12 +52,9 @@ def rebuild_embeddings(named: ProjectArgument = "", project: ProjectOption = "."
 
     Example:  sage admin rebuild-embeddings
     """
-    from sage_code.index.upkeep import rebuild_embeddings as rebuild
-
     opened = open_project(named or project)
     with TerminalProgress(quiet=as_json) as progress:
-        stats = rebuild(opened.root, opened.settings, progress=progress)
-        memories = opened.memory.rebuild()
+        stats, memories = opened.rebuild_embeddings(progress)
     if as_json:
         print_json({**asdict(stats), "memories": memories})
         return

@@ -197,13 +197,9 @@ def add_todo(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
     id_: Annotated[str, typer.Option("--id", help="What to call it; made from the text otherwise.")] = "",
     due: Annotated[str, typer.Option("--due", metavar="DAY", help="By when, as 2026-11-30.")] = "",
-    keywords: KeywordsOption = "",
-    ref: RefOption = None,
-    allow_secret: SecretOption = False,
-    user: UserOption = False,
-    project: ProjectOption = ".",
-    as_json: JsonOption = False,
-) -> None:
+    keywords: KeywordsOption = "", ref: RefOption = None, allow_secret: SecretOption = False, user: UserOption = False,
+    project: ProjectOption = ".", as_json: JsonOption = False,
+) -> None:  # fmt: skip
     """Add a todo; the same text again changes the one that is there.
 
     Example:  sage todo add "Renew the certificate of staging" --due 2027-03-01

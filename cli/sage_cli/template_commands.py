@@ -20,16 +20,9 @@ def list_templates(as_json: JsonOption = False) -> None:
 
     Example:  sage templates list
     """
-    from sage_code.errors import SageError
-    from sage_code.memory.files import templates
+    from sage_code.memory.documents import template_rows
 
-    rows = []
-    for name in templates.names():
-        try:
-            found = templates.load(name)
-            rows.append({"name": name, "description": found.description, "built_in": found.built_in, "problem": ""})
-        except SageError as error:
-            rows.append({"name": name, "description": "", "built_in": False, "problem": error.message})
+    rows = template_rows()
     if as_json:
         print_json({"templates": rows})
     else:

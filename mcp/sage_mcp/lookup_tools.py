@@ -25,6 +25,8 @@ _MOST_SOURCES = 10
 _MOST_SIMILAR = 50
 # A common name has hundreds of definitions, each with its uses: far more than an answer shows.
 _MOST_USES = 1_000
+# A use costs more than this: the names of its fields alone do.
+_USE_TOKENS = 40
 # Left for the lines around a source that is cut to fill an answer.
 _AROUND = FOOT_TOKENS + 24
 
@@ -90,9 +92,13 @@ def sage_find_references(
     head = f"{_HEADS[relation]} {one_line(name)}: {len(found.uses)}{' or more' if more else ''}"
     if not found.targets:
         head = _missing(opened, name, data)
+    # Lines of code are read for the uses that the budget may have room for, and no others.
+    shown = range(offset, min(offset + max_tokens // _USE_TOKENS, len(found.uses)))
+    lines = dict(zip(shown, opened.lines_at((found.uses[at].file, found.uses[at].line) for at in shown), strict=True))
+    rows = [_use(use, lines.get(at, "")) for at, use in enumerate(found.uses)]
     return listing(
-        head, "uses", [_use(one) for one in found.uses], data, root=opened.root, max_tokens=max_tokens, offset=offset,
-        more=more, narrow=", or a qualified name" if found.targets > 1 else "",
+        head, "uses", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset, more=more,
+        narrow=", or a qualified name" if found.targets > 1 else "",
     )  # fmt: skip
 
 
@@ -211,8 +217,8 @@ def _naming_cut_lines(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answ
     return replace(answer, truncated=True, next=f"{rest}; {answer.next}" if answer.next else rest)
 
 
-def _use(use: Use) -> Row:
-    """A reference, a caller, a callee or something affected, all in one shape."""
+def _use(use: Use, line: str) -> Row:
+    """A reference, a caller, a callee or something affected, all in one shape; the text shows its line of code."""
     from sage_code.lookup.related import as_row
 
     row = as_row(use)
@@ -224,7 +230,7 @@ def _use(use: Use) -> Row:
     target = f" → {one_line(symbol['qualname'])} ({one_line(symbol['file'])}:{symbol['line']})" if symbol else ""
     scope = one_line(use.scope) or "(top of the file)"
     text = f"{one_line(use.file)}:{use.line}  {scope}{target}  {use.confidence:.2f} {one_line(use.why)}"
-    return Row(text, data)
+    return Row(f"{text}\n{quoted(line, use.line)}" if line else text, data)
 
 
 TOOLS = (

@@ -20,6 +20,7 @@ from sage_mcp.tooling import READS, REMOVES, TOKENS, WRITES, AskedProject, MaxTo
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState
     from sage_code.memory.memory import Memory
+    from sage_code.project import Project
 
 _MOST_LISTED = 1_000
 
@@ -155,14 +156,14 @@ def sage_list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     found = projects.find(context, project)
+    newest = islice(found.memory.checkpoints.newest(skill=skill), offset + limit)
     rows = []
-    for one, scope in islice(found.memory.checkpoints.newest(skill=skill), offset + limit):
-        data = checkpoint_row(one, scope)
-        text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {_line(one.thesis)}"
-        rows.append(Row(text, {**data, "thesis": _line(one.thesis), "core_question": _line(one.core_question)}))
+    for one, scope in newest:
+        data = {**checkpoint_row(one, scope), "thesis": _line(one.thesis), "core_question": _line(one.core_question)}
+        text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {data['thesis']}"
+        rows.append(Row(text, data))
     head = "Checkpoints, newest first:" if rows else "No checkpoints yet; sage_save_checkpoint makes one"
-    head = "\n".join([*_notices(found.memory), head])
-    return listing(head, "checkpoints", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
+    return _listing(found, head, "checkpoints", rows, {}, max_tokens=max_tokens, offset=offset)
 
 
 def sage_search_checkpoints(
@@ -185,8 +186,7 @@ def sage_search_checkpoints(
         text += f"   {confidence:.0%} sure, {one_line(str(row['trigger']))}"
         rows.append(Row(text, {**row, "thesis": _line(row["thesis"]), "core_question": _line(row["core_question"])}))
     head = f"Checkpoints about {one_line(query[:200])}:" if rows else "No checkpoints here"
-    head = "\n".join([*_notices(found.memory), head])
-    return listing(head, "results", rows, {"query": query[:1_000]}, root=found.root, max_tokens=max_tokens)
+    return _listing(found, head, "results", rows, {"query": query[:1_000]}, max_tokens=max_tokens)
 
 
 def sage_save_knowledge(
@@ -246,11 +246,10 @@ def sage_recall_knowledge(
     if near:
         some = ", ".join(f"{one_line(one.id)} ({one.score:.2f} of {one.threshold:.2f})" for one in near)
         head += f"; nearest, below their thresholds: {some}"
-    head = "\n".join([*_notices(found.memory), head])
     nearest = [{"id": one.id, "score": one.score, "threshold": one.threshold} for one in near]
     data = {"query": query[:1_000], "nearest": nearest}
     rows = [shortened(row, max_tokens - 4 * FOOT_TOKENS) for row in rows]
-    return listing(head, "items", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a narrower question")
+    return _listing(found, head, "items", rows, data, max_tokens=max_tokens, narrow=", or a narrower question")
 
 
 def sage_list_knowledge(
@@ -271,8 +270,7 @@ def sage_list_knowledge(
         text = f"- {one_line(item.id)} [{', '.join(facts)}] {one_line(', '.join(item.keywords))}"
         rows.append(Row(text.rstrip(), knowledge_row(item, known.scope)))
     head = "Known:" if rows else "Nothing is known yet; sage_save_knowledge keeps something"
-    head = "\n".join([*_notices(found.memory), head])
-    return listing(head, "items", rows, {}, root=found.root, max_tokens=max_tokens, offset=offset)
+    return _listing(found, head, "items", rows, {}, max_tokens=max_tokens, offset=offset)
 
 
 def sage_remove_knowledge(
@@ -304,7 +302,7 @@ def sage_still_true(
     return Answer(text, confirmed_document(done), found.root)
 
 
-def debug_memory(project: Any, query: str, limit: int) -> tuple[list[str], dict[str, Any]]:
+def debug_memory(project: Project, query: str, limit: int) -> tuple[list[str], dict[str, Any]]:
     """For `sage_debug_query`: the scores of memories for a question, as lines and as data."""
     from sage_code.memory.documents import score_row
 
@@ -342,6 +340,14 @@ def _save(
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
     maintained = map(one_line, maintenance_lines(saved.maintenance, "checkpoint"))
     return Answer("\n".join([text, *_notices(found.memory), *_masked(saved.masked), *maintained]), document, found.root)
+
+
+def _listing(
+    project: Project, head: str, key: str, rows: list[Row], data: dict[str, Any], *, max_tokens: int, **more: Any
+) -> Answer:
+    """An answer that lists memories, after the notices of this call."""
+    head = "\n".join([*_notices(project.memory), head])
+    return listing(head, key, rows, data, root=project.root, max_tokens=max_tokens, **more)
 
 
 def _notices(memory: Memory) -> list[str]:

@@ -22,7 +22,7 @@ from mcp_types import ListRootsRequest, ListRootsResult
 
 from sage_code.errors import NotIndexed, UsageError
 from sage_code.files.provenance import is_known
-from sage_code.paths import DOT_SAGE, find_root, sage_home
+from sage_code.paths import find_root
 from sage_mcp.background import Background, Run
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _ROOTS_PATIENCE_S = 2.0
 _MOST_ROOTS = 32
 _CLAUDE_PROJECT = "CLAUDE_PROJECT_DIR"
 _STDIO = "stdio"
-_TUNING = "tuning.yaml"
 # How long a call waits for the first index of a project before it answers without one.
 FIRST_WAIT_S = 4.0
 
@@ -171,9 +170,9 @@ def _folders_of(context: Context) -> list[str]:
     with _lock:
         if session in _folders:
             return _folders[session]
-    told = [os.environ.get(_CLAUDE_PROJECT, "")]
+    given = [os.environ.get(_CLAUDE_PROJECT, "")]
     # The server's environment is the client's own only when the client has started it.
-    named = told + _roots_of(context) if session == _STDIO else _roots_of(context) + told
+    named = given + _roots_of(context) if session == _STDIO else _roots_of(context) + given
     folders = [folder for folder in named if folder and os.path.isdir(folder)] or [os.getcwd()]
     with _lock:
         _folders[session] = folders
@@ -213,11 +212,14 @@ def _kept(project: Project) -> Project:
     return known
 
 
-def _stamps(root: str) -> tuple[int, ...]:
-    stamps = []
-    for folder in (os.path.join(root, DOT_SAGE), sage_home()):
+def _stamps(root: str) -> tuple[int, int]:
+    """When the settings of the project and of the user were last written."""
+    from sage_code.settings.loading import tuning_path
+
+    def stamp(path: str) -> int:
         try:
-            stamps.append(os.stat(os.path.join(folder, _TUNING)).st_mtime_ns)
+            return os.stat(path).st_mtime_ns
         except OSError:
-            stamps.append(0)
-    return tuple(stamps)
+            return 0
+
+    return stamp(tuning_path("project", root)), stamp(tuning_path("user"))

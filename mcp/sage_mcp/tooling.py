@@ -161,7 +161,7 @@ def _result(context: Context, answer: Answer) -> CallToolResult:
         from sage_code.project import Project
 
         if parts := opening.sections(Project(answer.root)):
-            text, told = masked(opening.as_text(parts), {"sections": [asdict(part) for part in parts]})
+            text, shown = masked(opening.as_text(parts), {"sections": [asdict(part) for part in parts]})
             content.append(TextContent(text=text))
-            data["opening"] = told
+            data["opening"] = shown
     return CallToolResult(content=list(content), structured_content=data)

@@ -39,12 +39,12 @@ def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def lines_at(root: str, settings: Settings, locations: Iterable[tuple[str, int]]) -> list[str]:
-    """The text of each (file, line) as it is now, stripped; empty if there is no such line."""
+def lines_at(root: str, settings: Settings, lines: Iterable[tuple[str, int]]) -> list[str]:
+    """The line at each (file, line) as it is now, without the blanks around it; empty where there is none."""
     generation = open_symbols(root).folder
     files: dict[str, list[str]] = {}
     found = []
-    for path, line in locations:
+    for path, line in lines:
         if path not in files:
             text = _text(root, settings, path, "", generation)
             files[path] = text.text.split("\n") if text else []

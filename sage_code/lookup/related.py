@@ -20,7 +20,7 @@ from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 
 Relation: TypeAlias = Literal["references", "callers", "callees", "impact"]
 Use: TypeAlias = Usage | Caller | Callee | Affected
-# A name like `make` may be meant in ten thousand places. A user, or an agent, waits so long for an answer.
+# A name like `make` may have ten thousand uses. People and agents wait so long for an answer.
 DEFAULT_SECONDS = 8.0
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from sage_code.errors import SageError
 from sage_code.memory.checkpoint_store import FoundCheckpoint
+from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
 from sage_code.memory.files.maintenance import MaintenanceResult
@@ -159,6 +161,19 @@ def confirmed_document(done: Confirmed) -> dict[str, Any]:
 def score_row(one: Recalled) -> dict[str, Any]:
     """The score of an item, and how it was calculated."""
     return {**asdict(one), "recalled": one.is_recalled}
+
+
+def template_rows() -> list[dict[str, Any]]:
+    """All templates in a list; one that cannot be used has a `problem`."""
+    rows = []
+    for name in templates.names():
+        row = {"name": name, "description": "", "built_in": False, "problem": ""}
+        try:
+            found = templates.load(name)
+            rows.append({**row, "description": found.description, "built_in": found.built_in})
+        except SageError as error:
+            rows.append({**row, "problem": error.message})
+    return rows
 
 
 def template_document(template: Template) -> dict[str, Any]:

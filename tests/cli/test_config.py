@@ -68,7 +68,7 @@ def test_what_get_prints_set_takes_back(project: Path) -> None:
         assert getattr(load_settings(None), key) == value
 
 
-def test_set_says_when_something_stronger_speaks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_says_when_another_source_wins(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAGE_RECALL_THRESHOLD", "0.9")
     result = _run("set", "recall_threshold", "0.5")
     assert "SAGE_RECALL_THRESHOLD sets recall_threshold too" in result.stderr

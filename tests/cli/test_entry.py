@@ -130,7 +130,7 @@ def test_version_and_help(sage: Run) -> None:
 # -- what is printed -------------------------------------------------------------------------------------------------
 
 
-def test_grep_prints_place_kind_and_signature(project: Path, sage: Run) -> None:
+def test_grep_prints_location_kind_and_signature(project: Path, sage: Run) -> None:
     assert sage("grep", "Server.start").out == (
         "server.py:9  method Server.start  def start(self, port: int) -> None\n"
     )
@@ -214,7 +214,7 @@ def test_an_ascii_terminal_gets_ascii(project: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 @pytest.mark.parametrize("words", [["grep", "connect"], ["status", "--json"]])
-def test_a_reader_that_has_enough_is_no_error(project: Path, words: list[str]) -> None:
+def test_a_pipe_that_is_closed_early_is_no_error(project: Path, words: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

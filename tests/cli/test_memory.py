@@ -127,6 +127,13 @@ def test_code_can_be_named(sage: Run, project: Path) -> None:
     assert "A server can be stopped" in sage("stale").out
 
 
+@pytest.mark.parametrize("kind", ["checkpoint", "knowledge"])
+def test_restoring_an_unknown_memory_names_the_command_that_lists_the_archive(sage: Run, kind: str) -> None:
+    result = sage(kind, "restore", "unknown")
+    assert result.code == 2
+    assert f"`sage {kind} list --archived`" in result.err
+
+
 def test_editing_in_the_user_s_editor(sage: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "fact.md").write_text("old text\n")
     sage("knowledge", "add", "fact.md", "--id", "fact", "--keywords", "before")

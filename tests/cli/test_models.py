@@ -1,4 +1,4 @@
-"""`sage models`: going over to another model and back, and what is refused before anything is written."""
+"""`sage models`: changing the model and changing back, and what is refused before anything is written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_a_model_that_cannot_be_had_changes_nothing(project: Path, sage: Run, na
     assert load_settings(str(project)).origin("code_embedding_model").kind == "default"
 
 
-def test_a_project_may_not_choose_a_stranger(project: Path, sage: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_cannot_choose_a_model_from_elsewhere(
+    project: Path, sage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sage_code.index.models.load_embedder", lambda *_: None)  # as if it were on this machine
     result = sage("models", "use", "acme/unheard-of", "--scope", "project")
     assert result.code == 2

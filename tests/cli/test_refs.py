@@ -75,7 +75,7 @@ def test_a_stale_memory_that_is_still_true_is_confirmed(project: Path, sage: Run
     assert sage("still-true", "nothing-of-that-name").code == 2
 
 
-def test_a_place_outside_the_project_is_an_error(project: Path, sage: Run) -> None:
+def test_a_path_outside_the_project_is_an_error(project: Path, sage: Run) -> None:
     assert sage("why", "../../etc/passwd:3").code == 2
 
 

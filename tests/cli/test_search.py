@@ -32,7 +32,7 @@ def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return sample
 
 
-def test_a_name_is_found_with_its_place_and_its_lines(project: Path, sage: Run) -> None:
+def test_a_name_is_found_with_its_location_and_its_lines(project: Path, sage: Run) -> None:
     found = sage("search", "connect", "--lang", "python", "-n", "1")
     assert found.code == 0
     head, first, *_ = found.out.splitlines()
@@ -86,7 +86,7 @@ def test_filters_by_flag_and_in_the_question(project: Path, sage: Run, words: li
     assert {hit["file"] for hit in answer["results"]} == files
 
 
-def test_whoever_asks_for_methods_is_shown_the_method(project: Path, sage: Run) -> None:
+def test_a_filter_for_methods_shows_the_method(project: Path, sage: Run) -> None:
     answer = json.loads(sage("search", "open the port", "--kind", "method", "--json").out)
     hit = answer["results"][0]
     assert (hit["kind"], hit["qualname"], hit["start_line"]) == ("method", "Server.start", 9)
@@ -203,7 +203,7 @@ def test_on_a_terminal_indexing_is_offered(sample: Path, answer: str, code: int)
         ("something; rm -rf ~", ["something;", "rm", "-rf", "~", "/a b/x.py"]),
     ],
 )
-def test_editors_are_told_the_line_without_a_shell(setting: str, words: list[str]) -> None:
+def test_editors_get_the_line_without_a_shell(setting: str, words: list[str]) -> None:
     assert editor_command(setting, "/a b/x.py", 7) == words
 
 

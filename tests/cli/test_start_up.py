@@ -1,4 +1,4 @@
-"""Start-up is a feature: what the light commands import is pinned, in a real process of its own."""
+"""The light commands import nothing heavy, each in a real process of its own."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_search_loads_no_store_no_parser_and_no_typer(project: Path, words: list
     assert not loaded & {"sage_cli.app", "sage_code.store.lance", "sage_code.compiled.generation", "numpy.ma"}
 
 
-def test_search_knows_of_memory_only_where_there_is_some(project: Path) -> None:
+def test_search_loads_memory_only_where_there_is_some(project: Path) -> None:
     assert not any(
         name.startswith("sage_code.memory") for name in _loaded("search", "connect", "--project", str(project))
     )

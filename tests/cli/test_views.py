@@ -1,4 +1,4 @@
-"""What a person sees of an answer: paths, lines, dates, colours, narrow terminals, and what a wrong word may mean."""
+"""What the commands print: paths, lines, dates, colours, narrow terminals, suggestions for wrong words."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_paths_can_be_opened_from_where_the_command_runs(
         assert json.loads(sage("grep", "start", "--project", "demo", "--json").out)["matches"][0]["file"] == "server.py"
 
 
-def test_a_file_named_from_here_is_the_one_that_is_here(
+def test_a_path_means_the_file_in_the_current_folder_first(
     project: Path, sage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "web" / "server.py").write_text("def inner():\n    pass\n")

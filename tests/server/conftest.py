@@ -1,4 +1,4 @@
-"""Tests here share `talking.py`, which stands beside them."""
+"""Fixtures for the tests of the server; `talking.py` is what they share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from talking import HttpServer
 
 @pytest.fixture(autouse=True)
 def fresh_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a server remembers of its clients, forgotten; and no project of the developer's agent."""
+    """Forget everything about earlier clients, and the project of the developer's agent."""
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
     monkeypatch.setattr(tooling, "_openings", opening.Openings())
     for memory in (projects._folders, projects._open, projects.background._runs):

@@ -1,4 +1,4 @@
-"""How tests meet the server: in this process over the SDK's own client, or as a real process over stdio and HTTP."""
+"""How tests talk to the server: in this process with the SDK's client, or to a real process over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COMMAND = [sys.executable, "-P", "-m", "sage_mcp.server"]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What a server process of a test is started with."""
+    """The environment of a server process."""
     paths = os.pathsep.join(path for path in sys.path if path)
     kept = {name: os.environ[name] for name in ("SAGE_HOME", "HOME", "PATH")}
     return {"PYTHONPATH": paths, **kept, **more}
 
 
 def over_stdio(conversation: Conversation, folder: Path | str, command: list[str] | None = None, **more: Any) -> None:
-    """Talk to a server process of our own, started in `folder`."""
+    """Start a server process in `folder`, and talk to it."""
     words = command or COMMAND
     mode = more.pop("mode", "auto")
     start = StdioServerParameters(command=words[0], args=words[1:], env=environment(**more), cwd=str(folder))
@@ -43,7 +43,7 @@ def over_stdio(conversation: Conversation, folder: Path | str, command: list[str
 
 
 def _run(conversation: Callable[[], Awaitable[None]]) -> None:
-    """What fails in a conversation fails as itself, not wrapped in the groups of the SDK's tasks."""
+    """Raise the error of a conversation itself, not the group that the SDK's tasks wrap it in."""
     try:
         anyio.run(conversation)
     except BaseExceptionGroup as group:
@@ -65,7 +65,7 @@ def in_process(conversation: Conversation, **options: Any) -> None:
 
 
 def content(result: CallToolResult) -> dict[str, Any]:
-    """The data of an answer that is none of an error."""
+    """The data of an answer; an error fails the test."""
     assert not result.is_error, result.content
     assert isinstance(result.structured_content, dict)
     return result.structured_content
@@ -77,7 +77,7 @@ def text(result: CallToolResult) -> str:
 
 
 def complaint(result: CallToolResult) -> str:
-    """What an error says."""
+    """The text of an error; another answer fails the test."""
     assert result.is_error
     return text(result)
 

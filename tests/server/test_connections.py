@@ -1,4 +1,4 @@
-"""Sessions, connections and requests over HTTP that end: real sockets against a real server with short limits."""
+"""Sessions, connections and requests over HTTP have limits: real sockets and a real server with short ones."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_byte_now_and_then_does_not_keep_a_connection_open(server: HttpServer)
 
 
 def test_a_connection_is_used_again_after_a_whole_request(server: HttpServer) -> None:
-    """The time of a request does not run while nothing is owed; the pause between two is uvicorn's to bound."""
+    """No clock runs between two requests; uvicorn limits that pause."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=_PATIENCE_S)
     ports = set()
     for _ in range(3):
@@ -157,7 +157,7 @@ def test_a_request_that_is_too_large_is_refused(server: HttpServer) -> None:
     _talk(server, _version)
 
 
-def test_sessions_are_bounded_and_end_when_nothing_is_heard_of_them(server: HttpServer) -> None:
+def test_sessions_are_limited_and_end_when_they_are_silent(server: HttpServer) -> None:
     opened = [_begin(server) for _ in range(4)]
     assert [status for status, _ in opened] == [200] * 4
     assert _begin(server)[0] == 503

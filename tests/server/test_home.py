@@ -1,4 +1,4 @@
-"""Over MCP nobody's home, system folder or Sage's own home is indexed, and nothing that came with a clone is served."""
+"""Over MCP no home folder and no system folder is indexed, and an index that came with a clone is not used."""
 
 from __future__ import annotations
 

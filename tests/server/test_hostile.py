@@ -47,7 +47,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _check(result: CallToolResult) -> None:
-    """Nothing unseen in the text, and no line of it that a file has written."""
+    """No invisible character is in the text, and no line of it comes from a file."""
     shown = text(result)
     assert not [character for character in BAD if character in shown], shown
     for line in shown.split("\n"):

@@ -1,4 +1,4 @@
-"""The server as an agent meets it: a child process, the SDK's own client, standard input and output."""
+"""The server as an agent uses it: a child process, the SDK's own client, standard input and output."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_the_folder_mcp_never_shadows_the_sdk() -> None:
 
 
 def test_a_hostile_folder_cannot_bring_its_own_server(tmp_path: Path) -> None:
-    """An agent starts the server in a project: what lies there under our names is not imported."""
+    """An agent starts the server in a project, which may contain modules with our names: they are not imported."""
     for name in ("mcp", "sage_mcp", "sage_code"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")

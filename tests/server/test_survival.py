@@ -128,7 +128,7 @@ def test_a_damaged_index_is_an_error_that_says_how_to_mend_it(sample: Path, monk
 
 
 def _noise(path: Path) -> None:
-    """As many bytes as before, all wrong, in a new file: what a bad disk gives back."""
+    """Replace a file by one with as many bytes, all wrong, as a bad disk may return them."""
     size = path.stat().st_size
     path.unlink()
     path.write_bytes(b"\xa5" * size)

@@ -262,6 +262,7 @@ def test_every_tool_answers_in_text_and_as_its_schema_says(project: Path) -> Non
         uses = [{use["scope"] for use in answer["uses"]} for answer in found["sage_find_references"][:4]]
         assert "main" in uses[0] & uses[1] & uses[3]
         assert found["sage_find_references"][2]["uses"][0]["symbol"]["qualname"] == "start"
+        assert "   9 | start()" in text(answers["sage_find_references"][1])
         assert found["sage_find_references"][4]["uses"]
         assert found["sage_find_references"][5]["nearest"]
         assert [item["name"] for item in found["sage_outline"][0]["symbols"]][:3] == ["LIMIT", "Server", "start"]
