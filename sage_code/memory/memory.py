@@ -121,7 +121,7 @@ class Memory:
         if refs:
             item = replace(item, code_refs=self._refs(refs))
         if len(item.content) > _MAX_TEXT_CHARS:
-            raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
+            raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "shorten it")
         if not allow_secret:
             item = _without_secrets(item, masked)
         saved = self.knowledge.save(item, scope=scope)
@@ -244,7 +244,7 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     value = given.get(name)
     text = value if isinstance(value, str) else "" if value is None else str(value)
     if len(text) > _MAX_TEXT_CHARS:
-        raise UsageError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
+        raise UsageError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters", "shorten it")
     # A lone surrogate cannot be written as UTF-8.
     return text.encode("utf-8", "replace").decode()
 
@@ -253,5 +253,5 @@ def _several(given: Mapping[str, Any], name: str) -> list[Any]:
     value = given.get(name)
     items = list(value) if isinstance(value, list | tuple | set | frozenset) else [value] if value else []
     if len(items) > _MAX_ITEMS:
-        raise UsageError(f"{name} has more than {_MAX_ITEMS} items", "keep what matters of it")
+        raise UsageError(f"{name} has more than {_MAX_ITEMS} items", "shorten it")
     return items

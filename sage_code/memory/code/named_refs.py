@@ -101,7 +101,7 @@ def _at(code_files: CodeFiles, path: str, lines: tuple[int, int] | None) -> tupl
     if lines is not None and any(
         ref.lines is None or ref.lines[0] > lines[1] or ref.lines[1] < lines[0] for ref in refs
     ):
-        raise UsageError(f"{path} has no line {lines[0]}", "give lines that are there")
+        raise UsageError(f"{path} has no line {lines[0]}", "give lines that exist")
     if not refs:
         where = f"{path}:{lines[0]}" if lines else path
         raise UsageError(
