@@ -212,7 +212,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
 def with_code_context(root: str, checkpoint: Checkpoint, notices: Notices) -> Checkpoint:
     """The checkpoint with the files and code of the current session, if it has a transcript."""
     from sage_code.memory.code.capture import capture  # lazy: the parser
-    from sage_code.transcripts.context import session_context
+    from sage_code.transcripts.code_context import session_context
 
     context = session_context(root)
     if context is None:

@@ -14,7 +14,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.paths import DOT_SAGE
-from sage_code.transcripts.context import FileInteraction, SessionCodeContext
+from sage_code.transcripts.code_context import FileInteraction, SessionCodeContext
 
 # A hundred references say no more than sixty, and a memory is a small file.
 MAX_REFS = 60

@@ -17,7 +17,7 @@ from sage_code.files.inside import relative_path
 from sage_code.memory.code.capture import capture
 from sage_code.memory.code.code_files import CodeFiles
 from sage_code.memory.files.code_ref import CodeRef, relative_file
-from sage_code.transcripts.context import FileInteraction, SessionCodeContext
+from sage_code.transcripts.code_context import FileInteraction, SessionCodeContext
 
 _LOCATION = re.compile(r"(?P<file>.+?)(?::(?P<first>\d{1,7})(?:-(?P<last>\d{1,7}))?)?", re.DOTALL)
 # With more definitions of one name, the author has to say which one is meant.

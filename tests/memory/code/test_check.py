@@ -12,7 +12,7 @@ from sage_code.memory.code.capture import MAX_REFS, capture
 from sage_code.memory.code.check import RefState, check
 from sage_code.memory.code.code_text import content_hash, short_diff
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.transcripts.context import FileInteraction, SessionCodeContext, build_session_code_context
+from sage_code.transcripts.code_context import FileInteraction, SessionCodeContext, build_session_code_context
 
 CODE = '''"""Retries."""
 
