@@ -25,7 +25,7 @@ from sage_code.memory.files.maintenance import Limits, MaintenanceResult
 from sage_code.memory.knowledge_recall import Recaller
 from sage_code.memory.knowledge_store import KnowledgeStore, SavedKnowledge
 from sage_code.memory.notices import Notices
-from sage_code.memory.policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
+from sage_code.memory.save_policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
