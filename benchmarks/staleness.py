@@ -31,7 +31,7 @@ from sage_code import Project
 from sage_code.memory.code.capture import capture
 from sage_code.memory.code.check import RefState, check
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.transcripts.context import FileInteraction, build_session_code_context
+from sage_code.transcripts.code_context import FileInteraction, build_session_code_context
 
 TARGET_FOLLOWED = 0.95
 DEFINITIONS_A_SESSION = 10

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from sage_code.memory.code.capture import capture
 from sage_code.memory.code.code_files import CodeFiles, span
 from sage_code.memory.files.code_ref import CodeRef
-from sage_code.transcripts.context import FileInteraction, build_session_code_context
+from sage_code.transcripts.code_context import FileInteraction, build_session_code_context
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _MAX_FILE = 1_000_000

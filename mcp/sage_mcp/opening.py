@@ -48,7 +48,7 @@ def core_files(project: Project, max_tokens: int) -> Section | None:
 
 def memories(project: Project, max_tokens: int) -> Section | None:
     """The knowledge that the project's names recall, and the todos that are due."""
-    from sage_code.memory.opening import session_opening
+    from sage_code.memory.session_opening import session_opening
 
     text = session_opening(project.root, max_tokens)
     return Section("What is remembered about this project", text) if text else None

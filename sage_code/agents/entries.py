@@ -31,10 +31,10 @@ def document_of(agent: Agent, file: TextFile) -> Any:
     except ValueError as error:
         raise ConfigError(
             f"{file.path} is no valid {'TOML' if agent.format == 'toml' else 'JSON'}: {error}",
-            "mend it first; it was left as it is",
+            "correct it first; it was not changed",
         ) from error
     if not isinstance(document, dict):
-        raise ConfigError(f"{file.path} holds no object", "mend it first; it was left as it is")
+        raise ConfigError(f"{file.path} holds no object", "correct it first; it was not changed")
     return document
 
 
@@ -50,8 +50,8 @@ def insertion(agent: Agent, text: str, keys: tuple[str, ...], entry: dict[str, A
         return toml.insertion(text, keys, entry) if agent.format == "toml" else jsonc.insertion(text, keys, entry)
     except ValueError as error:
         raise ConfigError(
-            f"the configuration of {agent.title} has no room for a server: {error}",
-            "it was left as it is; `--print` shows what to add by hand",
+            f"the configuration of {agent.title} cannot take a server: {error}",
+            "it was not changed; `--print` shows what to add by hand",
         ) from error
 
 
@@ -70,7 +70,7 @@ def without_entry(agent: Agent, file: TextFile, document: Any, keys: tuple[str, 
         if _trimmed(document, keys) == _trimmed(wanted, keys):
             return text
     raise ConfigError(
-        f"the entry {SERVER_NAME} in {file.path} cannot be taken out safely", "remove it by hand; nothing was changed"
+        f"the entry {SERVER_NAME} in {file.path} cannot be removed safely", "remove it by hand; nothing was changed"
     )
 
 
@@ -83,7 +83,7 @@ def verify(agent: Agent, file: TextFile, text: str, wanted: Any) -> None:
     if not good:
         raise ConfigError(
             f"{file.path} is written in a way that Sage cannot add to",
-            "it was left as it is; `--print` shows what to add by hand",
+            "it was not changed; `--print` shows what to add by hand",
         )
 
 

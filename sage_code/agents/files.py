@@ -111,4 +111,4 @@ def drop_backup(file: TextFile) -> None:
 
 
 def _cannot(path: str, why: str) -> ConfigError:
-    return ConfigError(f"cannot change {path}: {why}", "it was left as it is; `--print` shows what to add by hand")
+    return ConfigError(f"cannot change {path}: {why}", "it was not changed; `--print` shows what to add by hand")

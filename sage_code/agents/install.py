@@ -106,7 +106,7 @@ def chosen_agents(names: list[str]) -> list[Agent]:
         return [find_agent(name) for name in dict.fromkeys(names)]
     found = [agent for agent in AGENTS.values() if is_installed(agent)]
     if not found:
-        raise UsageError("no agent that Sage knows was found here", f"name one with --agent: {', '.join(AGENTS)}")
+        raise UsageError("no agent that Sage knows is installed", f"name one with --agent: {', '.join(AGENTS)}")
     return found
 
 
@@ -219,7 +219,7 @@ def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
         return Change(agent.name, scope, "subagent", file.path, "unchanged")
     known = record.find(file.path)
     if file.exists and (known is None or known.inserted != file.text):
-        raise ConfigError(f"{file.path} is there already, and not Sage's", "rename it; nothing was changed")
+        raise ConfigError(f"{file.path} exists already, and is not Sage's", "rename it; nothing was changed")
     made = files.write(file, notes.SUBAGENT, private=False)
     record.put(file.path, Insertion(notes.SUBAGENT, existed=False, folders=known.folders if known else made))
     return Change(agent.name, scope, "subagent", file.path, "updated" if file.exists else "added")
@@ -234,7 +234,7 @@ def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     if not file.exists:
         return Change(agent.name, scope, "subagent", file.path, "absent")
     if file.text not in (notes.SUBAGENT, known.inserted if known else notes.SUBAGENT):
-        return Change(agent.name, scope, "subagent", file.path, "kept", note="it has been changed by somebody")
+        return Change(agent.name, scope, "subagent", file.path, "kept", note="it was edited")
     return _write_rest(agent, scope, "subagent", file, "", known or Insertion(file.text, existed=False))
 
 
@@ -244,7 +244,7 @@ def _file(path: str, scope: Scope, root: str) -> TextFile:
 
 def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:
     if agent.name != _WITH_SUBAGENT:
-        raise UsageError(f"{agent.title} gets no helper from Sage", f"--subagent is for --agent {_WITH_SUBAGENT}")
+        raise UsageError(f"{agent.title} has no subagent of Sage", f"--subagent is for --agent {_WITH_SUBAGENT}")
     home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
     base = home if scope == "user" else os.path.join(root, ".claude")
     return os.path.join(base, "agents", f"{notes.SUBAGENT_NAME}.md")

@@ -40,7 +40,7 @@ class Confirmed:
 def confirm(memory: Memory, id_: str) -> Confirmed:
     """Confirm that a memory is still true; UsageError if there is none, or if it refers to no code."""
     if memory.root is None:
-        raise UsageError("there is no project whose code could be looked at", "run it inside the project")
+        raise UsageError("there is no project whose code could be checked", "run it inside the project")
     home, path = _find(memory, id_)
     found = read_memory(home, path)
     if found is None:
@@ -87,5 +87,5 @@ def _find(memory: Memory, id_: str) -> tuple[MemoryHome, str]:
     except UsageError:
         home, path = memory.checkpoints.find(id_)
     if not path.endswith(".md"):
-        raise UsageError(f"{home.path(path)} is of an old format that holds no references", "save it as Markdown")
+        raise UsageError(f"{home.path(path)} has an old format without references", "save it as Markdown")
     return home, path

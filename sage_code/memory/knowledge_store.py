@@ -133,14 +133,14 @@ class KnowledgeStore:
 
     def save(self, item: KnowledgeItem, *, scope: Scope | None = None) -> SavedKnowledge:
         """Save an item; it replaces the one with the same id."""
+        from sage_code.memory.recall.similar_items import similar_items  # lazy: NumPy
+
         item = checked(replace(item, id=safe_id(item.id), added=item.added or today()))
         if item.type == "todo" and not item.status:
             item = replace(item, status="pending")
         home = home_to_write(self.root, scope)
         memory_index = self.memory_index(home)
         vector = memory_index.embed([item.content])[0]
-        from sage_code.memory.recall.similar_items import similar_items  # lazy: NumPy
-
         similar = similar_items([memory_index], item, vector, self.settings.dedup_threshold)
         path = _path(item)
         home.prepare(os.path.dirname(path))

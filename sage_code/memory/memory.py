@@ -25,7 +25,7 @@ from sage_code.memory.files.maintenance import Limits, MaintenanceResult
 from sage_code.memory.knowledge_recall import Recaller
 from sage_code.memory.knowledge_store import KnowledgeStore, SavedKnowledge
 from sage_code.memory.notices import Notices
-from sage_code.memory.policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
+from sage_code.memory.save_policy import Judgement, refusal_for_confidence, refusal_for_depth, trigger_named
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -121,7 +121,7 @@ class Memory:
         if refs:
             item = replace(item, code_refs=self._refs(refs))
         if len(item.content) > _MAX_TEXT_CHARS:
-            raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
+            raise UsageError(f"the text has more than {_MAX_TEXT_CHARS:,} characters", "shorten it")
         if not allow_secret:
             item = _without_secrets(item, masked)
         saved = self.knowledge.save(item, scope=scope)
@@ -212,7 +212,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
 def with_code_context(root: str, checkpoint: Checkpoint, notices: Notices) -> Checkpoint:
     """The checkpoint with the files and code of the current session, if it has a transcript."""
     from sage_code.memory.code.capture import capture  # lazy: the parser
-    from sage_code.transcripts.context import session_context
+    from sage_code.transcripts.code_context import session_context
 
     context = session_context(root)
     if context is None:
@@ -244,7 +244,7 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     value = given.get(name)
     text = value if isinstance(value, str) else "" if value is None else str(value)
     if len(text) > _MAX_TEXT_CHARS:
-        raise UsageError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters", "keep what matters of it")
+        raise UsageError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters", "shorten it")
     # A lone surrogate cannot be written as UTF-8.
     return text.encode("utf-8", "replace").decode()
 
@@ -253,5 +253,5 @@ def _several(given: Mapping[str, Any], name: str) -> list[Any]:
     value = given.get(name)
     items = list(value) if isinstance(value, list | tuple | set | frozenset) else [value] if value else []
     if len(items) > _MAX_ITEMS:
-        raise UsageError(f"{name} has more than {_MAX_ITEMS} items", "keep what matters of it")
+        raise UsageError(f"{name} has more than {_MAX_ITEMS} items", "shorten it")
     return items

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from sage_code.transcripts.shell import file_uses
-from sage_code.transcripts.touches import Call, Hunk, Touch, absolute, decode, hunk, line_range
+from sage_code.transcripts.touches import Call, Hunk, Touch, absolute, decode, hunk, line_range, string_or_empty
 
 _CALL = b'"tool_use"'
 _RESULT = b'"tool_use_id"'
@@ -98,9 +98,9 @@ class ClaudeRecords:
     def _results(self, record: Mapping[str, Any]) -> Iterator[Touch]:
         """The touches of the successful results in a record."""
         blocks = [block for block in _blocks(record) if block.get("type") == "tool_result"]
-        timestamp = _string(record.get("timestamp"))
+        timestamp = string_or_empty(record.get("timestamp"))
         for block in blocks:
-            call = self.pending.pop(_string(block.get("tool_use_id")), None)
+            call = self.pending.pop(string_or_empty(block.get("tool_use_id")), None)
             # The structured result is outside of the message, and belongs to its block if there is only one.
             details = record.get("toolUseResult") if len(blocks) == 1 else None
             if call is None or block.get("is_error") or (isinstance(details, str) and details.startswith("Error")):
@@ -182,15 +182,11 @@ def _blocks(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _text(block: Mapping[str, Any]) -> str:
     content = block.get("content")
     if isinstance(content, list):
-        content = "\n".join(_string(part.get("text")) for part in content if isinstance(part, dict))
-    return _string(content)
+        content = "\n".join(string_or_empty(part.get("text")) for part in content if isinstance(part, dict))
+    return string_or_empty(content)
 
 
 def _number(line: bytes, key: bytes) -> int | None:
     offset = line.rfind(key)  # from the end, since it comes after the text of the file
     found = _NUMBER.match(line, offset) if offset >= 0 else None
     return int(found[1]) if found else None
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

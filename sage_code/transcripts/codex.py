@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from sage_code.transcripts.shell import file_uses
-from sage_code.transcripts.touches import Call, Touch, absolute, decode
+from sage_code.transcripts.touches import Call, Touch, absolute, decode, string_or_empty
 
 _NEEDLES = (b'"function_call"', b'"custom_tool_call"', b'"local_shell_call"', b'"turn_context"', b'"session_meta"')
 _OUTPUTS = (b'"function_call_output"', b'"custom_tool_call_output"')
@@ -79,10 +79,9 @@ class CodexRecords:
             return
         call_id = payload.get("call_id")
         call = self.pending.pop(call_id, None) if isinstance(call_id, str) and call_id != _FOLDER else None
-        timestamp = record.get("timestamp")
         if call is not None and _succeeded(payload.get("output")):
-            at = timestamp if isinstance(timestamp, str) else ""
-            yield from (use._replace(timestamp=at) for use in call.uses)
+            timestamp = string_or_empty(record.get("timestamp"))
+            yield from (use._replace(timestamp=timestamp) for use in call.uses)
 
 
 def _uses(payload: Mapping[str, Any], cwd: str) -> Iterator[Touch]:

@@ -54,6 +54,11 @@ def decode(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
+def string_or_empty(value: object) -> str:
+    """The value if it is a text; empty otherwise."""
+    return value if isinstance(value, str) else ""
+
+
 def absolute(path: object, folder: object) -> str:
     """`path` as an absolute path; empty if it cannot be one."""
     if not isinstance(path, str) or not path or len(path) > _MAX_PATH_CHARS or "\0" in path:

@@ -18,7 +18,7 @@ from sage_code.transcripts.find import all_transcripts
 from sage_code.transcripts.lines import LineReader, is_whole
 from sage_code.transcripts.prices import Tokens, cost
 from sage_code.transcripts.reader import is_codex
-from sage_code.transcripts.touches import decode
+from sage_code.transcripts.touches import decode, string_or_empty
 
 KEYS = ("day", "model", "project")
 UNKNOWN = "unknown"
@@ -145,8 +145,8 @@ def _claude_replies(reader: LineReader) -> Iterator[Reply]:
             hour,
         )
         given_id = message.get("id") or record.get("requestId") or record.get("uuid")
-        id_ = _string(given_id) or f"{reader.path}:{reader.stats.bytes}"
-        model = _string(message.get("model")) or UNKNOWN
+        id_ = string_or_empty(given_id) or f"{reader.path}:{reader.stats.bytes}"
+        model = string_or_empty(message.get("model")) or UNKNOWN
         yield Reply(id_, _day(record), model, projects.of(record.get("cwd")), tokens)
 
 
@@ -158,8 +158,8 @@ def _codex_replies(reader: LineReader) -> Iterator[Reply]:
         if not isinstance(payload, dict):
             continue
         if record.get("type") in ("turn_context", "session_meta"):
-            model = _string(payload.get("model")) or model
-            cwd = _string(payload.get("cwd")) or cwd
+            model = string_or_empty(payload.get("model")) or model
+            cwd = string_or_empty(payload.get("cwd")) or cwd
         info = payload.get("info")
         if payload.get("type") != "token_count" or not isinstance(info, dict):
             continue
@@ -212,10 +212,6 @@ def _count(given: dict[str, Any], key: str) -> int:
 def _day(record: dict[str, Any]) -> str:
     """The day of a record in the user's time zone."""
     try:
-        return datetime.fromisoformat(_string(record.get("timestamp"))).astimezone().date().isoformat()
+        return datetime.fromisoformat(string_or_empty(record.get("timestamp"))).astimezone().date().isoformat()
     except (ValueError, OverflowError, OSError):
         return UNKNOWN
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -14,7 +14,7 @@ from sage_code import Project
 from sage_code.memory.checkpoint_store import CheckpointStore
 from sage_code.memory.code.capture import capture
 from sage_code.memory.files.checkpoint import Checkpoint
-from sage_code.transcripts.context import FileInteraction, build_session_code_context
+from sage_code.transcripts.code_context import FileInteraction, build_session_code_context
 
 Run = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from sage_code.memory.code.attached import _Map, refresh
 from sage_code.memory.files.homes import homes
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.memory.opening import session_opening
+from sage_code.memory.session_opening import session_opening
 from sage_code.settings.loading import load_settings
 
 FACTS = {

@@ -190,7 +190,7 @@ def test_todos(known: KnowledgeStore) -> None:
 def test_invalid_items_are_refused(known: KnowledgeStore, root: Path) -> None:
     for item, complaint in (
         (KnowledgeItem("x", "y", "nonsense"), "there is no type"),
-        (KnowledgeItem("x", " \n"), "nothing to keep"),
+        (KnowledgeItem("x", " \n"), "the text is empty"),
         (KnowledgeItem("..", "y"), "is no id"),
         (KnowledgeItem("x", "y", due="soon"), "is no day"),
         (KnowledgeItem("x", "y", keywords=("k",) * 51), "too many keywords"),

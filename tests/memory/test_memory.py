@@ -13,9 +13,9 @@ import pytest
 from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.memory.opening import session_opening
-from sage_code.memory.policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, refusal_for_confidence, refusal_for_depth
 from sage_code.memory.recall.project_names import project_names
+from sage_code.memory.save_policy import EXEMPT_FROM_DEPTH, MIN_CONFIDENCE, refusal_for_confidence, refusal_for_depth
+from sage_code.memory.session_opening import session_opening
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 

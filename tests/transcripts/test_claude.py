@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sage_code.transcripts.claude import ClaudeRecords
-from sage_code.transcripts.context import extract_file_interactions
+from sage_code.transcripts.code_context import extract_file_interactions
 from sage_code.transcripts.reader import Resume, TranscriptReader
 from sage_code.transcripts.touches import Touch, decode
 

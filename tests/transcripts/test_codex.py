@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sage_code.transcripts.context import extract_file_interactions, session_context
+from sage_code.transcripts.code_context import extract_file_interactions, session_context
 from sage_code.transcripts.reader import Resume, TranscriptReader
 
 PATCH = """*** Begin Patch

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.transcripts.context import session_context
+from sage_code.transcripts.code_context import session_context
 from sage_code.transcripts.find import all_transcripts, find_active_transcript, find_transcripts, slug
 
 

@@ -1,21 +1,20 @@
 """Makes references from the files and lines that a session read or changed.
 
 A range becomes references to the functions and types that it touches, or to its own lines if there are none (prose,
-module-level code). Files are read as they are now, since the session may have changed them. Files outside the project
-are left out and counted.
+module-level code). Files are read as they are now, since the session may have changed them. Files outside the project,
+deleted and binary files and links are left out.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sage_code.errors import UsageError
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
 from sage_code.memory.files.code_ref import CodeRef, relative_file
 from sage_code.paths import DOT_SAGE
-from sage_code.transcripts.context import FileInteraction, SessionCodeContext
+from sage_code.transcripts.code_context import FileInteraction, SessionCodeContext
 
 # A hundred references say no more than sixty, and a memory is a small file.
 MAX_REFS = 60
@@ -31,25 +30,13 @@ _OWN_FOLDERS = frozenset({DOT_SAGE, ".git", ".hg", ".jj", ".svn"})
 _ORDER = {"edit": 0, "write": 0, "read": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """The references of a session, and the number of files that were left out."""
-
-    refs: tuple[CodeRef, ...]
-    outside: int  # files outside the project
-    unreadable: int  # deleted files, binary files and links
-
-
 def capture(project_root: str, context: SessionCodeContext, code_files: CodeFiles | None = None) -> tuple[CodeRef, ...]:
-    """The definitions that a session read or changed: changed ones first, then the latest first."""
-    return captured(project_root, context, code_files).refs
+    """The definitions that a session read or changed: changed ones first, then the latest first.
 
-
-def captured(project_root: str, context: SessionCodeContext, code_files: CodeFiles | None = None) -> Captured:
-    """`capture`, with the number of files that were left out; `code_files` may have read some files already."""
+    `code_files` are the files that the caller has read already.
+    """
     root = os.path.realpath(project_root)
     code_files = code_files or CodeFiles(root)
-    outside, unreadable = set[str](), set[str]()
     found: dict[tuple[str, str, tuple[int, int] | None], CodeRef] = {}
     latest = sorted(enumerate(context.interactions), key=lambda one: (_ORDER.get(one[1].action, 2), -one[0]))
     counts: dict[str, int] = {}
@@ -63,18 +50,17 @@ def captured(project_root: str, context: SessionCodeContext, code_files: CodeFil
         if interaction.file not in paths:
             paths[interaction.file] = inside(root, project_root, interaction.file)
         path = paths[interaction.file]
-        if path and (len(found) >= MAX_REFS or counts.get(path, 0) >= _MAX_REFS_A_FILE):
+        if not path or len(found) >= MAX_REFS or counts.get(path, 0) >= _MAX_REFS_A_FILE:
             continue
-        file = code_files.get(path) if path else None
+        file = code_files.get(path)
         if file is None:
-            (unreadable if path else outside).add(interaction.file)
             continue
         for ref in _refs(file, interaction):
             key = (ref.file, ref.symbol, None if ref.symbol else ref.lines)
             if key not in found and counts.get(ref.file, 0) < _MAX_REFS_A_FILE and len(found) < MAX_REFS:
                 found[key] = ref
                 counts[ref.file] = counts.get(ref.file, 0) + 1
-    return Captured(tuple(found.values()), len(outside), len(unreadable))
+    return tuple(found.values())
 
 
 def inside(root: str, given_root: str, file: str) -> str:

@@ -17,7 +17,7 @@ from sage_code.lookup.location import parse_location
 from sage_code.memory.code.capture import capture
 from sage_code.memory.code.code_files import CodeFiles
 from sage_code.memory.files.code_ref import CodeRef, relative_file
-from sage_code.transcripts.context import FileInteraction, SessionCodeContext
+from sage_code.transcripts.code_context import FileInteraction, SessionCodeContext
 
 # With more definitions of one name, the author has to say which one is meant.
 _MAX_DEFINITIONS = 5
@@ -94,7 +94,7 @@ def _at(code_files: CodeFiles, path: str, lines: tuple[int, int] | None) -> tupl
     if lines is not None and any(
         ref.lines is None or ref.lines[0] > lines[1] or ref.lines[1] < lines[0] for ref in refs
     ):
-        raise UsageError(f"{path} has no line {lines[0]}", "give lines that are there")
+        raise UsageError(f"{path} has no line {lines[0]}", "give lines that exist")
     if not refs:
         where = f"{path}:{lines[0]}" if lines else path
         raise UsageError(

@@ -65,7 +65,7 @@ def restore(home: MemoryHome, path: str) -> str:
     home.prepare(os.path.dirname(path))
     with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
         if os.path.lexists(home.path(path)):
-            raise UsageError(f"{id_} is there again already", f"{home.path(FOLDER, path)} is the archived one")
+            raise UsageError(f"{id_} exists already", f"{home.path(FOLDER, path)} is the archived one")
         home.write("".join(f"{one}\n" for one in sorted(restored(home) | {id_})), FOLDER, _RESTORED)
         os.rename(home.path(FOLDER, path), home.path(path))
     return id_

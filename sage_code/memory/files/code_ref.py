@@ -52,7 +52,7 @@ class CodeRef:
             raise UsageError("a code reference is a mapping with `file`", "see compiled_schema/refs_check.json")
         relevance = record.get("relevance") or "context"
         if relevance not in RELEVANCES:
-            raise UsageError(f"no relevance {_shown(relevance)}", f"one of {', '.join(RELEVANCES)}")
+            raise UsageError(f"{_shown(relevance)} is no relevance", f"one of {', '.join(RELEVANCES)}")
         snippet = _text(record, "snippet", None)
         return cls(
             file=relative_file(record.get("file")),
@@ -92,7 +92,7 @@ def _text(record: Mapping[str, Any], key: str, most: int | None) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or (most is not None and (len(value) > most or not value.isprintable())):
-        raise UsageError(f"no {key} of a code reference: {_shown(value)}")
+        raise UsageError(f"not a valid {key} of a code reference: {_shown(value)}")
     return value
 
 
@@ -103,7 +103,9 @@ def _lines(value: object) -> tuple[int, int] | None:
         first, last = value
         if type(first) is type(last) is int and 1 <= first <= last <= _MAX_LINE:
             return first, last
-    raise UsageError(f"no lines of a code reference: {_shown(value)}", "two numbers, the first and the last line")
+    raise UsageError(
+        f"not valid lines of a code reference: {_shown(value)}", "two numbers, the first and the last line"
+    )
 
 
 def _shown(value: object) -> str:

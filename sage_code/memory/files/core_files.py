@@ -61,7 +61,7 @@ def mark(root: str, path: str, summary: str = "") -> CoreFile:
     """
     summary = " ".join(summary.split())
     if len(summary) > MAX_SUMMARY_CHARS or _CONTROL.search(summary):
-        raise UsageError("the summary is too long or holds control characters", f"{MAX_SUMMARY_CHARS} are enough")
+        raise UsageError("the summary is too long or has control characters", f"use at most {MAX_SUMMARY_CHARS}")
     summary = _masked(summary)
     inside = relative_path(root, path)
     if not _is_fit(inside):

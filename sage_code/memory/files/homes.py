@@ -96,7 +96,8 @@ class MemoryHome:
         inside = "/".join((self.base, path)) if self.base else path
         if not remove_contained(self.root, inside) and os.path.lexists(self.path(path)):
             raise MemoryDamaged(
-                f"{self.path(path)} cannot be deleted", "through a link Sage deletes nothing: replace it by a folder"
+                f"{self.path(path)} cannot be deleted",
+                "Sage does not delete through a link: replace the link by a folder",
             )
 
     def write_derived(self, name: str, data: bytes) -> None:

@@ -58,7 +58,7 @@ def checked(item: KnowledgeItem) -> KnowledgeItem:
     if item.type not in THRESHOLDS:
         raise UsageError(f"there is no type {item.type[:40]!r} of knowledge", f"one of {', '.join(THRESHOLDS)}")
     if not item.content.strip():
-        raise UsageError("there is nothing to keep", "give a text")
+        raise UsageError("the text is empty", "give a text")
     if len(item.keywords) > _MAX_KEYWORDS or any(len(keyword) > 100 for keyword in item.keywords):
         raise UsageError("too many keywords, or too long ones", f"give at most {_MAX_KEYWORDS}, of 100 characters")
     if item.due:

@@ -32,7 +32,7 @@ def search_memories(
 ) -> list[FoundMemory]:
     """The best memories of all indexes, which are given nearest first. If two have the same id, the nearer one wins."""
     if limit < 1:
-        raise UsageError("a limit is at least 1", "ask for more")
+        raise UsageError("the limit must be at least 1", "ask for one result or more")
     question = question[:MAX_QUESTION_CHARS]
     words = words_of(question)
     if not words:

@@ -17,7 +17,7 @@ from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.homes import homes
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.transcripts.context import FileInteraction, build_session_code_context
+from sage_code.transcripts.code_context import FileInteraction, build_session_code_context
 
 
 @pytest.fixture

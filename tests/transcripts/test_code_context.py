@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sage_code.transcripts.context import build_session_code_context, interactions_of
+from sage_code.transcripts.code_context import build_session_code_context, interactions_of
 from sage_code.transcripts.touches import Hunk, Touch
 
 
