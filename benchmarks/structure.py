@@ -151,22 +151,29 @@ def repeated(known: dict[str, Module]) -> list[tuple[int, str, str]]:
         lines.append(("", module.name, 0))
     seen: dict[tuple[str, ...], int] = {}
     pairs: list[tuple[int, str, str]] = []
-    place = 0
-    while place + SHARED_LINES <= len(lines):
-        window = tuple(text for text, _, _ in lines[place : place + SHARED_LINES])
-        if "" in window or (first := seen.setdefault(window, place)) == place:
-            place += 1
+    start = 0
+    while start + SHARED_LINES <= len(lines):
+        window = tuple(text for text, _, _ in lines[start : start + SHARED_LINES])
+        if "" in window or (first := seen.setdefault(window, start)) == start:
+            start += 1
             continue
         length = SHARED_LINES
         while (
-            place + length < len(lines)
-            and first + length < place
-            and lines[first + length][0] == lines[place + length][0] != ""
+            start + length < len(lines)
+            and first + length < start
+            and lines[first + length][0] == lines[start + length][0] != ""
         ):
             length += 1
-        pairs.append((length, *(f"{lines[at][1]}:{lines[at][2]}" for at in (first, place))))
-        place += length
+        pairs.append((length, *(f"{lines[at][1]}:{lines[at][2]}" for at in (first, start))))
+        start += length
     return sorted(pairs, reverse=True)
+
+
+def code_lines(module: Module) -> int:
+    """The lines of a module without docstrings, comments and blank lines."""
+    skipped = _docstring_lines(module.tree)
+    lines = enumerate(module.path.read_text().splitlines(), 1)
+    return sum(bool(line.strip()) and line.strip()[0] != "#" and number not in skipped for number, line in lines)
 
 
 def _docstring_lines(tree: ast.Module) -> set[int]:
@@ -196,6 +203,7 @@ def report(top: Path, *, verbose: bool) -> None:
     rows = {
         "modules": len(known),
         "lines": sum(module.lines for module in known.values()),
+        "lines without docstrings, comments and blanks": sum(map(code_lines, known.values())),
         "modules at the top of sage_code/": len(ground),
         "rooms": len(by_room),
         "edges between modules (lazy ones counted)": sum(map(len, every.values())),

@@ -142,6 +142,21 @@ def test_modules_are_small_and_say_what_they_are_for(module: str) -> None:
     assert ast.get_docstring(ast.parse(text))
 
 
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_functions_of_more_than_ten_lines_say_what_they_are_for(module: str) -> None:
+    tree = ast.parse(MODULES[module].read_text())
+    bodies = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+    assert [
+        node.name
+        for body in bodies
+        for node in body.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.name.startswith("__")
+        and (node.end_lineno or 0) - node.lineno >= 10
+        and not ast.get_docstring(node)
+    ] == []
+
+
 def test_folders_that_are_no_packages_stay_so() -> None:
     """`mcp/__init__.py` would shadow the SDK."""
     assert not [folder for folder in ("cli", "mcp", "tests") if (TOP / folder / "__init__.py").exists()]

@@ -126,6 +126,7 @@ def _load(project: str) -> Settings:
 
 
 def _record(settings: Settings, key: str) -> dict[str, Any]:
+    """A setting with its value, origin and meaning, as `--json` prints it."""
     from sage_code.settings.loading import TABLE
 
     source = settings.origin(key)

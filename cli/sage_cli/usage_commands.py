@@ -88,6 +88,7 @@ def _document(report: UsageReport, start: date | None) -> dict[str, Any]:
 
 
 def _figures(row: UsageRow) -> dict[str, Any]:
+    """Tokens and cost of a row, as `--json` prints them."""
     return {
         "replies": row.replies,
         "input_tokens": row.tokens.input,

@@ -166,6 +166,7 @@ def _own_folders(context: Context) -> list[str]:
 
 
 def _folders_of(context: Context) -> list[str]:
+    """The folders that a client works in: its roots, the one in its environment, or the server's own."""
     session = session_of(context)
     with _lock:
         if session in _folders:

@@ -177,6 +177,7 @@ class _Pool:
         self._inbox: Inbox = queue.SimpleQueue()
 
     def run(self, files: list[SourceFile], count: int) -> Iterator[Result]:
+        """The results of all files in their order, from `count` workers."""
         waiting = deque(enumerate(files))
         ready: dict[int, Result] = {}
         for _ in range(count):

@@ -128,6 +128,7 @@ def checked_document(found: Sequence[CheckedMemory], root: str, query: str = "")
 
 
 def _checked(one: CheckedMemory) -> dict[str, Any]:
+    """A memory with the state of each of its references."""
     refs = [
         {
             **_where(state.ref),
