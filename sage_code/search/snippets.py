@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ SNIPPET_LINES = 12
 # Longer lines are cut: minified code has lines of a megabyte.
 MAX_LINE_CHARS = 240
 _WORD = re.compile(r"[A-Za-z_$][\w$]*|\w+")
+_IDENTIFIER = re.compile(r"[\w$]+")
 # Files whose lines are kept for the next query.
 _KEPT_FILES = 256
 
@@ -42,28 +43,32 @@ class LineMatcher:
 
     def __init__(self, query: Query) -> None:
         self._stems = frozenset(query.stems)
-        # Every form of a word begins with its head: a line without a head need not be split into words.
-        self._heads = tuple(map(head_of, self._stems))
+        # Every form of a word begins with its head, which is faster to look for than to split a text into words.
+        self._heads = tuple(head_of(stem) or stem for stem in self._stems)
 
     def stems_in(self, line: str) -> frozenset[str]:
         """The stems of the query that a line has."""
-        if not self._may_match(line):
+        if not any(map(line.lower().__contains__, self._heads)):
             return frozenset()
         return self._stems.intersection(frozenset().union(*map(stems_of, _WORD.findall(line))))
 
-    def spans(self, lines: Iterable[str]) -> Spans:
-        """The matching words, as offsets in the joined lines; an identifier matches as a whole."""
-        found: list[tuple[int, int]] = []
-        offset = 0
-        for line in lines:
-            if self._may_match(line):
-                matches = [word for word in _WORD.finditer(line) if not self._stems.isdisjoint(stems_of(word[0]))]
-                found += [(offset + word.start(), offset + word.end()) for word in matches]
-            offset += len(line) + 1
-        return tuple(found)
-
-    def _may_match(self, line: str) -> bool:
-        return any(map(line.lower().__contains__, self._heads))
+    def spans(self, text: str) -> Spans:
+        """The words of a text that match, as offsets; an identifier matches as a whole."""
+        lower = text.lower()
+        if len(lower) != len(text):  # a few letters get longer, and offsets would shift
+            lower = text
+        found = set()
+        for head in self._heads:
+            start = lower.find(head)
+            while start >= 0:
+                word = _IDENTIFIER.match(text, start)
+                end = word.end() if word else start + len(head)
+                while start and (text[start - 1].isalnum() or text[start - 1] in "_$"):
+                    start -= 1
+                if not self._stems.isdisjoint(stems_of(text[start:end])):
+                    found.add((start, end))
+                start = lower.find(head, end)
+        return tuple(sorted(found))
 
 
 class SnippetMaker:
@@ -87,8 +92,8 @@ class SnippetMaker:
         start = first - 1 + self._best_start(part)
         end = min(start + self._lines, last) + self._context
         start = max(start - self._context, 0)
-        shown = [line[:MAX_LINE_CHARS] for line in source[start:end]]
-        return Snippet("\n".join(shown).rstrip(), start + 1, self._matcher.spans(shown))
+        text = "\n".join([line[:MAX_LINE_CHARS] for line in source[start:end]]).rstrip()
+        return Snippet(text, start + 1, self._matcher.spans(text))
 
     def _source(self, path: str) -> Sequence[str]:
         """The lines of a file."""
@@ -108,6 +113,8 @@ class SnippetMaker:
             return 0
         best, best_start = (-1, -1), 0
         for start in range(len(part) - size + 1):
+            if start and not found[start + size - 1]:
+                continue  # no better than the window before it
             window = found[start : start + size]
             matched = (len(set().union(*window)), sum(map(len, window)))
             if matched > best:

@@ -103,7 +103,7 @@ def _hit(rank: int, found: _MatchingFile, matcher: LineMatcher) -> Hit:
     first = max(1, found.line - SNIPPET_LINES // 3)
     last = min(len(found.lines), first + SNIPPET_LINES - 1)
     language = detect(found.file.path)
-    shown = [line[:MAX_LINE_CHARS] for line in found.lines[first - 1 : last]]
+    snippet = "\n".join(line[:MAX_LINE_CHARS] for line in found.lines[first - 1 : last]).rstrip()
     return Hit(
         rank=rank,
         score=round(found.share * _MAX_SCORE, 4),
@@ -116,7 +116,7 @@ def _hit(rank: int, found: _MatchingFile, matcher: LineMatcher) -> Hit:
         qualname="",
         language=language.name if language else "text",
         signature="",
-        snippet="\n".join(shown).rstrip(),
+        snippet=snippet,
         snippet_line=first,
-        match_spans=matcher.spans(shown),
+        match_spans=matcher.spans(snippet),
     )

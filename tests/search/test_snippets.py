@@ -30,10 +30,18 @@ def _words(hit: Hit) -> list[str]:
 
 
 def test_forms_and_parts_of_words_match() -> None:
-    lines = ["def parse_all(self):", "", "    return self.PARSER.parsed  # nothing", "x = 'naïve İ parsing'"]
-    text = "\n".join(lines)
-    spans = LineMatcher(parse_query("how is it parsed")).spans(lines)
-    assert [text[start:stop] for start, stop in spans] == ["parse_all", "PARSER", "parsed", "parsing"]
+    text = "def parse_all(self):\n\n    return self.PARSER.unparsed  # nothing\nx = 'naïve $parsing', reParse"
+    spans = LineMatcher(parse_query("how is it parsed")).spans(text)
+    assert [text[start:stop] for start, stop in spans] == ["parse_all", "PARSER", "reParse"]
+
+
+@pytest.mark.parametrize("query", ["i", "y", "İı parse", "ß", "$", "a_b"])
+def test_odd_words_and_letters_that_change_their_length_do_no_harm(query: str) -> None:
+    text = "İ = parse(ß, $x, a_b) + 'i y'  # İ\n\n$"
+    words = parse_query(query if query != "$" else "$ x")
+    spans = LineMatcher(words).spans(text)
+    assert all(text[start:stop].strip() for start, stop in spans)
+    assert list(spans) == sorted(set(spans))
 
 
 def test_the_hits_of_a_search_and_of_a_quick_look_carry_their_matches(project: Project) -> None:
