@@ -54,11 +54,13 @@ class ContentReader:
         return read_source(self.root, file, self.rules)
 
     def keep(self, file: SourceFile, source: SourceText | SkippedFile) -> ChangedFile:
-        """A changed file with what was read of it; without its text when the room is used up."""
+        """A changed file with what was read of it; without its text when there is no room for it."""
         if isinstance(source, SkippedFile):
             return ChangedFile(file, source=source)
+        if len(source.text) > self._room:
+            return ChangedFile(file, source.content_hash)
         self._room -= len(source.text)
-        return ChangedFile(file, source.content_hash, source if self._room >= 0 else None)
+        return ChangedFile(file, source.content_hash, source)
 
 
 def changes_by_stamp(listing: Iterable[SourceFile | SkippedFile], old: Manifest | None) -> Changes:

@@ -211,7 +211,8 @@ def test_what_is_shipped() -> None:
 
 
 def test_without_weights_hashing_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sage_code.embed.loading.packed_facts", lambda: None)
+    for module in ("loading", "naming"):
+        monkeypatch.setattr(f"sage_code.embed.{module}.packed_facts", lambda: None)
     assert stable_name("bundled") == "hashing"
     assert load_embedder("bundled").name == "hashing"
 

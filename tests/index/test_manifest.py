@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sage_code.discover import DEFAULT_RULES, SourceText
 from sage_code.errors import FormatTooNew, IndexCorrupt
-from sage_code.index import manifest
+from sage_code.index import diff, manifest
 from sage_code.index.diff import ChangedFile, changes_by_stamp, looks_untouched, trusted_mtime
 from sage_code.index.manifest import FileState, Manifest, SkipState, load_manifest
 from sage_code.paths import codebase_dir, manifest_path
@@ -113,6 +114,15 @@ def test_a_manifest_without_the_second_time_is_read_and_its_files_looked_at_once
     assert old is not None
     assert old.files["a.py"] == FileState(1, 2, "hash", "key", 5, "python", 0)
     assert changes_by_stamp([SourceFile("a.py", 1, 2, 7)], old).changed == [ChangedFile(SourceFile("a.py", 1, 2, 7))]
+
+
+def test_texts_are_kept_while_there_is_room_and_hashes_always(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "_KEPT_CHARS", 10)
+    reader = diff.ContentReader(str(tmp_path), DEFAULT_RULES)
+    sources = [SourceText(text, f"hash of {text}", "utf-8") for text in ("12345", "123456", "12345", "1")]
+    kept = [reader.keep(SourceFile("a.py", 1, 1), source) for source in sources]
+    assert [changed.source for changed in kept] == [sources[0], None, sources[2], None]
+    assert [changed.content_hash for changed in kept] == [source.content_hash for source in sources]
 
 
 def test_no_manifest_is_none(tmp_path: Path) -> None:
