@@ -81,7 +81,7 @@ def prove() -> Callable[..., None]:
 
     def run(script: str, *words: str) -> None:
         command = [sys.executable, str(_BENCHMARKS / script), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=540, check=False)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
 
     return run
