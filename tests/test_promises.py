@@ -131,7 +131,7 @@ def test_every_command_is_in_the_readme() -> None:
 
 DOCUMENTS = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "benchmarks/RESULTS.md",
-    "docs/TRUST.md", "training/README.md", "plugin/README.md",
+    "docs/TRUST.md", "training/README.md", "plugin/README.md", "ARCHITECTURE.md",
 )  # fmt: skip
 _PATH = re.compile(
     r"(?:sage_code|cli|mcp|benchmarks|ci|compiled_schema|docs|fixtures|grammars|plugin|tests|training)/[\w./-]*"
