@@ -3,8 +3,9 @@
     python benchmarks/before_after.py --before PYTHON --after PYTHON PROJECT [--rounds 25]
 
 PYTHON is the interpreter of an environment in which one version of Sage is installed. Whole processes: `sage grep`, a
-cold `sage search`, `sage index` with nothing to do. In one process each: warm searches, which take turns question by
-question. Times are those of the processor, and the ratio is that of the medians; a busy machine disturbs both alike.
+cold `sage search`, `sage index` with nothing to do, with one changed file and from nothing (a fifth of the rounds). In
+one process each: warm searches, which take turns question by question. Each round begins with the other version.
+Times are those of the processor, and the ratio is that of the medians; a busy machine disturbs both alike.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from measure import environment, table
@@ -28,6 +31,7 @@ PROCESSES = {
     "sage index, nothing to do": ["index"],
 }
 QUESTIONS = ("how is a file opened", "parse the configuration", "retry after an error", "write the result", "{name}")
+CODE = (".py", ".go", ".rb", ".c", ".ts", ".js", ".rs", ".java", ".php")
 # Answers one question a line with the processor's milliseconds that it took.
 WARM = """
 import sys, time
@@ -46,7 +50,8 @@ class Side:
     def __init__(self, python: str, project: Path, folder: Path) -> None:
         self.python, self.root = os.path.abspath(python), folder / "project"
         shutil.copytree(project, self.root, symlinks=True, ignore=shutil.ignore_patterns(".sage"))
-        self.environment = environment({"SAGE_HOME": str(folder / "home"), "HOME": str(folder)})
+        self.home = folder / "home"
+        self.environment = environment({"SAGE_HOME": str(self.home), "HOME": str(folder)})
         self.run(["index"])
 
     def run(self, words: list[str]) -> float:
@@ -56,6 +61,19 @@ class Side:
         subprocess.run(command, cwd=self.root, env=self.environment, stdout=subprocess.DEVNULL, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+    def index_from_nothing(self) -> float:
+        """The processor time of a first index."""
+        shutil.rmtree(self.home)
+        shutil.rmtree(self.root / ".sage")
+        return self.run(["index"])
+
+    def index_one_change(self) -> float:
+        """The processor time of an index after one file has got a line more."""
+        file = max(self.root.rglob("*.*"), key=lambda path: (path.is_file() and path.suffix in CODE, path.name))
+        with file.open("a") as written:
+            written.write("\n")
+        return self.run(["index"])
 
     def warm(self) -> subprocess.Popen[str]:
         """A process that answers one question after another."""
@@ -85,10 +103,22 @@ def main() -> None:
         rows = []
         for title, words in PROCESSES.items():
             asked = [word.format(name=name) for word in words]
-            times = [[side.run(asked) for side in sides] for _ in range(given.rounds + 1)][1:]
-            rows.append(_row(title, times))
+            rows.append(_row(title, _in_turns(sides, partial(Side.run, words=asked), given.rounds + 1)[1:]))
+        few = max(given.rounds // 5, 1)
+        rows.append(_row("sage index, one file changed", _in_turns(sides, Side.index_one_change, few)))
+        rows.append(_row("sage index, from nothing", _in_turns(sides, Side.index_from_nothing, few)))
         rows.append(_row("warm search", _warm(sides, name, given.rounds)))
         print(table(("", "before ms", "after ms", "ratio"), rows))
+
+
+def _in_turns(sides: list[Side], measure: Callable[[Side], float], rounds: int) -> list[list[float]]:
+    """The times of both sides in each round; the side that begins changes."""
+    times = []
+    for number in range(rounds):
+        first, second = (0, 1) if number % 2 else (1, 0)
+        found = {one: measure(sides[one]) for one in (first, second)}
+        times.append([found[0], found[1]])
+    return times
 
 
 def _warm(sides: list[Side], name: str, rounds: int) -> list[list[float]]:
@@ -96,13 +126,14 @@ def _warm(sides: list[Side], name: str, rounds: int) -> list[list[float]]:
     children = [side.warm() for side in sides]
     times = []
     for number in range((rounds + 2) * len(QUESTIONS)):
-        pair = []
-        for child in children:
+        pair = [0.0, 0.0]
+        for one in (0, 1) if number % 2 else (1, 0):
+            child = children[one]
             assert child.stdin is not None
             assert child.stdout is not None
             child.stdin.write(QUESTIONS[number % len(QUESTIONS)].format(name=name) + "\n")
             child.stdin.flush()
-            pair.append(float(child.stdout.readline()))
+            pair[one] = float(child.stdout.readline())
         times.append(pair)
     for child in children:
         child.communicate()
