@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import SageError
-from sage_code.memory.checkpoint_store import FoundCheckpoint
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from sage_code.memory.code.staleness import CheckedMemory
     from sage_code.memory.confirming import Confirmed
     from sage_code.memory.files.code_ref import CodeRef
+    from sage_code.memory.recall.memory_search import FoundMemory
 
 # What may have become of the code of a reference.
 STATES: tuple[State, ...] = ("unchanged", "moved", "changed", "gone")
@@ -62,7 +62,7 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
     }
 
 
-def found_row(found: FoundCheckpoint) -> dict[str, Any]:
+def found_row(found: FoundMemory) -> dict[str, Any]:
     """A row in the results of a search."""
     shown = {name: found.shown.get(name, "") for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
     return {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}

@@ -154,7 +154,7 @@ def _folder_times(home: MemoryHome) -> dict[str, int]:
     times: dict[str, int] = {}
     with suppress(OSError):
         for folder in folders_of(home):
-            times[folder] = os.stat(home.path(*folder.split("/"))).st_mtime_ns
+            times[folder] = os.stat(home.path(folder)).st_mtime_ns
     return times
 
 

@@ -67,7 +67,7 @@ def folders_of(home: MemoryHome) -> Iterator[str]:
 def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
     """The memory in a file; None if it refers to no code or cannot be read."""
     try:
-        text = home.read(*path.split("/"))
+        text = home.read(path)
         if _MARK not in text:
             return None
         head, body = frontmatter.split(text)
@@ -93,7 +93,7 @@ def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
 def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str]]:
     """The files in a folder and its subfolders, down to a depth, each with its stamp."""
     try:
-        entries = list(os.scandir(home.path(*folder.split("/"))))
+        entries = list(os.scandir(home.path(folder)))
     except OSError:
         return
     for entry in entries:
@@ -105,7 +105,7 @@ def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str
 
 
 def _folders(home: MemoryHome, folder: str, depth: int) -> Iterator[str]:
-    path = home.path(*folder.split("/"))
+    path = home.path(folder)
     if not os.path.isdir(path):
         return
     yield folder

@@ -14,7 +14,6 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from sage_code.errors import Busy, MemoryDamaged, UsageError
-from sage_code.files.locks import locked
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.settings.table import Settings
@@ -116,7 +115,7 @@ class MemoryIndex:
         if not listing:
             return 0
         self.home.prepare()
-        with self._guard, locked(self.home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with self._guard, self.home.locked(_LOCK_TIMEOUT_S):
             files = self._opened()
             files.clear()
             self._catch_up(files, listing)
@@ -149,7 +148,7 @@ class MemoryIndex:
             return
         try:
             self.home.prepare()
-            with locked(self.home.lock, timeout_s=_LOCK_TIMEOUT_S):
+            with self.home.locked(_LOCK_TIMEOUT_S):
                 files.refresh()
                 self._catch_up(files, listing)
         except (OSError, Busy, UsageError):
@@ -160,7 +159,7 @@ class MemoryIndex:
         if files.wants_packing:
             try:
                 self.home.prepare()
-                with locked(self.home.lock, timeout_s=0):
+                with self.home.locked(0):
                     files.refresh()
                     files.pack()
             except (OSError, Busy, UsageError):
@@ -184,7 +183,7 @@ class MemoryIndex:
             if row is not None and known.records[row].stamp == stamp:
                 continue
             try:
-                record, meaning = self._kind.passage(id_, self.home.read(*path.split("/")))
+                record, meaning = self._kind.passage(id_, self.home.read(path))
                 changed.append((replace(record, stamp=stamp), meaning))
                 self.damaged.pop(id_, None)
             except FileNotFoundError:
