@@ -25,8 +25,7 @@ MAX_FILE_BYTES = 1_000_000
 _MAX_ID_CHARS = 120
 _LOCK_TIMEOUT_S = 30.0
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]+")
-_PRIVATE_FOLDER, _SHARED_FOLDER = 0o700, 0o755
-_SHARED_FILE = 0o644
+_PRIVATE_FOLDER, _SHARED_FILE = 0o700, 0o644
 _EMBEDDINGS = "embeddings"
 # The map of attached memories of an older Sage.
 _OLD_MAPS = ("attached.jsonl", "attached_rows.json")
@@ -103,10 +102,6 @@ class MemoryHome:
                 "Sage does not delete through a link: replace the link by a folder",
             )
 
-    def write_derived(self, name: str, data: bytes) -> None:
-        """Replace a file of `derived`."""
-        atomic.write_bytes(os.path.join(self.derived, name), data, mode=atomic.PRIVATE_FILE)
-
 
 def homes(project_root: str | None) -> tuple[MemoryHome, ...]:
     """The homes to read from, nearest first: the project's if it has a `.sage/` of its own, then the user's."""
@@ -138,6 +133,11 @@ def safe_id(name: str) -> str:
     if not safe:
         raise UsageError(f"{name[:80]!r} is no id", "use letters, digits, - and _")
     return safe
+
+
+def stamp_of(state: os.stat_result) -> str:
+    """A text that changes with a file."""
+    return f"{state.st_mtime_ns:x}-{state.st_size:x}"
 
 
 def id_of(path: str) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 import xxhash
 
-from sage_code.files.atomic import PRIVATE_FILE, remove
+from sage_code.files.atomic import PRIVATE_FILE, remove, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.passages import Floats, Passages, Postings, Record
@@ -61,15 +61,18 @@ class IndexFiles:
                 self._load_packed()
         self._load_log()
 
-    def add(self, records: list[Record], vectors: Floats) -> None:
-        """Append memories; the caller holds the home's lock."""
-        self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
+    def add(self, records: list[Record], vectors: Floats, *, write: bool = True) -> None:
+        """Add memories; the caller holds the home's lock, or does not `write` them."""
+        if write:
+            self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
         for record, vector in zip(records, vectors, strict=True):
-            self.passages.add(record, rounded(vector))
+            # With the precision that it has on disk.
+            self.passages.add(record, vector.astype(np.float16).astype(np.float32))
 
-    def remove(self, ids: list[str]) -> None:
-        """Append that memories were removed; the caller holds the home's lock."""
-        self._append([orjson.dumps({"gone": id_, "model": self._model}) for id_ in ids])
+    def remove(self, ids: list[str], *, write: bool = True) -> None:
+        """Remove memories; the caller holds the home's lock, or does not `write` it."""
+        if write:
+            self._append([orjson.dumps({"gone": id_, "model": self._model}) for id_ in ids])
         for id_ in ids:
             self.passages.remove(id_)
 
@@ -97,7 +100,7 @@ class IndexFiles:
             rows=postings.rows,
             counts=postings.counts,
         )
-        self._home.write_derived(f"{self._kind}.npz", out.getvalue())
+        write_bytes(self._packed, out.getvalue(), mode=PRIVATE_FILE)
         # A reader that comes now applies the old log to the new packed file, which changes nothing.
         remove(self._log)
         self._packed_stat = None
@@ -197,24 +200,13 @@ class IndexFiles:
             self._log_lines += len(lines)
 
 
-def rounded(vector: Floats) -> Floats:
-    """A vector with the precision that it has on disk."""
-    return vector.astype(np.float16).astype(np.float32)
-
-
 def _line(record: Record, vector: Floats, model: str) -> bytes:
     encoded = base64.b64encode(vector.astype(np.float16).tobytes()).decode()
     return orjson.dumps({**_plain(record), "terms": record.terms, "vector": encoded, "model": model})
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "stamp": record.stamp,
-        "follows": record.follows,
-        "names": record.names,
-        "shown": record.shown,
-    }
+    return {name: getattr(record, name) for name in ("id", "stamp", "follows", "names", "shown")}
 
 
 def _checked(line: bytes) -> bytes:

@@ -52,7 +52,7 @@ def search_memories(
             explain = {
                 "words": round(share, 4),
                 "cosine": round(cosine, 4),
-                "meaning": round(calibration.probability(share, cosine), 4),
+                "meaning": round(float(calibration.probability(share, cosine)), 4),
                 "order": round(float(known.score[row]), 4),
             }
             record, scope = passages.records[row], memory_index.home.scope
