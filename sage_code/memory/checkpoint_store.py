@@ -247,13 +247,7 @@ def record_of_checkpoint(checkpoint: Checkpoint) -> Record:
     texts += [one.content for one in checkpoint.unique_contributions] + [text for _, text in checkpoint.notes]
     texts += [*checkpoint.fields.values(), *checkpoint.files_changed, checkpoint.action_goal]
     names = tuple(name for name in (checkpoint.skill, os.path.basename(checkpoint.project)) if name)
-    shown = {
-        "core_question": checkpoint.core_question,
-        "thesis": checkpoint.thesis,
-        "confidence": checkpoint.confidence,
-        "trigger": checkpoint.trigger,
-        "ts": checkpoint.ts,
-    }
+    shown = {name: getattr(checkpoint, name) for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
     return record_of(checkpoint.id, "\n".join(texts), follows=checkpoint.parent, names=names, shown=shown)
 
 

@@ -30,9 +30,9 @@ class Confirmed:
     id: str
     kind: str  # checkpoint | knowledge
     scope: Scope
-    refs: tuple[CodeRef, ...]  # as they are now
     renewed: int  # references whose code had changed or moved
     dropped: int  # references whose code is gone
+    refs: tuple[CodeRef, ...]  # as they are now
 
 
 def confirm(memory: Memory, id_: str) -> Confirmed:
@@ -51,7 +51,7 @@ def confirm(memory: Memory, id_: str) -> Confirmed:
     if found.kind == "knowledge":
         memory.knowledge.edited(found.id)
     renewed = sum(state.now is not None and state.state != "unchanged" for state in states)
-    return Confirmed(found.id, found.kind, home.scope, refs, renewed, len(states) - len(refs))
+    return Confirmed(found.id, found.kind, home.scope, renewed, len(states) - len(refs), refs)
 
 
 def with_refs(text: str, refs: tuple[CodeRef, ...], where: str) -> str:

@@ -55,9 +55,7 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
         "why": saved.judgement.why,
         "masked": list(saved.masked),
         "similar": asdict(saved.similar) if saved.similar else None,
-        "files_explored": len(kept.files_explored) if kept else 0,
-        "files_changed": len(kept.files_changed) if kept else 0,
-        "code_refs": len(kept.code_refs) if kept else 0,
+        **{name: len(getattr(kept, name)) if kept else 0 for name in ("files_explored", "files_changed", "code_refs")},
         **_maintenance(saved.maintenance),
     }
 
@@ -148,14 +146,7 @@ def _where(ref: CodeRef) -> dict[str, Any]:
 
 def confirmed_document(done: Confirmed) -> dict[str, Any]:
     """A memory that is still true, with its references to the code as it is now."""
-    return {
-        "id": done.id,
-        "kind": done.kind,
-        "scope": done.scope,
-        "renewed": done.renewed,
-        "dropped": done.dropped,
-        "refs": [_where(ref) for ref in done.refs],
-    }
+    return {**asdict(done), "refs": [_where(ref) for ref in done.refs]}
 
 
 def score_row(one: Recalled) -> dict[str, Any]:

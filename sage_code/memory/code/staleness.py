@@ -57,17 +57,13 @@ def why(root: str, what: str) -> list[CheckedMemory]:
     checker = Checker(root)
     found = []
     for memory in memories(root):
-        near = [ref for ref in memory.refs if location is None or _may_be_about(ref, location.file)]
+        # A reference to another file may have moved into this one, if it has a hash to be found by.
+        near = [ref for ref in memory.refs if location is None or ref.file == location.file or ref.content_hash]
         states = [checker.check(ref) for ref in near]
         about = tuple(state for state in states if any(_is_about(ref, location or what) for ref in _both(state)))
         if about:
             found.append(CheckedMemory(memory, about))
     return found
-
-
-def _may_be_about(ref: CodeRef, file: str) -> bool:
-    # A reference to another file may have moved into this one, if it has a hash to be found by.
-    return ref.file == file or bool(ref.content_hash)
 
 
 def _both(state: RefState) -> Iterator[CodeRef]:

@@ -20,10 +20,14 @@ _INDENT = "  "
 
 def write_sections(title: str, sections: Iterable[tuple[str, str]]) -> str:
     """A document from sections whose texts come from `write_prose` or `write_list`."""
-    first, more, rest = title.partition("\n")
-    parts = [f"# {first}\n{write_prose(rest)}" if more else f"# {first}"]
-    parts += [f"## {heading}\n{text}" for heading, text in sections]
+    parts = [f"# {write_title(title)}", *(f"## {heading}\n{text}" for heading, text in sections)]
     return "\n" + "\n\n".join(parts) + "\n"
+
+
+def write_title(title: str) -> str:
+    """A title, whose further lines are prose."""
+    first, more, rest = title.partition("\n")
+    return f"{first}\n{write_prose(rest)}" if more else first
 
 
 def read_sections(body: str) -> tuple[str, list[tuple[str, list[str]]]]:

@@ -32,6 +32,7 @@ _LOG_BEFORE_PACKING = 256
 # A larger file is damaged: a hundred thousand memories take half of this.
 _MAX_BYTES = 300_000_000
 _CHECKSUM_CHARS = 16
+_MISSING = (0, 0)  # `_stat` of a file that does not exist
 _UNREADABLE = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RuntimeError,
     zipfile.BadZipFile, zlib.error, struct.error,
@@ -45,7 +46,7 @@ class IndexFiles:
     def __init__(self, home: MemoryHome, kind: str, model: str, dim: int) -> None:
         self._home, self._kind, self._model, self._dim = home, kind, model, dim
         self.passages = Passages(dim)
-        self._packed_stat: tuple[int, int] | None = None
+        self._packed_stat = _MISSING
         self._log_bytes = 0  # of the log, that were read
         self._log_lines = 0
         self._is_damaged = False  # the packed file cannot be read and has to be written again
@@ -53,11 +54,11 @@ class IndexFiles:
 
     def refresh(self) -> None:
         """Read what other processes have written since the last call."""
-        packed = self._stat_of_packed()
-        if packed != self._packed_stat or _size(self._log) < self._log_bytes:
+        packed = _stat(self._packed)
+        if packed != self._packed_stat or _stat(self._log)[1] < self._log_bytes:
             self.passages = Passages(self._dim)
             self._packed_stat, self._log_bytes, self._log_lines = packed, 0, 0
-            if packed is not None:
+            if packed != _MISSING:
                 self._load_packed()
         self._load_log()
 
@@ -103,7 +104,7 @@ class IndexFiles:
         write_bytes(self._packed, out.getvalue(), mode=PRIVATE_FILE)
         # A reader that comes now applies the old log to the new packed file, which changes nothing.
         remove(self._log)
-        self._packed_stat = None
+        self._packed_stat = _MISSING
         self.refresh()
 
     def clear(self) -> None:
@@ -111,7 +112,7 @@ class IndexFiles:
         for path in (self._packed, self._log):
             remove(path)
         self.passages = Passages(self._dim)
-        self._packed_stat, self._log_bytes, self._log_lines = None, 0, 0
+        self._packed_stat, self._log_bytes, self._log_lines = _MISSING, 0, 0
 
     @property
     def _packed(self) -> str:
@@ -120,13 +121,6 @@ class IndexFiles:
     @property
     def _log(self) -> str:
         return os.path.join(self._home.derived, f"{self._kind}.log")
-
-    def _stat_of_packed(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._packed)
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
 
     def _load_packed(self) -> None:
         """Fill the passages from the packed file; a file of another model or a damaged one leaves them empty."""
@@ -247,8 +241,10 @@ def _as_bytes(data: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(data, np.uint8)
 
 
-def _size(path: str) -> int:
+def _stat(path: str) -> tuple[int, int]:
+    """When a file was written, and its size."""
     try:
-        return os.stat(path).st_size
+        found = os.stat(path)
     except OSError:
-        return 0
+        return _MISSING
+    return found.st_mtime_ns, found.st_size
