@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -146,9 +146,7 @@ class CheckpointStore(MemoryStore):
             raise UsageError(f"{len(candidates)} checkpoints are called like {wanted}", f"name one of them: {some}")
         raise UsageError(f"there is no checkpoint {wanted}", "`sage checkpoint list` shows them")
 
-    def newest(
-        self, *, skill: str = "", on_damaged: Callable[[str], None] | None = None
-    ) -> Iterator[tuple[Checkpoint, Scope]]:
+    def newest(self, *, skill: str = "") -> Iterator[tuple[Checkpoint, Scope]]:
         """Checkpoints, newest first, all or those of a skill; a file is read only when the iterator reaches it."""
         files = [(name, home) for home in homes(self.root) for name in _names(home)]
         for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
@@ -157,7 +155,7 @@ class CheckpointStore(MemoryStore):
             except FileNotFoundError:
                 continue
             except MemoryDamaged as error:
-                (self.notices.add if on_damaged is None else on_damaged)(error.message)
+                self.notices.add(error.message)
                 continue
             if skill in ("", found.skill):
                 yield found, home.scope

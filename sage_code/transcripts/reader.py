@@ -32,15 +32,13 @@ class TranscriptReader:
         self._records = (CodexRecords if is_codex(path) else ClaudeRecords)(resume.pending)
 
     def __iter__(self) -> Iterator[Touch]:
-        stats, restarted = self.stats, False
-        for line in self._lines:
-            if stats.restarted and not restarted:
+        for number, line in enumerate(self._lines):
+            if self.stats.restarted and number == 0:
                 self._records.pending.clear()
-                restarted = True
             try:
                 yield from self._records.touches(line)
             except ValueError:  # damaged, nested too deeply, or not UTF-8
-                stats.corrupt += 1
+                self.stats.corrupt += 1
 
     def resume(self) -> Resume:
         """The state for the next reader."""

@@ -127,11 +127,11 @@ def _claude_replies(reader: LineReader) -> Iterator[Reply]:
         hour = _count(parts, "ephemeral_1h_input_tokens")
         # Older versions fill only one of the two fields.
         written = max(_count(given, "cache_creation_input_tokens"), hour + _count(parts, "ephemeral_5m_input_tokens"))
-        others = (_count(given, key) for key in ("input_tokens", "output_tokens", "cache_read_input_tokens"))
+        fresh, output, cached = (_count(given, f"{kind}_tokens") for kind in ("input", "output", "cache_read_input"))
         given_id = message.get("id") or record.get("requestId") or record.get("uuid")
         id_ = string_or_empty(given_id) or f"{reader.path}:{reader.stats.bytes}"
         model = string_or_empty(message.get("model")) or UNKNOWN
-        tokens = Tokens(*others, written - hour, hour)
+        tokens = Tokens(fresh, output, cached, written - hour, hour)
         yield Reply(id_, _day(record), model, project_of(string_or_empty(record.get("cwd"))), tokens)
 
 

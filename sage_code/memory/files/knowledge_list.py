@@ -66,17 +66,12 @@ class KnowledgeList:
     def sound_entries(self) -> dict[str, dict[str, Any]]:
         """The entries of a damaged list that can still be read, line by line."""
         found: dict[str, dict[str, Any]] = {}
-        try:
-            lines = self._text().split("\n")
-        except MemoryDamaged:
-            return found
-        for line in lines:
-            try:
-                entry = orjson.loads(line.removeprefix("- ")) if line.startswith(_ITEM) else {}
-            except ValueError:
-                continue
-            if isinstance(entry.get("id"), str) and _ID.fullmatch(entry["id"]):
-                found[entry["id"]] = entry
+        with suppress(MemoryDamaged):
+            for line in self._text().split("\n"):
+                with suppress(ValueError):
+                    entry = orjson.loads(line.removeprefix("- ")) if line.startswith(_ITEM) else {}
+                    if isinstance(entry.get("id"), str) and _ID.fullmatch(entry["id"]):
+                        found[entry["id"]] = entry
         return found
 
     def rebuild(self, entries: dict[str, dict[str, Any]]) -> None:

@@ -133,7 +133,9 @@ class IndexFiles:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
                     return
-                records = [_record({**row, "terms": {}}) for row in _rows(file["records"].tobytes())]
+                records = [
+                    _record({**orjson.loads(line), "terms": {}}) for line in file["records"].tobytes().splitlines()
+                ]
                 terms = file["terms"].tobytes().decode("utf-8", "surrogatepass")
                 word_numbers = {term: number for number, term in enumerate(terms.split("\n"))} if terms else {}
                 postings = Postings(word_numbers, file["starts"], file["rows"], file["counts"])
@@ -222,10 +224,6 @@ def _record(row: dict[str, Any]) -> Record:
     if not all(isinstance(text, str) for text in texts) or not isinstance(row["shown"], dict):
         raise ValueError("not a record")
     return Record(row["id"], row["stamp"], row["terms"], row["follows"], tuple(row["names"]), row["shown"])
-
-
-def _rows(data: bytes) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in data.split(b"\n")] if data else []
 
 
 def _check(postings: Postings, rows: int) -> None:
