@@ -118,14 +118,14 @@ def knowledge(root: Path, count: int) -> None:
     memory = Memory(str(root), SETTINGS)
     folder = root / ".sage" / "knowledge" / "global"
     folder.mkdir(parents=True, exist_ok=True)
-    entries = []
+    entries = {}
     for number in range(count):
         keywords = tuple(chooser.sample(known, 3))
         item = KnowledgeItem(f"item-{number:05}", sentence(chooser, known, 50), keywords=keywords, added="2026-01-01")
         text = item_text(item)
         (folder / f"{item.id}.md").write_text(text)
-        entries.append({**facts_of(item), "file": f"global/{item.id}.md", "hash": _hash(text)})
-    memory.knowledge.knowledge_list(homes(str(root))[0]).put(*entries)
+        entries[item.id] = {**facts_of(item), "file": f"global/{item.id}.md", "hash": _hash(text)}
+    memory.knowledge.knowledge_list(homes(str(root))[0]).rebuild(entries)
     questions = [sentence(chooser, known, 7) for _ in range(_SEARCHES)]
     timed(
         f"first recall among {count:,} items, all to be embedded", NO_GOAL, 1, lambda _: memory.recaller.recall("x y")

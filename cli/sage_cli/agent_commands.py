@@ -67,9 +67,10 @@ def install(
     """
     from sage_code import __version__
     from sage_code.agents import install as agents
+    from sage_code.agents.table import chosen_agents
     from sage_code.project import Project
 
-    chosen = agents.chosen_agents(agent)
+    chosen = chosen_agents(agent)
     command = agents.server_command(scope.value, version=__version__ if via is Via.UVX else "")
     if print_only:
         _print_only([agents.preview(one, scope.value, Project.named(project).root, command) for one in chosen], as_json)
@@ -94,6 +95,7 @@ def uninstall(
     Example:  sage mcp uninstall --agent claude --scope project
     """
     from sage_code.agents import install as agents
+    from sage_code.agents.table import chosen_agents
     from sage_code.project import Project
 
     steps: list[Step] = [
@@ -101,7 +103,7 @@ def uninstall(
         ("snippet", agents.uninstall_notes),
         ("subagent", agents.uninstall_subagent),
     ]
-    changes = agents.apply_to(agents.chosen_agents(agent), steps, scope.value, Project.named(project).root)
+    changes = agents.apply_to(chosen_agents(agent), steps, scope.value, Project.named(project).root)
     # Most agents never had lines or a helper.
     _show([one for one in changes if one.kind == "server" or one.action not in ("absent", "skipped")], as_json)
     if all(change.action in ("absent", "skipped") for change in changes):

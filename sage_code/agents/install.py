@@ -19,16 +19,7 @@ from sage_code.agents import files, notes, record
 from sage_code.agents.entries import below, document_of, entry_keys, insertion, verify, with_entry, without_entry
 from sage_code.agents.files import TextFile
 from sage_code.agents.record import Insertion
-from sage_code.agents.table import (
-    AGENTS,
-    SERVER_NAME,
-    Agent,
-    config_file,
-    find_agent,
-    has_notes,
-    is_installed,
-    notes_file,
-)
+from sage_code.agents.table import AGENTS, SERVER_NAME, Agent, config_file, has_notes, notes_file
 from sage_code.errors import ConfigError, SageError, UsageError
 from sage_code.values import Scope
 
@@ -88,32 +79,29 @@ def server_command(scope: Scope, *, version: str = "") -> list[str]:
 
 def is_sage_entry(entry: Any) -> bool:
     """Whether an entry starts Sage's server, by any of its commands."""
-    if not isinstance(entry, dict):
-        return False
-    words = entry.get("command")
-    command = words if isinstance(words, list) else [words]
-    arguments = entry.get("args")
-    command = command + arguments if isinstance(arguments, list) else command
-    names = {
-        os.path.basename(word.replace("\\", "/")).removesuffix(".exe") for word in command if isinstance(word, str)
-    }
+    command = command_of(entry) if isinstance(entry, dict) else []
+    names = {os.path.basename(word.replace("\\", "/")).removesuffix(".exe") for word in command}
     return bool(names & {_PROGRAM, _MODULE}) or {"sage", "mcp"} <= names
 
 
-def chosen_agents(names: list[str]) -> list[Agent]:
-    """The agents with these names; with `all` or no name, those that are installed."""
-    if names and "all" not in names:
-        return [find_agent(name) for name in dict.fromkeys(names)]
-    found = [agent for agent in AGENTS.values() if is_installed(agent)]
-    if not found:
-        raise UsageError("no agent that Sage knows is installed", f"name one with --agent: {', '.join(AGENTS)}")
-    return found
+def command_of(entry: dict[str, Any]) -> list[str]:
+    """The command of an entry with its arguments."""
+    words, arguments = entry.get("command"), entry.get("args")
+    command = words if isinstance(words, list) else [words]
+    return [str(word) for word in (*command, *(arguments if isinstance(arguments, list) else ()))]
 
 
 def read_entry(agent: Agent, scope: Scope, root: str) -> Any:
     """The agent's entry for Sage's server; None if there is none."""
-    document = document_of(agent, _file(config_file(agent, scope, root), scope, root))
-    return below(document, entry_keys(agent, document))
+    return _server(agent, scope, root)[-1]
+
+
+def _server(agent: Agent, scope: Scope, root: str) -> tuple[TextFile, Any, tuple[str, ...], Any]:
+    """The file that lists the agent's servers, its document, and the keys and the value of Sage's entry."""
+    file = _file(config_file(agent, scope, root), scope, root)
+    document = document_of(agent, file)
+    keys = entry_keys(agent, document)
+    return file, document, keys, below(document, keys)
 
 
 def preview(agent: Agent, scope: Scope, root: str, command: list[str]) -> dict[str, str]:
@@ -124,10 +112,8 @@ def preview(agent: Agent, scope: Scope, root: str, command: list[str]) -> dict[s
 
 def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force: bool = False) -> Change:
     """Add the server to the agent's configuration, or bring its entry up to date."""
-    file = _file(config_file(agent, scope, root), scope, root)
-    document = document_of(agent, file)
-    keys = entry_keys(agent, document)
-    entry, old = agent.entry(command), below(document, keys)
+    file, document, keys, old = _server(agent, scope, root)
+    entry = agent.entry(command)
     remark = agent.remark if scope == "project" else ""
     if old == entry:
         return Change(agent.name, scope, "server", file.path, "unchanged", note=remark)
@@ -141,20 +127,15 @@ def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force:
     offset, inserted = insertion(agent, base, keys, entry)
     text = base[:offset] + inserted + base[offset:]
     verify(agent, file, text, with_entry(document, keys, entry))
-    existed = known.existed if known and old is not None else file.exists
     backup = files.keep_backup(file)
     made = files.write(file, text, private=scope == "user")
-    folders = known.folders if known and old is not None else made
-    record.put(file.path, Insertion(inserted, existed, folders))
+    _record(file, inserted, made, known if old is not None else None)
     return Change(agent.name, scope, "server", file.path, "added" if old is None else "updated", backup, remark)
 
 
 def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> Change:
     """Remove the server from the agent's configuration."""
-    file = _file(config_file(agent, scope, root), scope, root)
-    document = document_of(agent, file)
-    keys = entry_keys(agent, document)
-    old = below(document, keys)
+    file, document, keys, old = _server(agent, scope, root)
     if old is None:
         record.put(file.path, None)
         return Change(agent.name, scope, "server", file.path, "absent")
@@ -178,9 +159,7 @@ def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
     gap = "" if not base else end_of_line if base.endswith("\n") else 2 * end_of_line
     backup = files.keep_backup(file)
     made = files.write(file, base + gap + block, private=False)
-    again = known if old else None
-    existed, folders = (again.existed, again.folders) if again else (file.exists, made)
-    record.put(file.path, Insertion(gap + block, existed, folders))
+    _record(file, gap + block, made, known if old else None)
     return Change(agent.name, scope, "snippet", file.path, "updated" if old else "added", backup)
 
 
@@ -240,6 +219,12 @@ def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
 
 def _file(path: str, scope: Scope, root: str) -> TextFile:
     return files.read_inside(path, root if scope == "project" else None)
+
+
+def _record(file: TextFile, inserted: str, made: list[str], replaced: Insertion | None) -> None:
+    """Record an insertion. If it replaces another one, the file and its folders were made for that one."""
+    existed, folders = (replaced.existed, replaced.folders) if replaced else (file.exists, made)
+    record.put(file.path, Insertion(inserted, existed, folders))
 
 
 def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:

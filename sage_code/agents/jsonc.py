@@ -31,7 +31,6 @@ class Member:
 
     key_start: int
     value: Node
-    end: int  # of the value
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +91,11 @@ def cut(text: str, keys: tuple[str, ...]) -> str:
     if parent is None or parent.members is None or keys[-1] not in parent.members:
         return text
     member = parent.members[keys[-1]]
-    start, end = member.key_start, member.end
+    start, end = member.key_start, member.value.end
     if text[after := _skip(text, end)] == ",":
         end = after + 1
     else:  # the last one: the comma before it goes, unless commas may trail
-        before = [other.end for other in parent.members.values() if other.end < start]
+        before = [other.value.end for other in parent.members.values() if other.value.end < start]
         if before and text[comma := _skip(text, max(before))] == ",":
             return _without(text[:comma] + text[comma + 1 :], start - 1, end - 1)
     return _without(text, start, end)
@@ -184,7 +183,7 @@ def _object(text: str, start: int, depth: int) -> Node:
         if not text.startswith(":", colon):
             raise _wrong(text, colon, "a colon is expected")
         value = _value(text, _skip(text, colon + 1), depth + 1)
-        members[json.loads(key.group())] = Member(offset, value, value.end)
+        members[json.loads(key.group())] = Member(offset, value)
         offset = _next(text, value.end, "}")
     return Node(start, offset + 1, {key: member.value.value for key, member in members.items()}, members)
 

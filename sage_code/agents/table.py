@@ -93,6 +93,16 @@ def find_agent(name: str) -> Agent:
         raise UsageError(f"no agent is called {name[:80]!r}", f"there are: {known}, and all") from None
 
 
+def chosen_agents(names: list[str]) -> list[Agent]:
+    """The agents with these names; with `all` or no name, those that are installed."""
+    if names and "all" not in names:
+        return [find_agent(name) for name in dict.fromkeys(names)]
+    found = [agent for agent in AGENTS.values() if is_installed(agent)]
+    if not found:
+        raise UsageError("no agent that Sage knows is installed", f"name one with --agent: {', '.join(AGENTS)}")
+    return found
+
+
 def config_file(agent: Agent, scope: Scope, root: str) -> str:
     """The file that lists the agent's servers."""
     if scope == "user":

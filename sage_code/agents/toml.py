@@ -19,7 +19,9 @@ def parse(text: str) -> dict[str, Any]:
 def insertion(text: str, keys: tuple[str, ...], value: dict[str, Any]) -> tuple[int, str]:
     """The offset and the text of the insertion that adds the table `value` below `keys`."""
     end_of_line = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(map(_key, keys))}]", *(f"{_key(name)} = {_literal(item)}" for name, item in value.items())]
+    # Strings, numbers, booleans and lists of them are written in TOML as in JSON.
+    items = (f"{_key(name)} = {json.dumps(item, ensure_ascii=False)}" for name, item in value.items())
+    lines = [f"[{'.'.join(map(_key, keys))}]", *items]
     before = "" if not text.strip("\ufeff \t\r\n") else end_of_line
     if before and not text.endswith("\n"):
         before += end_of_line
@@ -46,8 +48,3 @@ def _split(name: str) -> tuple[str, ...]:
 
 def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else json.dumps(name)
-
-
-def _literal(value: Any) -> str:
-    # Strings, numbers, booleans and lists of them are written in TOML as in JSON.
-    return json.dumps(value, ensure_ascii=False)

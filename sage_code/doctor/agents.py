@@ -6,9 +6,8 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from typing import Any
 
-from sage_code.agents.install import is_sage_entry, read_entry
+from sage_code.agents.install import command_of, is_sage_entry, read_entry
 from sage_code.agents.table import AGENTS, Agent, config_file, is_installed
 from sage_code.doctor.findings import Finding
 from sage_code.errors import SageError
@@ -54,7 +53,7 @@ def _entry_findings(agent: Agent, scope: Scope, root: str, version: str) -> Iter
         fix = f"rename it there, or {again[:-1]} --force`"
         yield Finding("agents", "warning", f"{agent.title}: the server `sage` in {path} is not Sage's", fix)
         return
-    command = _command(entry)
+    command = command_of(entry)
     pinned = _PINNED.search(" ".join(command))
     if shutil.which(command[0]) is None:
         yield Finding("agents", "error", f"{agent.title}: {command[0]}, named in {path}, cannot be started", again)
@@ -65,9 +64,3 @@ def _entry_findings(agent: Agent, scope: Scope, root: str, version: str) -> Iter
         yield Finding("agents", "note", f"{agent.title}: the server is switched off in {path}", "switch it on there")
     else:
         yield Finding("agents", "ok", f"{agent.title}: {path}")
-
-
-def _command(entry: dict[str, Any]) -> list[str]:
-    words = entry["command"]
-    command = [*words] if isinstance(words, list) else [words]
-    return [str(word) for word in command + list(entry.get("args") or [])]

@@ -8,48 +8,37 @@ from __future__ import annotations
 import heapq
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.files.locks import locked
 from sage_code.memory.files.archive import FOLDER as ARCHIVE
-from sage_code.memory.files.archive import archived, find_archived, restore
+from sage_code.memory.files.archive import archived
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
+from sage_code.memory.memory_store import MemoryStore
 from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
 if TYPE_CHECKING:
     from sage_code.memory.index.passages import Floats, Passages, Record
+    from sage_code.memory.recall.memory_search import FoundMemory
 
 FOLDER = "checkpoints"
 _SUFFIXES = (".md", ".yaml")
 _SLUG_WORDS = 6
-_LOCK_TIMEOUT_S = 30.0
 # A new thesis is compared with so many of the newest: an old conclusion may be repeated.
 RECENT = 20
 # Two saves of the same words within this time are one save that was sent twice.
 _SAME_MOMENT = timedelta(seconds=2)
 _SAME_FIELDS = ("thesis", "core_question", "trigger")
-
-
-@dataclass(frozen=True, slots=True)
-class FoundCheckpoint:
-    """A checkpoint that a search found."""
-
-    id: str
-    score: float  # the probability that it is about the question
-    shown: dict[str, Any]  # thesis, confidence, trigger, ts ...
-    scope: Scope
-    explain: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +69,11 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class CheckpointStore:
+class CheckpointStore(MemoryStore):
     """The checkpoints of a project and of its user."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
-        self._root, self._settings = root, settings
-        self._notices = Notices() if notices is None else notices
-        self._memory_indexes: dict[MemoryHome, MemoryIndex] = {}
-
-    @property
-    def memory_indexes(self) -> list[MemoryIndex]:
-        """The indexes of all homes, the project's first."""
-        return [self._memory_index(home) for home in homes(self._root)]
+        super().__init__(KIND, root, settings, notices)
 
     def save(
         self,
@@ -107,12 +89,12 @@ class CheckpointStore:
         Raises Repeated if the same words were saved within the last seconds, or, with `unless_similar`, if the
         similarity of a recent thesis reaches that value.
         """
-        home = home_to_write(self._root, scope)
+        home = home_to_write(self.root, scope)
         checkpoint = replace(checkpoint, ts=checkpoint.ts or now())
         wanted = safe_id(checkpoint.id) if checkpoint.id else new_id(checkpoint)
         home.prepare(FOLDER)
-        memory_index = self._memory_index(home)
-        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        memory_index = self.memory_index(home)
+        with home.locked():
             # Under the lock, so that the second of two equal saves sees the first.
             if (repeated := self._repeated(memory_index, checkpoint, vector, unless_similar)) is not None:
                 raise Repeated(repeated)
@@ -151,7 +133,7 @@ class CheckpointStore:
         """The home of a checkpoint, and its path relative to the home."""
         wanted = safe_id(id_)
         candidates: list[tuple[MemoryHome, str]] = []
-        for home in homes(self._root):
+        for home in homes(self.root):
             for suffix in _SUFFIXES:
                 path = f"{FOLDER}/{wanted}{suffix}"
                 if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
@@ -164,18 +146,16 @@ class CheckpointStore:
             raise UsageError(f"{len(candidates)} checkpoints are called like {wanted}", f"name one of them: {some}")
         raise UsageError(f"there is no checkpoint {wanted}", "`sage checkpoint list` shows them")
 
-    def newest(
-        self, *, skill: str = "", on_damaged: Callable[[str], None] | None = None
-    ) -> Iterator[tuple[Checkpoint, Scope]]:
+    def newest(self, *, skill: str = "") -> Iterator[tuple[Checkpoint, Scope]]:
         """Checkpoints, newest first, all or those of a skill; a file is read only when the iterator reaches it."""
-        files = [(name, home) for home in homes(self._root) for name in _names(home)]
+        files = [(name, home) for home in homes(self.root) for name in _names(home)]
         for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
                 found = _read(home, f"{FOLDER}/{name}")
             except FileNotFoundError:
                 continue
             except MemoryDamaged as error:
-                (self._notices.add if on_damaged is None else on_damaged)(error.message)
+                self.notices.add(error.message)
                 continue
             if skill in ("", found.skill):
                 yield found, home.scope
@@ -183,33 +163,30 @@ class CheckpointStore:
     def remove(self, id_: str) -> str:
         """Delete a checkpoint's file; returns its id. The index follows by itself."""
         home, path = self.find(id_)
-        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with home.locked():
             home.remove(path)
         return id_of(path)
 
-    def search(self, question: str, limit: int = 5) -> list[FoundCheckpoint]:
+    def search(self, question: str, limit: int = 5) -> list[FoundMemory]:
         """The checkpoints that are about a question, best first."""
         from sage_code.memory.recall.memory_search import search_memories  # lazy: NumPy
 
-        hits = search_memories(self.memory_indexes, question, limit, self._settings)
+        found = search_memories(self.memory_indexes, question, limit, self.settings)
         for memory_index in self.memory_indexes:
             for why in memory_index.damaged.values():
-                self._notices.add(why)
-        return [
-            FoundCheckpoint(hit.record.id, hit.probability, dict(hit.record.shown), hit.home.scope, hit.explain)
-            for hit in hits
-        ]
+                self.notices.add(why)
+        return found
 
     def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[SimilarCheckpoint | None, Floats]:
         """The most similar thesis among the newest of the home that is written to, and the vector of `thesis`."""
-        memory_index = self._memory_index(home_to_write(self._root, scope))
+        memory_index = self.memory_index(home_to_write(self.root, scope))
         vector = memory_index.embed([thesis])[0]
         return _nearest(memory_index.passages(), vector) if thesis.strip() else None, vector
 
     def prune(self, limits: Limits, scope: Scope | None = None) -> MaintenanceResult:
         """Move the checkpoints of one home that are beyond the limits into its archive."""
-        home = home_to_write(self._root, scope)
-        memory_index = self._memory_index(home)
+        home = home_to_write(self.root, scope)
+        memory_index = self.memory_index(home)
         paths = memory_index.paths()
         if not paths or not (limits.max_age_days or 0 < limits.max_count < len(paths)):
             return MaintenanceResult(total_remaining=len(paths))
@@ -223,22 +200,11 @@ class CheckpointStore:
 
     def archived(self, *, skill: str = "") -> Iterator[tuple[Checkpoint, Scope]]:
         """The archived checkpoints, newest first; a file that cannot be read is skipped."""
-        for home in homes(self._root):
-            for path in archived(home, FOLDER):
-                with suppress(OSError, MemoryDamaged):
-                    found = _read(home, f"{ARCHIVE}/{path}")
-                    if skill in ("", found.skill):
-                        yield found, home.scope
-
-    def restore(self, id_: str) -> tuple[str, Scope]:
-        """Move a checkpoint back from the archive, for good; returns its id and scope."""
-        home, path = find_archived(homes(self._root), FOLDER, id_)
-        return restore(home, path), home.scope
-
-    def _memory_index(self, home: MemoryHome) -> MemoryIndex:
-        if home not in self._memory_indexes:
-            self._memory_indexes[home] = MemoryIndex(home, KIND, self._settings)
-        return self._memory_indexes[home]
+        for home, path in archived(homes(self.root), FOLDER):
+            with suppress(OSError, MemoryDamaged):
+                found = _read(home, f"{ARCHIVE}/{path}")
+                if skill in ("", found.skill):
+                    yield found, home.scope
 
 
 def _nearest(passages: Passages, vector: Floats) -> SimilarCheckpoint | None:
@@ -279,19 +245,13 @@ def record_of_checkpoint(checkpoint: Checkpoint) -> Record:
     texts += [one.content for one in checkpoint.unique_contributions] + [text for _, text in checkpoint.notes]
     texts += [*checkpoint.fields.values(), *checkpoint.files_changed, checkpoint.action_goal]
     names = tuple(name for name in (checkpoint.skill, os.path.basename(checkpoint.project)) if name)
-    shown = {
-        "core_question": checkpoint.core_question,
-        "thesis": checkpoint.thesis,
-        "confidence": checkpoint.confidence,
-        "trigger": checkpoint.trigger,
-        "ts": checkpoint.ts,
-    }
+    shown = {name: getattr(checkpoint, name) for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
     return record_of(checkpoint.id, "\n".join(texts), follows=checkpoint.parent, names=names, shown=shown)
 
 
 def _read(home: MemoryHome, path: str) -> Checkpoint:
     parse = from_yaml if path.endswith(".yaml") else from_markdown
-    return parse(home.read(*path.split("/")), home.path(path), id_of(path))
+    return parse(home.read(path), home.path(path), id_of(path))
 
 
 def _passage(id_: str, text: str) -> tuple[Record, str]:

@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.files.locks import locked
 from sage_code.memory.code.check import check
 from sage_code.memory.code.referring_memories import read_memory
 from sage_code.memory.files import frontmatter
@@ -21,7 +20,6 @@ from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.memory import Memory
 from sage_code.values import Scope
 
-_LOCK_TIMEOUT_S = 30.0
 _KEY = "code_refs"
 
 
@@ -32,9 +30,9 @@ class Confirmed:
     id: str
     kind: str  # checkpoint | knowledge
     scope: Scope
-    refs: tuple[CodeRef, ...]  # as they are now
     renewed: int  # references whose code had changed or moved
     dropped: int  # references whose code is gone
+    refs: tuple[CodeRef, ...]  # as they are now
 
 
 def confirm(memory: Memory, id_: str) -> Confirmed:
@@ -47,13 +45,13 @@ def confirm(memory: Memory, id_: str) -> Confirmed:
         raise UsageError(f"{id_} refers to no code, so it is not stale", "`sage stale` lists what is")
     states = check(memory.root, found.refs)
     refs = tuple(state.now for state in states if state.now is not None)
-    with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
-        text = home.read(*path.split("/"))
-        home.write(with_refs(text, refs, home.path(path)), *path.split("/"))
+    with home.locked():
+        text = home.read(path)
+        home.write(with_refs(text, refs, home.path(path)), path)
     if found.kind == "knowledge":
         memory.knowledge.edited(found.id)
     renewed = sum(state.now is not None and state.state != "unchanged" for state in states)
-    return Confirmed(found.id, found.kind, home.scope, refs, renewed, len(states) - len(refs))
+    return Confirmed(found.id, found.kind, home.scope, renewed, len(states) - len(refs), refs)
 
 
 def with_refs(text: str, refs: tuple[CodeRef, ...], where: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import SageError
-from sage_code.memory.checkpoint_store import FoundCheckpoint
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.knowledge import KnowledgeItem, facts_of
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from sage_code.memory.code.staleness import CheckedMemory
     from sage_code.memory.confirming import Confirmed
     from sage_code.memory.files.code_ref import CodeRef
+    from sage_code.memory.recall.memory_search import FoundMemory
 
 # What may have become of the code of a reference.
 STATES: tuple[State, ...] = ("unchanged", "moved", "changed", "gone")
@@ -55,14 +55,12 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
         "why": saved.judgement.why,
         "masked": list(saved.masked),
         "similar": asdict(saved.similar) if saved.similar else None,
-        "files_explored": len(kept.files_explored) if kept else 0,
-        "files_changed": len(kept.files_changed) if kept else 0,
-        "code_refs": len(kept.code_refs) if kept else 0,
+        **{name: len(getattr(kept, name)) if kept else 0 for name in ("files_explored", "files_changed", "code_refs")},
         **_maintenance(saved.maintenance),
     }
 
 
-def found_row(found: FoundCheckpoint) -> dict[str, Any]:
+def found_row(found: FoundMemory) -> dict[str, Any]:
     """A row in the results of a search."""
     shown = {name: found.shown.get(name, "") for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
     return {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}
@@ -149,14 +147,7 @@ def _where(ref: CodeRef) -> dict[str, Any]:
 
 def confirmed_document(done: Confirmed) -> dict[str, Any]:
     """A memory that is still true, with its references to the code as it is now."""
-    return {
-        "id": done.id,
-        "kind": done.kind,
-        "scope": done.scope,
-        "renewed": done.renewed,
-        "dropped": done.dropped,
-        "refs": [_where(ref) for ref in done.refs],
-    }
+    return {**asdict(done), "refs": [_where(ref) for ref in done.refs]}
 
 
 def score_row(one: Recalled) -> dict[str, Any]:

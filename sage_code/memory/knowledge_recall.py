@@ -130,7 +130,7 @@ class Recaller:
             if not len(passages):
                 continue
             signal = signals(passages, words, vector)
-            meanings = calibration.probabilities(signal.words, signal.dense)
+            meanings = calibration.probability(signal.words, signal.dense)
             known = self._facts_of(memory_index.home, passages)
             by_keyword = known.keywords.scores(question)
             rows = {passages.row_of[id_] for id_ in by_keyword if id_ in passages.row_of}

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from sage_code.errors import Busy, MemoryDamaged, UsageError
-from sage_code.files.locks import locked
 from sage_code.memory.files.archive import FOLDER as ARCHIVE
-from sage_code.memory.files.archive import archived, find_archived, restore
+from sage_code.memory.files.archive import archived
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of, safe_id
 from sage_code.memory.files.knowledge import (
     THRESHOLDS,
@@ -33,7 +32,8 @@ from sage_code.memory.files.knowledge import (
 )
 from sage_code.memory.files.knowledge_list import FOLDER, KnowledgeList
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
-from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
+from sage_code.memory.index.memory_index import MemoryKind
+from sage_code.memory.memory_store import MemoryStore
 from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from sage_code.memory.index.passages import Record
 
 GLOBAL, SKILLS = f"{FOLDER}/global", f"{FOLDER}/skills"
-_LOCK_TIMEOUT_S = 30.0
 _PREVIEW_CHARS = 300
 
 
@@ -66,25 +65,12 @@ class SavedKnowledge:
     maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
 
 
-class KnowledgeStore:
+class KnowledgeStore(MemoryStore):
     """The knowledge of a project and of its user."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:
-        self.root, self.settings = root, settings
-        self._memory_indexes: dict[MemoryHome, MemoryIndex] = {}
+        super().__init__(KIND, root, settings, notices)
         self._lists: dict[MemoryHome, KnowledgeList] = {}
-        self.notices = Notices() if notices is None else notices
-
-    @property
-    def memory_indexes(self) -> list[MemoryIndex]:
-        """The indexes of all homes, the project's first."""
-        return [self.memory_index(home) for home in homes(self.root)]
-
-    def memory_index(self, home: MemoryHome) -> MemoryIndex:
-        """The index of a home."""
-        if home not in self._memory_indexes:
-            self._memory_indexes[home] = MemoryIndex(home, KIND, self.settings)
-        return self._memory_indexes[home]
 
     def knowledge_list(self, home: MemoryHome) -> KnowledgeList:
         """The list of a home."""
@@ -99,7 +85,7 @@ class KnowledgeStore:
         except MemoryDamaged as error:
             try:
                 home.prepare(FOLDER)
-                with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+                with home.locked():
                     self._rebuild_list(home, error)
             except (OSError, Busy, UsageError):
                 self._rebuild_list(home, error)  # in memory only: the home cannot be written to
@@ -118,7 +104,7 @@ class KnowledgeStore:
         entries, sound = {}, self.knowledge_list(home).sound_entries()
         for id_, path in self.memory_index(home).paths().items():
             try:
-                text = home.read(*path.split("/"))
+                text = home.read(path)
                 item = from_markdown(text, home.path(path), id_)
             except FileNotFoundError:
                 continue
@@ -141,13 +127,13 @@ class KnowledgeStore:
         home = home_to_write(self.root, scope)
         memory_index = self.memory_index(home)
         vector = memory_index.embed([item.content])[0]
-        similar = similar_items([memory_index], item, vector, self.settings.dedup_threshold)
+        similar = similar_items(memory_index.passages(), item, vector, self.settings.dedup_threshold)
         path = _path(item)
         home.prepare(os.path.dirname(path))
-        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with home.locked():
             before = self._path_in(home, item.id)
             text = to_markdown(item)
-            home.write(text, *path.split("/"))
+            home.write(text, path)
             if before is not None and before != path:
                 home.remove(before)
             self._change_list(home, lambda known: known.put(_entry(item, path, text)))
@@ -161,7 +147,7 @@ class KnowledgeStore:
     def _load(self, id_: str) -> tuple[KnowledgeItem, MemoryHome]:
         home, path = self.find(id_)
         entry = self.entries(home).get(safe_id(id_), {})
-        return _effective(home.read(*path.split("/")), home.path(path), safe_id(id_), entry), home
+        return _effective(home.read(path), home.path(path), safe_id(id_), entry), home
 
     def find(self, id_: str) -> tuple[MemoryHome, str]:
         """The home of an item, and its path relative to the home."""
@@ -200,8 +186,10 @@ class KnowledgeStore:
                 seen.add(id_)
                 try:
                     entry = entries.get(id_)
-                    is_listed = entry is not None and os.lstat(home.path(path)).st_mtime_ns <= written_at
-                    item = _listed(home, path, id_, entry or {}, is_listed)
+                    if entry is not None and os.lstat(home.path(path)).st_mtime_ns <= written_at:
+                        item = item_of(entry, "", path, id_)  # the list is newer than the file
+                    else:
+                        item = _effective(home.read(path), home.path(path), id_, entry or {})
                 except FileNotFoundError:
                     continue
                 except MemoryDamaged as error:
@@ -218,7 +206,7 @@ class KnowledgeStore:
     def remove(self, id_: str) -> str:
         """Delete an item; returns its id."""
         home, path = self.find(id_)
-        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with home.locked():
             home.remove(path)
             self._change_list(home, lambda known: known.remove(id_of(path)))
         return id_of(path)
@@ -226,9 +214,9 @@ class KnowledgeStore:
     def edited(self, id_: str) -> KnowledgeItem:
         """Update the list after an item's file was edited; MemoryDamaged if the file cannot be read any more."""
         home, path = self.find(id_)
-        text = home.read(*path.split("/"))
+        text = home.read(path)
         item = from_markdown(text, home.path(path), id_of(path))
-        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with home.locked():
             self._change_list(home, lambda known: known.put(_entry(item, path, text)))
         return item
 
@@ -259,26 +247,23 @@ class KnowledgeStore:
         dates = {id_: one.item.added for id_, one in known.items()}
         done = prune(home, {id_: one.path for id_, one in known.items()}, dates, limits)
         if done.archived:
-            with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+            with home.locked():
                 self._change_list(home, lambda known: known.remove(*done.archived))
         return done
 
     def archived(self, *, skill: str | None = None, kind: str | None = None) -> Iterator[ListedItem]:
         """The archived items; one that cannot be read is skipped."""
-        for home in homes(self.root):
-            for path in archived(home, FOLDER):
-                with suppress(OSError, MemoryDamaged):
-                    text = home.read(ARCHIVE, *path.split("/"))
-                    item = from_markdown(text, home.path(ARCHIVE, path), id_of(path))
-                    if _is_wanted(item, skill, kind):
-                        yield ListedItem(item, home.scope, path)
+        for home, path in archived(homes(self.root), FOLDER):
+            with suppress(OSError, MemoryDamaged):
+                item = from_markdown(home.read(ARCHIVE, path), home.path(ARCHIVE, path), id_of(path))
+                if _is_wanted(item, skill, kind):
+                    yield ListedItem(item, home.scope, path)
 
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Move an item back from the archive, for good; returns its id and scope."""
-        home, path = find_archived(homes(self.root), FOLDER, id_)
-        restored = restore(home, path)
-        self.edited(restored)
-        return restored, home.scope
+        restored = super().restore(id_)
+        self.edited(restored[0])
+        return restored
 
     def _path_in(self, home: MemoryHome, id_: str) -> str | None:
         for folder in _folders(home):
@@ -294,13 +279,6 @@ def _is_wanted(item: KnowledgeItem, skill: str | None, kind: str | None) -> bool
 
 def _urgency(todo: KnowledgeItem) -> tuple[bool, bool, str]:
     return todo.status == "done", not todo.is_due, todo.due or "9999"
-
-
-def _listed(home: MemoryHome, path: str, id_: str, entry: dict[str, Any], is_listed: bool) -> KnowledgeItem:
-    """An item from the list, without its text, if the list was written after its file; else from its file."""
-    if is_listed:
-        return item_of(entry, "", path, id_)
-    return _effective(home.read(*path.split("/")), home.path(path), id_, entry)
 
 
 def _effective(text: str, where: str, id_: str, entry: dict[str, Any]) -> KnowledgeItem:

@@ -17,7 +17,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.checkpoint_store import CheckpointStore, Repeated, SimilarCheckpoint, now
 from sage_code.memory.files import templates
 from sage_code.memory.files.checkpoint import Checkpoint
-from sage_code.memory.files.checkpoint_text import bounded, contribution_of, source_of, tension_of
+from sage_code.memory.files.checkpoint_text import ITEMS, bounded
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import home_to_write
 from sage_code.memory.files.knowledge import KnowledgeItem
@@ -182,8 +182,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> Checkpoint:
     question, thesis = _text(given, "core_question"), _text(given, "thesis")
     if not thesis.strip():
         raise UsageError("a checkpoint needs a thesis", "say in a sentence or two what you concluded")
-    makers = {"sources": source_of, "tensions": tension_of, "unique_contributions": contribution_of}
-    values: dict[str, Any] = {name: tuple(map(make, _several(given, name))) for name, make in makers.items()}
+    values: dict[str, Any] = {name: tuple(map(make, _several(given, name))) for name, make in ITEMS.items()}
     for name in ("key_evidence", "open_questions"):
         values[name] = tuple(str(item) for item in _several(given, name))
     for name in ("reasoning_trace", "action_goal", "action_type", "skill", "project", "parent", "template"):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from sage_code.transcripts.lines import is_whole
 from sage_code.transcripts.shell import file_uses
 from sage_code.transcripts.touches import Call, Hunk, Touch, absolute, decode, hunk, line_range, string_or_empty
 
@@ -27,7 +28,7 @@ _MAX_PENDING = 4096
 _MAX_FILES = 1000
 _MAX_HUNKS = 200
 
-_EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+_CHANGES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path"}
 # `  40→def f` and `40\tdef f`: the line numbers in the output of Read.
 _NUMBERED = re.compile(r"^\s*(\d{1,7})[→\t]", re.MULTILINE)
@@ -44,7 +45,7 @@ class ClaudeRecords:
 
     def touches(self, line: bytes) -> Iterable[Touch]:
         """The touches of the results in a line; ValueError for a damaged line."""
-        if line[:1] != b"{":
+        if not is_whole(line):
             raise ValueError("no record")
         answered = self._answered_calls(line)
         if answered:
@@ -80,7 +81,7 @@ class ClaudeRecords:
         offset = line.rfind(b'"timestamp"')
         timestamp = _TIMESTAMP.match(line, offset) if offset >= 0 else None
         lines = line_range(first, count)
-        if lines is None or timestamp is None or not line.rstrip().endswith(b"}"):
+        if lines is None or timestamp is None:
             return None
         del self.pending[call_id]
         return Touch(call.file, "read", timestamp[1].decode(), None if lines == (1, total) else lines)
@@ -111,14 +112,14 @@ class ClaudeRecords:
 def _call(tool: str, given: Mapping[str, Any], record: Mapping[str, Any]) -> Call | None:
     """The pending call of a tool that works with files; None for other tools."""
     cwd = record.get("cwd")
-    if key := _READS.get(tool) or _EDITS.get(tool) or ("file_path" if tool == "Write" else ""):
+    if key := _READS.get(tool) or _CHANGES.get(tool):
         file = absolute(given.get(key), cwd)
         return Call(tool, file, line_range(given.get("offset"), given.get("limit"))) if file else None
     if tool in ("Grep", "Glob"):
         return Call(tool, absolute(given.get("path") or ".", cwd), folder=absolute(".", cwd))
     command = given.get("command")
     if tool == "Bash" and isinstance(command, str) and isinstance(cwd, str):
-        uses = tuple(Touch(use.path, use.action, "", use.lines) for use in file_uses(command, cwd)[:_MAX_FILES])
+        uses = tuple(file_uses(command, cwd)[:_MAX_FILES])
         return Call(tool, uses=uses) if uses else None
     return None
 
@@ -128,10 +129,8 @@ def _touched(call: Call, details: Mapping[str, Any], text: str, timestamp: str) 
     if call.tool in _READS:
         file = details.get("file")
         yield Touch(call.file, "read", timestamp, _lines_read(call, file if isinstance(file, dict) else {}, text))
-    elif call.tool in _EDITS:
-        yield Touch(call.file, "edit", timestamp, None, _hunks(details))
-    elif call.tool == "Write":
-        yield Touch(call.file, "write", timestamp, None, _hunks(details))
+    elif call.tool in _CHANGES:
+        yield Touch(call.file, "write" if call.tool == "Write" else "edit", timestamp, None, _hunks(details))
     elif call.tool in ("Grep", "Glob"):
         names = list(islice(_names(call, details, text), _MAX_FILES))
         yield from (Touch(file, call.tool.lower(), timestamp) for file in dict.fromkeys(names) if file)

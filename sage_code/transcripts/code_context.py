@@ -16,10 +16,10 @@ from sage_code.transcripts.touches import Hunk, Touch
 
 # Only the last interactions are kept, which bounds the memory.
 MAX_INTERACTIONS = 20_000
-# The transcripts that this process has read, with their touches; the least recently used one is dropped first.
+# The transcripts that this process has read, with their touches and the number of damaged lines. The least recently
+# used one is dropped first.
 _MAX_READ = 16
-_read: dict[str, tuple[Resume | None, deque[Touch]]] = {}
-_corrupt: dict[str, int] = {}  # damaged lines of these transcripts
+_read: dict[str, tuple[Resume | None, deque[Touch], int]] = {}
 _guard = Lock()
 # The number of ranges of one file that edits shift.
 _MAX_SHIFTED = 500
@@ -41,19 +41,8 @@ class SessionCodeContext:
 
     interactions: tuple[FileInteraction, ...] = ()
     files_read: frozenset[str] = frozenset()
-    files_edited: frozenset[str] = frozenset()
-    files_written: frozenset[str] = frozenset()
+    files_changed: frozenset[str] = frozenset()  # edited or written
     corrupt: int = 0  # damaged lines of the transcript, which were left out
-
-    @property
-    def files_changed(self) -> frozenset[str]:
-        """The files that were edited or written."""
-        return self.files_edited | self.files_written
-
-    @property
-    def all_files(self) -> frozenset[str]:
-        """The files that were read or changed."""
-        return self.files_read | self.files_changed
 
 
 def session_context(project_root: str, transcript: str | None = None) -> SessionCodeContext | None:
@@ -66,7 +55,7 @@ def session_context(project_root: str, transcript: str | None = None) -> Session
         return None
     context = build_session_code_context(extract_file_interactions(path))
     with _guard:
-        corrupt = sum(_corrupt.get(part, 0) for part in parts_of(path))
+        corrupt = sum(_read[part][2] for part in parts_of(path) if part in _read)
     return replace(context, corrupt=corrupt)
 
 
@@ -81,19 +70,16 @@ def extract_file_interactions(transcript: str) -> list[FileInteraction]:
 
 def _touches(part: str) -> deque[Touch]:
     """The touches in a file. Only what is new since the last call is read, since a server asks at every save."""
-    resume, touches = _read.pop(part, (None, deque(maxlen=MAX_INTERACTIONS)))
+    resume, touches, corrupt = _read.pop(part, (None, deque(maxlen=MAX_INTERACTIONS), 0))
     reader = TranscriptReader(part, resume)
     new = deque(reader, maxlen=MAX_INTERACTIONS)
     if reader.stats.restarted:
         touches.clear()
-        _corrupt.pop(part, None)
+        corrupt = 0
     touches.extend(new)
-    _corrupt[part] = _corrupt.get(part, 0) + reader.stats.corrupt
-    _read[part] = (reader.resume(), touches)
+    _read[part] = (reader.resume(), touches, corrupt + reader.stats.corrupt)
     while len(_read) > _MAX_READ:
-        oldest = next(iter(_read))
-        del _read[oldest]
-        _corrupt.pop(oldest, None)
+        del _read[next(iter(_read))]
     return touches
 
 
@@ -117,10 +103,10 @@ def build_session_code_context(interactions: Iterable[FileInteraction]) -> Sessi
     """The context of interactions. Files that a search only listed do not count as read."""
     kept = tuple(interactions)
 
-    def files(action: str) -> frozenset[str]:
-        return frozenset(one.file for one in kept if one.action == action)
+    def files(*actions: str) -> frozenset[str]:
+        return frozenset(one.file for one in kept if one.action in actions)
 
-    return SessionCodeContext(kept, files("read"), files("edit"), files("write"))
+    return SessionCodeContext(kept, files("read"), files("edit", "write"))
 
 
 def _ranges(touch: Touch) -> Iterator[tuple[int, int] | None]:

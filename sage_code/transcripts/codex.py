@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from sage_code.transcripts.lines import is_whole
 from sage_code.transcripts.shell import file_uses
 from sage_code.transcripts.touches import Call, Touch, absolute, decode, string_or_empty
 
@@ -39,49 +40,43 @@ class CodexRecords:
 
     def touches(self, line: bytes) -> Iterable[Touch]:
         """The touches of the results in a line; ValueError for a damaged line."""
-        if line[:1] != b"{":
+        if not is_whole(line):
             raise ValueError("no record")
-        if any(needle in line for needle in _OUTPUTS):
-            is_pending = any(found[1].decode("ascii", "replace") in self.pending for found in _CALL_ID.finditer(line))
-            record = decode(line) if is_pending else None
-            return list(self._result(record)) if record else ()
-        if any(needle in line for needle in _NEEDLES):
-            record = decode(line)
-            if record:
-                self._call(record)
-        return ()
-
-    @property
-    def _cwd(self) -> str:
-        known = self.pending.get(_FOLDER)
-        return known.folder if known else ""
-
-    def _call(self, record: Mapping[str, Any]) -> None:
-        """Remember a call, or the folder of the turn."""
+        is_result = any(needle in line for needle in _OUTPUTS)
+        if is_result:
+            is_wanted = any(found[1].decode("ascii", "replace") in self.pending for found in _CALL_ID.finditer(line))
+        else:
+            is_wanted = any(needle in line for needle in _NEEDLES)
+        record = (decode(line) if is_wanted else None) or {}
         payload = record.get("payload")
         if not isinstance(payload, dict):
-            return
-        if record.get("type") in ("turn_context", "session_meta"):
+            return ()
+        if is_result:
+            return self._result(payload, string_or_empty(record.get("timestamp")))
+        self._call(payload, record.get("type"))
+        return ()
+
+    def _call(self, payload: Mapping[str, Any], kind: object) -> None:
+        """Remember a call, or the folder of the turn."""
+        if kind in ("turn_context", "session_meta"):
             if folder := absolute(payload.get("cwd"), None):
                 self.pending[_FOLDER] = Call(_FOLDER, folder=folder)
             return
         call_id = payload.get("call_id")
-        uses = tuple(_uses(payload, self._cwd))[:_MAX_FILES]
+        folder = self.pending[_FOLDER].folder if _FOLDER in self.pending else ""
+        uses = tuple(_uses(payload, folder))[:_MAX_FILES]
         if isinstance(call_id, str) and call_id != _FOLDER and uses:
             self.pending[call_id] = Call(str(payload.get("name") or "shell"), uses=uses)
         while len(self.pending) > _MAX_PENDING:
             del self.pending[next(call_id for call_id in self.pending if call_id != _FOLDER)]
 
-    def _result(self, record: Mapping[str, Any]) -> Iterator[Touch]:
+    def _result(self, payload: Mapping[str, Any], timestamp: str) -> Iterable[Touch]:
         """The touches of a call, if its result is a success."""
-        payload = record.get("payload")
-        if not isinstance(payload, dict):
-            return
         call_id = payload.get("call_id")
         call = self.pending.pop(call_id, None) if isinstance(call_id, str) and call_id != _FOLDER else None
-        if call is not None and _succeeded(payload.get("output")):
-            timestamp = string_or_empty(record.get("timestamp"))
-            yield from (use._replace(timestamp=timestamp) for use in call.uses)
+        if call is None or not _succeeded(payload.get("output")):
+            return ()
+        return [use._replace(timestamp=timestamp) for use in call.uses]
 
 
 def _uses(payload: Mapping[str, Any], cwd: str) -> Iterator[Touch]:
@@ -109,14 +104,14 @@ def _uses(payload: Mapping[str, Any], cwd: str) -> Iterator[Touch]:
         if "*** Begin Patch" in command:
             yield from _patched(command, folder)
         else:
-            yield from (Touch(use.path, use.action, "", use.lines) for use in file_uses(command, folder))
+            yield from file_uses(command, folder)
 
 
 def _patched(patch: object, cwd: str) -> Iterator[Touch]:
     """The files of a patch in Codex's own format, without deleted ones."""
     for action, path, target in _PATCHED.findall(patch) if isinstance(patch, str) else ():
         if file := absolute(target or path, cwd):
-            yield Touch(file, "write" if action == "Add" else "edit", "")
+            yield Touch(file, "write" if action == "Add" else "edit")
 
 
 def _arguments(text: object) -> object:

@@ -10,6 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 
 from sage_code.errors import UsageError
 from sage_code.paths import find_root
@@ -137,10 +138,8 @@ def _projects() -> list[str]:
 def _folders_of_claude() -> list[str]:
     folders = []
     for projects in _projects():
-        try:
+        with suppress(OSError):
             folders += [entry.path for entry in os.scandir(projects) if entry.is_dir()]
-        except OSError:
-            continue
     return sorted(folders)
 
 
@@ -166,8 +165,6 @@ def _is_own_file(path: str, projects: list[str]) -> bool:
 def _newest_first(paths: list[str]) -> Iterator[str]:
     dated = []
     for path in paths:
-        try:
+        with suppress(OSError):  # deleted meanwhile
             dated.append((-os.stat(path).st_mtime, path))
-        except OSError:  # deleted meanwhile
-            continue
     return (path for _, path in sorted(dated))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from sage_code.transcripts.touches import Touch
 
 # A longer command carries data, such as a script in a here-document, and no file names.
 _MAX_CHARS = 4000
@@ -38,19 +39,11 @@ _COUNT = re.compile(r"-(?:n\s?)?(\d+)")
 _SEPARATORS = frozenset({"||", "&&", "|", "|&", ";", "&", "\n", "(", ")"})
 
 
-class FileUse(NamedTuple):
-    """A file that a command uses."""
-
-    path: str  # absolute when the command or `cwd` says enough
-    action: str  # read | edit | write | grep
-    lines: tuple[int, int] | None = None
-
-
-def file_uses(command: str, cwd: str) -> list[FileUse]:
+def file_uses(command: str, cwd: str) -> list[Touch]:
     """The files that `command`, run in `cwd`, clearly reads or writes, in order."""
     if not _WORTH_READING.search(command, 0, _MAX_CHARS):
         return []
-    uses: list[FileUse] = []
+    uses: list[Touch] = []
     folder: str | None = cwd
     for words, redirections in _simple_commands(_DOCUMENT.sub(r"\3\n", command[:_MAX_CHARS])):
         if words[:1] == ["cd"]:
@@ -59,9 +52,9 @@ def file_uses(command: str, cwd: str) -> list[FileUse]:
             continue
         found = [*_used_by(words), *redirections]
         uses += [
-            use._replace(path=os.path.normpath(os.path.join(folder or "", use.path)))
+            use._replace(file=os.path.normpath(os.path.join(folder or "", use.file)))
             for use in found
-            if _is_plain(use.path) and (folder is not None or os.path.isabs(use.path))
+            if _is_plain(use.file) and (folder is not None or os.path.isabs(use.file))
         ]
     return uses
 
@@ -70,14 +63,14 @@ def _is_plain(word: str) -> bool:
     return bool(word) and word != "-" and not word.startswith("/dev/") and "\0" not in word and "\n" not in word
 
 
-def _simple_commands(text: str) -> Iterator[tuple[list[str], list[FileUse]]]:
+def _simple_commands(text: str) -> Iterator[tuple[list[str], list[Touch]]]:
     """The words of each simple command, and the files of its redirections."""
     if _BARE.fullmatch(text):
         for command in _BORDER.split(text):
             if words := command.split():
                 yield words, []
         return
-    words, outputs, redirection = [], list[FileUse](), ""
+    words, outputs, redirection = [], list[Touch](), ""
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
@@ -96,9 +89,9 @@ def _simple_commands(text: str) -> Iterator[tuple[list[str], list[FileUse]]]:
             if not redirection:
                 words.append(word)
             elif redirection in (">", ">>", "1>", "1>>", "&>", "&>>"):
-                outputs.append(FileUse(word, "write"))
+                outputs.append(Touch(word, "write"))
             elif redirection == "<":
-                outputs.append(FileUse(word, "read"))
+                outputs.append(Touch(word, "read"))
             redirection = ""
     if words or outputs:
         yield words, outputs
@@ -116,34 +109,34 @@ def _unquoted(word: str) -> str:
     return "".join(parts)
 
 
-def _used_by(words: list[str]) -> list[FileUse]:
+def _used_by(words: list[str]) -> list[Touch]:
     """The files that a simple command uses."""
     program, rest = (os.path.basename(words[0]), words[1:]) if words else ("", [])
     if program in _PRINTERS:
         lines = _head_lines(rest) if program == "head" else None
-        return [FileUse(word, "read", lines) for word in _operands(rest, _PRINTERS[program])]
+        return [Touch(word, "read", lines=lines) for word in _operands(rest, _PRINTERS[program])]
     if program == "sed":
         return _sed(rest)
     if program in _SEARCHERS:
         has_pattern = any(word in ("-e", "-f", "--files") for word in rest)
         operands = _operands(rest, _SEARCHERS[program])[0 if has_pattern else 1 :]
         # A word without a suffix may be a folder, which is searched and not read.
-        return [FileUse(word, "grep") for word in operands if os.path.splitext(word)[1]]
+        return [Touch(word, "grep") for word in operands if os.path.splitext(word)[1]]
     if program == "tee":
-        return [FileUse(word, "write") for word in _operands(rest, "")]
+        return [Touch(word, "write") for word in _operands(rest, "")]
     if program in ("cp", "mv") and len(operands := _operands(rest, "t")) == 2 and os.path.splitext(operands[1])[1]:
-        return [*([FileUse(operands[0], "read")] if program == "cp" else []), FileUse(operands[1], "write")]
+        return [*([Touch(operands[0], "read")] if program == "cp" else []), Touch(operands[1], "write")]
     return []
 
 
-def _sed(words: list[str]) -> list[FileUse]:
+def _sed(words: list[str]) -> list[Touch]:
     operands = _operands(words, "e")
     script = words[words.index("-e") + 1] if "-e" in words[:-1] else operands.pop(0) if operands else ""
     if any(word.startswith(("-i", "--in-place")) for word in words):
-        return [FileUse(word, "edit") for word in operands if word]
+        return [Touch(word, "edit") for word in operands if word]
     shown = _SED_RANGE.fullmatch(script.strip()) if "-n" in words else None
     lines = _range(shown[1], shown[2] or shown[1]) if shown else None
-    return [FileUse(word, "read", lines) for word in operands]
+    return [Touch(word, "read", lines=lines) for word in operands]
 
 
 def _head_lines(words: list[str]) -> tuple[int, int] | None:

@@ -31,13 +31,13 @@ class Touch(NamedTuple):
 
     file: str  # absolute
     action: str  # read | edit | write | grep | glob
-    timestamp: str
+    timestamp: str = ""
     lines: tuple[int, int] | None = None
     hunks: tuple[Hunk, ...] = ()
 
 
 class Call(NamedTuple):
-    """A call without a result so far. It is stored in a `Resume`, so it is small and plain."""
+    """A call without a result so far. It is kept between two readings, so it is small."""
 
     tool: str
     file: str = ""

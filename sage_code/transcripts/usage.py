@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import cache
 from typing import Any
 
 from sage_code.errors import UsageError
 from sage_code.paths import find_root
 from sage_code.transcripts.find import all_transcripts
-from sage_code.transcripts.lines import LineReader, is_whole
+from sage_code.transcripts.lines import LineReader, ReadStats, is_whole
 from sage_code.transcripts.prices import Tokens, cost
 from sage_code.transcripts.reader import is_codex
 from sage_code.transcripts.touches import decode, string_or_empty
@@ -62,30 +64,21 @@ class UsageReport:
     too_long: int = 0
 
 
-@dataclass(slots=True)
-class _Found:
-    """The replies in the files that were read so far."""
-
-    files: int = 0
-    corrupt: int = 0
-    too_long: int = 0
-    replies: dict[str, Reply] = field(default_factory=dict)
-
-
 def usage(by: Iterable[str] = ("day",), since: date | None = None, project: str | None = None) -> UsageReport:
     """The usage of all agents since a day, in groups; with `project`, of that project only."""
     keys = tuple(dict.fromkeys(by))
     if not keys or not set(keys) <= set(KEYS):
         raise UsageError(f"usage cannot be shown by {', '.join(keys) or 'nothing'}", f"by {', '.join(KEYS)}")
-    found = _Found()
+    found: dict[str, Reply] = {}
+    stats: list[ReadStats] = []
     start = since.isoformat() if since else ""
     for path in all_transcripts():
         if since and date.fromtimestamp(os.stat(path).st_mtime) < since:
             break  # the newest files come first
-        _read(path, found)
+        stats.append(_read(path, found))
     wanted = [
         reply
-        for reply in found.replies.values()
+        for reply in found.values()
         if (not start or start <= reply.day != UNKNOWN) and (project is None or reply.project == project)
     ]
     groups: dict[tuple[str, ...], list[Reply]] = {}
@@ -93,7 +86,8 @@ def usage(by: Iterable[str] = ("day",), since: date | None = None, project: str 
         groups.setdefault(tuple(getattr(reply, key) for key in keys), []).append(reply)
     rows = tuple(_row(group, replies) for group, replies in sorted(groups.items()))
     unpriced = sorted({reply.model for reply in wanted if cost(reply.model, reply.tokens) is None})
-    return UsageReport(keys, rows, _row((), wanted), tuple(unpriced), found.files, found.corrupt, found.too_long)
+    corrupt, too_long = sum(one.corrupt for one in stats), sum(one.too_long for one in stats)
+    return UsageReport(keys, rows, _row((), wanted), tuple(unpriced), len(stats), corrupt, too_long)
 
 
 def _row(keys: tuple[str, ...], replies: list[Reply]) -> UsageRow:
@@ -109,24 +103,20 @@ def _row(keys: tuple[str, ...], replies: list[Reply]) -> UsageRow:
     return UsageRow(keys, len(replies), tokens, round(sum(spent), 6) if spent else None, unpriced)
 
 
-def _read(path: str, found: _Found) -> None:
+def _read(path: str, found: dict[str, Reply]) -> ReadStats:
     """Add the replies of one file."""
     reader = LineReader(path)
-    found.files += 1
     read = _codex_replies if is_codex(path) else _claude_replies
-    try:
+    with suppress(UsageError):  # deleted, or replaced by a link, since it was listed
         for reply in read(reader):
-            before = found.replies.get(reply.id)
-            found.replies[reply.id] = replace(before, tokens=before.tokens.most(reply.tokens)) if before else reply
-    except UsageError:  # deleted, or replaced by a link, since it was listed
-        return
-    found.corrupt += reader.stats.corrupt
-    found.too_long += reader.stats.too_long
+            before = found.get(reply.id)
+            found[reply.id] = replace(before, tokens=before.tokens.most(reply.tokens)) if before else reply
+    return reader.stats
 
 
 def _claude_replies(reader: LineReader) -> Iterator[Reply]:
     """The replies in a transcript of Claude Code; one reply may come several times."""
-    projects = _Projects()
+    project_of = cache(_project_of)
     for record in _records(reader, b'"usage"', b'"assistant"'):
         message = record.get("message")
         given = message.get("usage") if isinstance(message, dict) else None
@@ -137,22 +127,17 @@ def _claude_replies(reader: LineReader) -> Iterator[Reply]:
         hour = _count(parts, "ephemeral_1h_input_tokens")
         # Older versions fill only one of the two fields.
         written = max(_count(given, "cache_creation_input_tokens"), hour + _count(parts, "ephemeral_5m_input_tokens"))
-        tokens = Tokens(
-            _count(given, "input_tokens"),
-            _count(given, "output_tokens"),
-            _count(given, "cache_read_input_tokens"),
-            written - hour,
-            hour,
-        )
+        fresh, output, cached = (_count(given, f"{kind}_tokens") for kind in ("input", "output", "cache_read_input"))
         given_id = message.get("id") or record.get("requestId") or record.get("uuid")
         id_ = string_or_empty(given_id) or f"{reader.path}:{reader.stats.bytes}"
         model = string_or_empty(message.get("model")) or UNKNOWN
-        yield Reply(id_, _day(record), model, projects.of(record.get("cwd")), tokens)
+        tokens = Tokens(fresh, output, cached, written - hour, hour)
+        yield Reply(id_, _day(record), model, project_of(string_or_empty(record.get("cwd"))), tokens)
 
 
 def _codex_replies(reader: LineReader) -> Iterator[Reply]:
     """The replies in a transcript of Codex. Its events have running totals; one with the last total repeats it."""
-    projects, model, cwd, last = _Projects(), UNKNOWN, "", -1
+    project_of, model, cwd, last = cache(_project_of), UNKNOWN, "", -1
     for record in _records(reader, b'"payload"', b'"token_count"', b'"turn_context"', b'"session_meta"'):
         payload = record.get("payload")
         if not isinstance(payload, dict):
@@ -171,7 +156,7 @@ def _codex_replies(reader: LineReader) -> Iterator[Reply]:
         fresh = max(0, _count(step, "input_tokens") - cached)
         # A session that continues another one repeats its events, with their times.
         id_ = f"codex:{record.get('timestamp')}:{last}"
-        yield Reply(id_, _day(record), model, projects.of(cwd), Tokens(fresh, _count(step, "output_tokens"), cached))
+        yield Reply(id_, _day(record), model, project_of(cwd), Tokens(fresh, _count(step, "output_tokens"), cached))
 
 
 def _records(reader: LineReader, always: bytes, *one_of: bytes) -> Iterator[dict[str, Any]]:
@@ -189,19 +174,11 @@ def _records(reader: LineReader, always: bytes, *one_of: bytes) -> Iterator[dict
                 yield record
 
 
-class _Projects:
-    """The project of each working folder, looked up on the disk once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def of(self, cwd: object) -> str:
-        """The root of the project around a folder; the folder itself if it no longer exists."""
-        if not isinstance(cwd, str) or not os.path.isabs(cwd) or "\0" in cwd:
-            return UNKNOWN
-        if cwd not in self._known:
-            self._known[cwd] = find_root(cwd) if os.path.isdir(cwd) else cwd
-        return self._known[cwd]
+def _project_of(cwd: str) -> str:
+    """The root of the project around a folder; the folder itself if it no longer exists."""
+    if not os.path.isabs(cwd) or "\0" in cwd:
+        return UNKNOWN
+    return find_root(cwd) if os.path.isdir(cwd) else cwd
 
 
 def _count(given: dict[str, Any], key: str) -> int:

@@ -15,7 +15,6 @@ import pytest
 
 from sage_code.agents import jsonc, record
 from sage_code.agents.install import (
-    chosen_agents,
     install,
     install_notes,
     install_subagent,
@@ -27,7 +26,7 @@ from sage_code.agents.install import (
     uninstall_notes,
     uninstall_subagent,
 )
-from sage_code.agents.table import AGENTS, config_file, notes_file
+from sage_code.agents.table import AGENTS, chosen_agents, config_file, notes_file
 from sage_code.errors import ConfigError, UsageError
 from sage_code.values import Scope
 

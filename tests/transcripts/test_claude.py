@@ -129,14 +129,14 @@ def test_a_reader_resumes_between_a_call_and_its_result(session: Any, tmp_path: 
     path.write_bytes(whole)
     at_once = list(TranscriptReader(str(path)))
     found: list[Touch] = []
-    state: dict[str, Any] = {}
+    state = Resume()
     for end in range(0, len(whole) + 1, 29):
         path.write_bytes(whole[:end])
-        reader = TranscriptReader(str(path), Resume.from_dict(json.loads(json.dumps(state))))
+        reader = TranscriptReader(str(path), state)
         found += reader
-        state = reader.resume().to_dict()
+        state = reader.resume()
     path.write_bytes(whole)
-    found += TranscriptReader(str(path), Resume.from_dict(state))
+    found += TranscriptReader(str(path), state)
     assert found == at_once
     assert len(found) == 3
 

@@ -36,5 +36,5 @@ def test_names_that_a_search_listed_were_not_read() -> None:
     context = build_session_code_context(
         interactions_of([Touch("/a", "grep", "1"), Touch("/b", "glob", "2"), Touch("/c", "read", "3")])
     )
-    assert context.all_files == {"/c"}
+    assert context.files_read | context.files_changed == {"/c"}
     assert len(context.interactions) == 3

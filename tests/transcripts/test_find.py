@@ -121,5 +121,5 @@ def test_the_context_of_the_newest_session(projects: Path, root: Path) -> None:
     assert context is not None
     assert context.files_read == {str(root / "a.py")}
     assert context.files_changed == {str(root / "b.py"), str(root / "c.py")}
-    assert context.all_files == {str(root / name) for _, _, name in calls}
+    assert context.files_read | context.files_changed == {str(root / name) for _, _, name in calls}
     assert [one.action for one in context.interactions] == ["read", "edit", "write"]

@@ -40,7 +40,7 @@ def _shown(command: str) -> str:
     import os
 
     return ", ".join(
-        f"{use.action} {os.path.relpath(use.path, '/w')}" + (f" {use.lines[0]}-{use.lines[1]}" if use.lines else "")
+        f"{use.action} {os.path.relpath(use.file, '/w')}" + (f" {use.lines[0]}-{use.lines[1]}" if use.lines else "")
         for use in file_uses(command, "/w")
     )
 
@@ -59,10 +59,10 @@ def test_unclear_commands_give_no_files(command: str) -> None:
 @given(st.text(alphabet="cat sed-n'\"\\|;&<>(){}$`1,9p./\n\0xé", max_size=200))
 def test_no_text_breaks_the_parser(command: str) -> None:
     for use in file_uses(command, "/w"):
-        assert use.path.startswith("/")
-        assert "\0" not in use.path
+        assert use.file.startswith("/")
+        assert "\0" not in use.file
 
 
 def test_a_huge_command_is_fast() -> None:
-    assert file_uses("cat <<E > x.py\n" + "<<A " * 500_000, "/w")[0].path == "/w/x.py"
+    assert file_uses("cat <<E > x.py\n" + "<<A " * 500_000, "/w")[0].file == "/w/x.py"
     assert file_uses("cat " + "'" * 1_000_001, "/w") == []

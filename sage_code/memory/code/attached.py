@@ -50,7 +50,10 @@ def with_memories(response: SearchResponse) -> SearchResponse:
         home = homes(root)[0]
         if home.scope != "project":
             continue
-        known = _current_map(home)
+        known = _Map(home)
+        if known.folders != _folder_times(home):
+            refresh(home, _SEARCH_SECONDS)
+            known = _Map(home)
         for hit in response.results:
             if (hit.root or response.root) == root:
                 notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
@@ -66,7 +69,7 @@ def note_locations(home: MemoryHome, checked: Iterable[tuple[ReferringMemory, Se
 def refresh(home: MemoryHome, seconds: float = math.inf, located: Mapping[str, list[str]] | None = None) -> None:
     """Bring the map up to date within a time; `located` are rows by memory file that are known already."""
     folders = _folder_times(home)
-    before, located = _rows(home) or {}, located or {}
+    before, located = _rows(home), located or {}
     deadline = time.monotonic() + seconds
     rows: dict[str, list[str]] = {}
     is_complete = True
@@ -81,15 +84,6 @@ def refresh(home: MemoryHome, seconds: float = math.inf, located: Mapping[str, l
         else:
             is_complete = False
     _write(home, rows, folders if is_complete else {})
-
-
-def _current_map(home: MemoryHome) -> _Map:
-    """The map, brought up to date if the folders of memories have changed."""
-    known = _Map(home)
-    if known.folders == _folder_times(home):
-        return known
-    refresh(home, _SEARCH_SECONDS)
-    return _Map(home)
 
 
 class _Map:
@@ -121,8 +115,7 @@ class _Map:
                 high = start
         while data[low : low + len(key)] == key:
             end = data.find(b"\n", low)
-            row = orjson.loads(data[low:end])
-            yield row[0], row[1], row[2], row[3], row[4], row[5]
+            yield orjson.loads(data[low:end])
             low = end + 1
 
 
@@ -154,20 +147,19 @@ def _folder_times(home: MemoryHome) -> dict[str, int]:
     times: dict[str, int] = {}
     with suppress(OSError):
         for folder in folders_of(home):
-            times[folder] = os.stat(home.path(*folder.split("/"))).st_mtime_ns
+            times[folder] = os.stat(home.path(folder)).st_mtime_ns
     return times
 
 
-def _rows(home: MemoryHome) -> dict[str, list[str]] | None:
-    """The stamp and the lines of each memory file; None if they cannot be read."""
+def _rows(home: MemoryHome) -> dict[str, list[str]]:
+    """The stamp and the lines of each memory file; empty if they cannot be read."""
     with suppress(OSError, ValueError):
         data = read_regular(os.path.join(home.derived, _ROWS), _MAX_BYTES)
-        if _checksum(data[_CHECKSUM_CHARS + 1 :]) != data[:_CHECKSUM_CHARS].decode("ascii", "replace"):
-            return None
-        rows = orjson.loads(data[_CHECKSUM_CHARS + 1 :])
+        checksum, kept = data[:_CHECKSUM_CHARS], data[_CHECKSUM_CHARS + 1 :]
+        rows = orjson.loads(kept) if _checksum(kept).encode() == checksum else None
         if isinstance(rows, dict) and all(_is_sound(row) for row in rows.values()):
             return rows
-    return None
+    return {}
 
 
 def _is_sound(row: object) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import xxhash
 
 from sage_code.memory.files.code_ref import MAX_SNIPPET_LINES, bounded_snippet
+from sage_code.memory.files.sections import trimmed
 
 # Starts every hash, so that a new rule would not look like changed code. History: 1: first version.
 _RULE = "1:"
@@ -21,10 +22,7 @@ _MAX_DIFF_LINE_CHARS = 160
 
 def normal_lines(lines: Sequence[str]) -> list[str]:
     """The lines of a piece without the white space that is ignored."""
-    stripped = [line.rstrip() for line in lines]
-    first = next((number for number, line in enumerate(stripped) if line), len(stripped))
-    last = next((number for number in range(len(stripped), first, -1) if stripped[number - 1]), first)
-    kept = stripped[first:last]
+    kept = trimmed([line.rstrip() for line in lines])
     indent = _shared_indent([line for line in kept if line])
     return [line[indent:] for line in kept] if indent else kept
 

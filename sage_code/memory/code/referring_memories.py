@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files import frontmatter
 from sage_code.memory.files.code_ref import CodeRef, code_ref_of
-from sage_code.memory.files.homes import MemoryHome, homes, id_of
+from sage_code.memory.files.homes import MemoryHome, homes, id_of, stamp_of
 from sage_code.values import Scope
 
-FOLDERS = {"checkpoints": "checkpoint", "knowledge": "knowledge"}
 _SUFFIX = ".md"
 _MARK = "code_refs:"
 # Knowledge is in `global/` and `skills/NAME/`; deeper folders are ignored.
@@ -54,8 +53,8 @@ def memories(project_root: str) -> Iterator[ReferringMemory]:
 
 def files_of(home: MemoryHome) -> Iterator[tuple[str, str]]:
     """The files of a home that may hold memories: the path relative to it, and a stamp that changes with the file."""
-    for folder in FOLDERS:
-        yield from _files(home, folder, _DEPTH[folder])
+    for folder, depth in _DEPTH.items():
+        yield from _files(home, folder, depth)
 
 
 def folders_of(home: MemoryHome) -> Iterator[str]:
@@ -67,7 +66,7 @@ def folders_of(home: MemoryHome) -> Iterator[str]:
 def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
     """The memory in a file; None if it refers to no code or cannot be read."""
     try:
-        text = home.read(*path.split("/"))
+        text = home.read(path)
         if _MARK not in text:
             return None
         head, body = frontmatter.split(text)
@@ -80,7 +79,7 @@ def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
     when, project = record.get("ts") or record.get("added"), record.get("project")
     return ReferringMemory(
         id_of(path),
-        FOLDERS[path.partition("/")[0]],
+        path.partition("/")[0].removesuffix("s"),
         _title(body),
         when if isinstance(when, str) else "",
         home.scope,
@@ -93,19 +92,18 @@ def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
 def _files(home: MemoryHome, folder: str, depth: int) -> Iterator[tuple[str, str]]:
     """The files in a folder and its subfolders, down to a depth, each with its stamp."""
     try:
-        entries = list(os.scandir(home.path(*folder.split("/"))))
+        entries = list(os.scandir(home.path(folder)))
     except OSError:
         return
     for entry in entries:
         if entry.name.endswith(_SUFFIX) and entry.is_file(follow_symlinks=False):
-            facts = entry.stat(follow_symlinks=False)
-            yield f"{folder}/{entry.name}", f"{facts.st_mtime_ns:x}-{facts.st_size:x}"
+            yield f"{folder}/{entry.name}", stamp_of(entry.stat(follow_symlinks=False))
         elif depth > 1 and entry.is_dir(follow_symlinks=False):
             yield from _files(home, f"{folder}/{entry.name}", depth - 1)
 
 
 def _folders(home: MemoryHome, folder: str, depth: int) -> Iterator[str]:
-    path = home.path(*folder.split("/"))
+    path = home.path(folder)
     if not os.path.isdir(path):
         return
     yield folder

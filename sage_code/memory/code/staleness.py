@@ -7,7 +7,6 @@ why          the memories about a location or a symbol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sage_code.lookup.location import parse_location
@@ -57,24 +56,18 @@ def why(root: str, what: str) -> list[CheckedMemory]:
     checker = Checker(root)
     found = []
     for memory in memories(root):
-        near = [ref for ref in memory.refs if location is None or _may_be_about(ref, location.file)]
+        # A reference to another file may have moved into this one, if it has a hash to be found by.
+        near = [ref for ref in memory.refs if location is None or ref.file == location.file or ref.content_hash]
         states = [checker.check(ref) for ref in near]
-        about = tuple(state for state in states if any(_is_about(ref, location or what) for ref in _both(state)))
+        about = tuple(state for state in states if _is_state_about(state, location or what))
         if about:
             found.append(CheckedMemory(memory, about))
     return found
 
 
-def _may_be_about(ref: CodeRef, file: str) -> bool:
-    # A reference to another file may have moved into this one, if it has a hash to be found by.
-    return ref.file == file or bool(ref.content_hash)
-
-
-def _both(state: RefState) -> Iterator[CodeRef]:
-    """The reference as it was written, and as it is now."""
-    yield state.ref
-    if state.now is not None and state.now is not state.ref:
-        yield state.now
+def _is_state_about(state: RefState, what: Location | str) -> bool:
+    """Whether a reference, as it was written or as it is now, is about a location or a symbol."""
+    return _is_about(state.ref, what) or (state.now is not None and _is_about(state.now, what))
 
 
 def _is_about(ref: CodeRef, what: Location | str) -> bool:

@@ -7,15 +7,13 @@ A memory keeps its path below `archive/`, so restoring moves it back. Sage never
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sage_code.errors import MemoryDamaged, UsageError
-from sage_code.files.locks import locked
 from sage_code.memory.files.homes import MemoryHome, id_of, safe_id
 
 FOLDER = "archive"
 _RESTORED = "restored.txt"
-_LOCK_TIMEOUT_S = 30.0
 
 
 def archive(home: MemoryHome, paths: Iterable[str]) -> list[str]:
@@ -23,31 +21,29 @@ def archive(home: MemoryHome, paths: Iterable[str]) -> list[str]:
     moved = []
     for path in paths:
         home.prepare(os.path.dirname(f"{FOLDER}/{path}"))
-        with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with home.locked():
             if os.path.isfile(home.path(path)) and not os.path.islink(home.path(path)):
                 os.rename(home.path(path), _free_path(home.path(FOLDER, path)))
                 moved.append(path)
     return moved
 
 
-def archived(home: MemoryHome, folder: str) -> list[str]:
-    """The archived files of one folder, newest name first, as the paths that restoring would give them."""
-    found: list[str] = []
-    top = home.path(FOLDER)
-    if os.path.islink(top):
-        return []
-    for here, folders, names in os.walk(os.path.join(top, folder)):
-        folders[:] = sorted(name for name in folders if not os.path.islink(os.path.join(here, name)))
-        below = os.path.relpath(here, top).replace(os.sep, "/")
-        found += [f"{below}/{name}" for name in names if name.endswith((".md", ".yaml"))]
-    return sorted(found, key=lambda path: path.rpartition("/")[2], reverse=True)
+def archived(homes: Iterable[MemoryHome], folder: str) -> Iterator[tuple[MemoryHome, str]]:
+    """The archived files of one folder, newest name first in each home, as the paths that restoring would give them."""
+    for home in homes:
+        found: list[str] = []
+        top = home.path(FOLDER)
+        for here, folders, names in os.walk(os.path.join(top, folder)) if not os.path.islink(top) else ():
+            folders[:] = sorted(name for name in folders if not os.path.islink(os.path.join(here, name)))
+            below = os.path.relpath(here, top).replace(os.sep, "/")
+            found += [f"{below}/{name}" for name in names if name.endswith((".md", ".yaml"))]
+        yield from ((home, path) for path in sorted(found, key=os.path.basename, reverse=True))
 
 
 def find_archived(homes: Iterable[MemoryHome], folder: str, id_: str) -> tuple[MemoryHome, str]:
     """The archived memory with this id, or the only one whose id contains it."""
     wanted = safe_id(id_)
-    every = [(home, path) for home in homes for path in archived(home, folder)]
-    by_id = {id_of(path): (home, path) for home, path in reversed(every)}
+    by_id = {id_of(path): (home, path) for home, path in reversed([*archived(homes, folder)])}
     if wanted in by_id:
         return by_id[wanted]
     matches = [id_ for id_ in by_id if wanted in id_]
@@ -63,7 +59,7 @@ def restore(home: MemoryHome, path: str) -> str:
     """Move an archived file back to `path` below the home and list it as restored; returns its id."""
     id_ = id_of(path)
     home.prepare(os.path.dirname(path))
-    with locked(home.lock, timeout_s=_LOCK_TIMEOUT_S):
+    with home.locked():
         if os.path.lexists(home.path(path)):
             raise UsageError(f"{id_} exists already", f"{home.path(FOLDER, path)} is the archived one")
         home.write("".join(f"{one}\n" for one in sorted(restored(home) | {id_})), FOLDER, _RESTORED)

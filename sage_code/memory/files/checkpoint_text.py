@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields as fields_of
+from dataclasses import asdict
 from typing import Any
 
 from sage_code.errors import MemoryDamaged, UsageError
@@ -91,8 +91,12 @@ def _read_contribution(item: str) -> Contribution:
     return Contribution(_unmark(found[1]), found[2]) if found else Contribution("", item)
 
 
-def _items(write: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], str]:
+def _written(write: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], str]:
     return lambda values: write_list(map(write, values))
+
+
+def _read(read: Callable[[str], Any]) -> Callable[[list[str]], tuple[Any, ...]]:
+    return lambda lines: tuple(map(read, read_list(lines)))
 
 
 # Heading, field, writer and reader of each section, in the order of the file.
@@ -101,15 +105,10 @@ SECTIONS: tuple[tuple[str, str, Callable[[Any], str], Callable[[list[str]], Any]
     ("Key Evidence", "key_evidence", write_list, read_list),
     ("Reasoning Trace", "reasoning_trace", write_prose, read_prose),
     ("Open Questions", "open_questions", write_list, read_list),
-    ("Sources", "sources", _items(write_source), lambda lines: tuple(map(_read_source, read_list(lines)))),
-    ("Tensions", "tensions", _items(write_tension), lambda lines: tuple(map(_read_tension, read_list(lines)))),
-    (
-        "Unique Contributions",
-        "unique_contributions",
-        _items(write_contribution),
-        lambda lines: tuple(map(_read_contribution, read_list(lines))),
-    ),
-)  # fmt: skip
+    ("Sources", "sources", _written(write_source), _read(_read_source)),
+    ("Tensions", "tensions", _written(write_tension), _read(_read_tension)),
+    ("Unique Contributions", "unique_contributions", _written(write_contribution), _read(_read_contribution)),
+)
 _TEXTS = ("skill", "project", "parent", "action_goal", "action_type", "template")
 _COUNTS = ("message_count", "token_estimate")
 _FILES = ("files_explored", "files_changed")
@@ -154,12 +153,7 @@ def _plain(value: Any) -> Any:
     """A field's value as plain data for YAML."""
     if isinstance(value, str):
         return value
-    return [item if isinstance(item, str) else _record(item) for item in value]
-
-
-def _record(item: Source | Tension | Contribution) -> dict[str, Any]:
-    values = {field.name: getattr(item, field.name) for field in fields_of(item)}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    return [item if isinstance(item, str) else asdict(item) for item in value]
 
 
 def from_markdown(text: str, where: str, id: str) -> Checkpoint:  # noqa: A002 - the name of the field
@@ -198,10 +192,9 @@ def from_record(record: Any, where: str) -> dict[str, Any]:
         raise MemoryDamaged(f"{where}: `fields` must hold `key: value`", "correct it by hand")
     values: dict[str, Any] = {}
     others: dict[str, str] = {}
-    makers = {"sources": source_of, "tensions": tension_of, "unique_contributions": contribution_of}
     for key, value in record.items():
-        if key in makers:
-            values[key] = tuple(makers[key](item) for item in _several(value))
+        if key in ITEMS:
+            values[key] = tuple(ITEMS[key](item) for item in _several(value))
         elif key in ("key_evidence", "open_questions"):
             values[key] = tuple(_text(item) for item in _several(value))
         elif key in ("core_question", "thesis", "reasoning_trace"):
@@ -232,6 +225,10 @@ def contribution_of(item: Any) -> Contribution:
     if not isinstance(item, Mapping):
         return Contribution("", _text(item))
     return Contribution(_text(item.get("type", "")), _text(item.get("content", "")))
+
+
+# How an item of each of these fields is made from plain data.
+ITEMS = {"sources": source_of, "tensions": tension_of, "unique_contributions": contribution_of}
 
 
 def _read_head(head: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -36,14 +36,9 @@ class CodeRef:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for YAML and JSON, without empty fields."""
-        record: dict[str, Any] = {"file": self.file}
-        if self.lines is not None:
-            record["lines"] = list(self.lines)
-        for key in ("symbol", "content_hash", "snippet"):
-            if value := getattr(self, key):
-                record[key] = value
-        record["relevance"] = self.relevance
-        return record
+        record = {"file": self.file, "lines": list(self.lines or ())}
+        record |= {key: getattr(self, key) for key in ("symbol", "content_hash", "snippet", "relevance")}
+        return {key: value for key, value in record.items() if value}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> CodeRef:

@@ -49,9 +49,8 @@ class CoreFile:
 
 def core_files(root: str) -> list[CoreFile]:
     """The project's core files by path, including those that no longer exist."""
-    entries = _read(root)[1]
-    summaries = {path: _masked(summary) for path, summary in sorted(entries.items())}
-    return [CoreFile(path, summaries[path], os.path.isfile(os.path.join(root, path))) for path in summaries]
+    entries = sorted(_read(root)[1].items())
+    return [CoreFile(path, _masked(summary), os.path.isfile(os.path.join(root, path))) for path, summary in entries]
 
 
 def mark(root: str, path: str, summary: str = "") -> CoreFile:

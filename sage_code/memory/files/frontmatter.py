@@ -14,7 +14,6 @@ from sage_code.errors import MemoryDamaged
 
 _MAX_BYTES = 512 * 1024
 _MAX_DEPTH = 8
-_LINE = "---"
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -28,7 +27,7 @@ def split(text: str) -> tuple[str, str]:
 
 def join(fields: Mapping[str, Any], body: str) -> str:
     """A file with these fields at its head."""
-    return f"{_LINE}\n{dump(fields)}{_LINE}\n{body}"
+    return f"---\n{dump(fields)}---\n{body}"
 
 
 def dump(value: Mapping[str, Any]) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.files import atomic, dot_sage
 from sage_code.files.contained import read_contained, remove_contained
+from sage_code.files.locks import locked
 from sage_code.files.private import private_name
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
 from sage_code.values import Scope
@@ -21,9 +23,9 @@ from sage_code.values import Scope
 # Far more than a person or an agent writes about one thing.
 MAX_FILE_BYTES = 1_000_000
 _MAX_ID_CHARS = 120
+_LOCK_TIMEOUT_S = 30.0
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]+")
-_PRIVATE_FOLDER, _SHARED_FOLDER = 0o700, 0o755
-_SHARED_FILE = 0o644
+_PRIVATE_FOLDER, _SHARED_FILE = 0o700, 0o644
 _EMBEDDINGS = "embeddings"
 # The map of attached memories of an older Sage.
 _OLD_MAPS = ("attached.jsonl", "attached_rows.json")
@@ -44,10 +46,10 @@ class MemoryHome:
             return self.path("local", f"{_EMBEDDINGS}-{private_name()}")
         return self.path(_EMBEDDINGS)
 
-    @property
-    def lock(self) -> str:
-        """The lock that a writer holds."""
-        return self.path("local", "memory.lock") if self.scope == "project" else self.path("memory.lock")
+    def locked(self, timeout_s: float = _LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
+        """Hold the lock of the writers; Busy if another process holds it for so long."""
+        folders = ("local",) if self.scope == "project" else ()
+        return locked(self.path(*folders, "memory.lock"), timeout_s=timeout_s)
 
     def path(self, *names: str) -> str:
         """A path in this home."""
@@ -100,10 +102,6 @@ class MemoryHome:
                 "Sage does not delete through a link: replace the link by a folder",
             )
 
-    def write_derived(self, name: str, data: bytes) -> None:
-        """Replace a file of `derived`."""
-        atomic.write_bytes(os.path.join(self.derived, name), data, mode=atomic.PRIVATE_FILE)
-
 
 def homes(project_root: str | None) -> tuple[MemoryHome, ...]:
     """The homes to read from, nearest first: the project's if it has a `.sage/` of its own, then the user's."""
@@ -135,6 +133,11 @@ def safe_id(name: str) -> str:
     if not safe:
         raise UsageError(f"{name[:80]!r} is no id", "use letters, digits, - and _")
     return safe
+
+
+def stamp_of(state: os.stat_result) -> str:
+    """A text that changes with a file."""
+    return f"{state.st_mtime_ns:x}-{state.st_size:x}"
 
 
 def id_of(path: str) -> str:

@@ -62,16 +62,11 @@ def checked(item: KnowledgeItem) -> KnowledgeItem:
     if len(item.keywords) > _MAX_KEYWORDS or any(len(keyword) > 100 for keyword in item.keywords):
         raise UsageError("too many keywords, or too long ones", f"give at most {_MAX_KEYWORDS}, of 100 characters")
     if item.due:
-        day_of(item.due)
+        try:
+            datetime.fromisoformat(item.due)
+        except ValueError as error:
+            raise UsageError(f"{item.due[:40]!r} is no day", "write it as 2026-11-30") from error
     return item
-
-
-def day_of(text: str) -> str:
-    """The day of an ISO date; UsageError for any other text."""
-    try:
-        return datetime.fromisoformat(text).strftime("%Y-%m-%d")
-    except ValueError as error:
-        raise UsageError(f"{text[:40]!r} is no day", "write it as 2026-11-30") from error
 
 
 def facts_of(item: KnowledgeItem) -> dict[str, Any]:

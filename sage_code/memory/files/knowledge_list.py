@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from threading import Lock
 from typing import Any
@@ -27,7 +28,6 @@ FILE = "index.yaml"
 # History of the format: 1: first version.
 _HEAD = "# Written by Sage, one item a line; `sage knowledge` changes it.\nformat: 1\nitems:\n"
 _MAX_BYTES = 50_000_000  # a hundred thousand items
-_MANY = 50  # with more changes at once, the whole list is written again
 _ITEM = '- {"id":"'
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,120}")  # as `homes.safe_id` makes them
 
@@ -53,54 +53,41 @@ class KnowledgeList:
 
     def written_at(self) -> int:
         """When the list was last written, in nanoseconds; 0 if there is none."""
-        try:
-            return os.stat(self._home.path(FOLDER, FILE)).st_mtime_ns
-        except OSError:
-            return 0
+        return self._stat()[0]
 
-    def put(self, *entries: dict[str, Any]) -> None:
-        """Add or replace items; the caller holds the home's lock."""
-        self._change({entry["id"]: entry for entry in entries}, set())
+    def put(self, entry: dict[str, Any]) -> None:
+        """Add or replace an item; the caller holds the home's lock."""
+        self._change({entry["id"]: entry}, ())
 
     def remove(self, *ids: str) -> None:
         """Remove items; the caller holds the home's lock."""
-        self._change({}, set(ids))
+        self._change({}, ids)
 
     def sound_entries(self) -> dict[str, dict[str, Any]]:
         """The entries of a damaged list that can still be read, line by line."""
         found: dict[str, dict[str, Any]] = {}
-        try:
-            lines = self._text().split("\n")
-        except MemoryDamaged:
-            return found
-        for line in lines:
-            try:
-                entry = orjson.loads(line.removeprefix("- ")) if line.startswith(_ITEM) else {}
-            except ValueError:
-                continue
-            if isinstance(entry.get("id"), str) and _ID.fullmatch(entry["id"]):
-                found[entry["id"]] = entry
+        with suppress(MemoryDamaged):
+            for line in self._text().split("\n"):
+                with suppress(ValueError):
+                    entry = orjson.loads(line.removeprefix("- ")) if line.startswith(_ITEM) else {}
+                    if isinstance(entry.get("id"), str) and _ID.fullmatch(entry["id"]):
+                        found[entry["id"]] = entry
         return found
 
     def rebuild(self, entries: dict[str, dict[str, Any]]) -> None:
         """Use these entries, and write them if the home can be written to; the caller holds the home's lock."""
         with suppress(OSError):
-            self._home.write(_HEAD + "".join(_line(entry) for _, entry in sorted(entries.items())), FOLDER, FILE)
+            self._home.write(_whole(entries), FOLDER, FILE)
         with self._guard:
             self._entries, self._state, self._read_at = dict(entries), self._stat(), time.monotonic()
 
-    def _change(self, new: dict[str, dict[str, Any]], gone: set[str]) -> None:
-        """Write the list with new and without removed items, replacing single lines where that is possible."""
+    def _change(self, new: dict[str, dict[str, Any]], gone: Collection[str]) -> None:
+        """Write the list with new and without removed items, replacing single lines."""
         text = self._text() or _HEAD
         if not text.startswith(_HEAD) or text.count(f"\n{_ITEM}") != text.count("\n") - _HEAD.count("\n"):
-            entries = sorted(self._parse(text).items())  # written in another style
-            text = _HEAD + "".join(_line(entry) for _, entry in entries)
-        if len(new) > _MANY:
-            entries = sorted({**self._parse(text), **new}.items())
-            text = _HEAD + "".join(_line(entry) for id_, entry in entries if id_ not in gone)
-        else:
-            for id_ in {*new, *gone}:
-                text = _replaced(text, id_, _line(new[id_]) if id_ in new else "")
+            text = _whole(self._parse(text))  # it was written in another style
+        for id_ in {*new, *gone}:
+            text = _replaced(text, id_, _line(new[id_]) if id_ in new else "")
         was = self._stat()
         self._home.write(text, FOLDER, FILE)
         with self._guard:
@@ -117,12 +104,10 @@ class KnowledgeList:
     def _parse(self, text: str) -> dict[str, dict[str, Any]]:
         """The entries by id, from our own lines or from any other YAML."""
         where = self._home.path(FOLDER, FILE)
-        found: list[Any] = []
-        lines = text.removeprefix(_HEAD).split("\n") if text.startswith(_HEAD) else None
         try:
-            if lines is None:
+            if not text.startswith(_HEAD):
                 raise ValueError
-            found = [orjson.loads(line[2:]) for line in lines if line]
+            found = [orjson.loads(line[2:]) for line in text.removeprefix(_HEAD).split("\n") if line]
         except ValueError:
             items = frontmatter.load(text, where).get("items") or []
             try:
@@ -138,11 +123,11 @@ class KnowledgeList:
                 entries[entry["id"]] = entry
         return entries
 
-    def _stat(self) -> object:
+    def _stat(self) -> tuple[int, int, int]:
         try:
             found = os.stat(self._home.path(FOLDER, FILE))
         except OSError:
-            return ()
+            return 0, 0, 0
         return found.st_mtime_ns, found.st_size, found.st_ino
 
 
@@ -159,6 +144,10 @@ def _replaced(text: str, id_: str, line: str) -> str:
             high = begin
     end = text.find("\n", low) + 1 if text.startswith(start, low) else low
     return f"{text[:low]}{line}{text[end:]}"
+
+
+def _whole(entries: dict[str, dict[str, Any]]) -> str:
+    return _HEAD + "".join(_line(entry) for _, entry in sorted(entries.items()))
 
 
 def _line(entry: dict[str, Any]) -> str:

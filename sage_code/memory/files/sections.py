@@ -20,10 +20,14 @@ _INDENT = "  "
 
 def write_sections(title: str, sections: Iterable[tuple[str, str]]) -> str:
     """A document from sections whose texts come from `write_prose` or `write_list`."""
-    first, more, rest = title.partition("\n")
-    parts = [f"# {first}\n{write_prose(rest)}" if more else f"# {first}"]
-    parts += [f"## {heading}\n{text}" for heading, text in sections]
+    parts = [f"# {write_title(title)}", *(f"## {heading}\n{text}" for heading, text in sections)]
     return "\n" + "\n\n".join(parts) + "\n"
+
+
+def write_title(title: str) -> str:
+    """A title, whose further lines are prose."""
+    first, more, rest = title.partition("\n")
+    return f"{first}\n{write_prose(rest)}" if more else first
 
 
 def read_sections(body: str) -> tuple[str, list[tuple[str, list[str]]]]:
@@ -42,14 +46,14 @@ def read_sections(body: str) -> tuple[str, list[tuple[str, list[str]]]]:
         else:
             current = []
             sections.append(((found[1] or "").strip(), current))
-    rest = _trimmed(head)
+    rest = trimmed(head)
     return f"{title}\n{read_prose(rest)}" if title is not None and rest else title or "", sections
 
 
 def write_prose(text: str) -> str:
     """Free text as the body of a section, escaped where it looks like structure."""
     lines = text.split("\n")
-    inner = len(_trimmed(lines))
+    inner = len(trimmed(lines))
     start = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
     return "\n".join(
         f"\\{line}" if _STRUCTURE.match(line) or not start <= number < start + inner else line
@@ -59,10 +63,11 @@ def write_prose(text: str) -> str:
 
 def read_prose(lines: list[str]) -> str:
     """The inverse of `write_prose`."""
-    return "\n".join(line[1:] if _ESCAPED.match(line) else line for line in _trimmed(lines))
+    return "\n".join(line[1:] if _ESCAPED.match(line) else line for line in trimmed(lines))
 
 
-def _trimmed(lines: list[str]) -> list[str]:
+def trimmed(lines: list[str]) -> list[str]:
+    """The lines without blank ones at the beginning and the end."""
     start, end = 0, len(lines)
     while start < end and not lines[start].strip():
         start += 1

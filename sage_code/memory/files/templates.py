@@ -22,7 +22,7 @@ from sage_code.memory.files import frontmatter
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution, Source, Tension
 from sage_code.memory.files.checkpoint_text import write_contribution, write_source, write_tension
 from sage_code.memory.files.homes import MemoryHome, safe_id
-from sage_code.memory.files.sections import write_list, write_prose
+from sage_code.memory.files.sections import write_list, write_prose, write_title
 from sage_code.paths import sage_home
 
 if TYPE_CHECKING:
@@ -162,7 +162,9 @@ def _bounded(template: Template, values: Mapping[str, Any]) -> str:
     """Run the template in its own thread, which checks its processor time at every line."""
     outcome: list[str | BaseException] = []
     try:
-        compiled = _compiled(template)
+        environment = _environment()
+        _refuse_unsafe_nodes(environment, template.format)
+        compiled = environment.from_string(template.format)
     except Exception as error:
         raise _refusal(template, error) from error
 
@@ -201,12 +203,6 @@ def _refusal(template: Template, error: Exception) -> SageError:
     problem = f"is wrong in line {line}" if line else "cannot be used"
     what = str(error)[:200] or type(error).__name__
     return MemoryDamaged(f"the template {template.name} {problem}: {what}", "correct it: `sage templates validate`")
-
-
-def _compiled(template: Template) -> JinjaTemplate:
-    environment = _environment()
-    _refuse_unsafe_nodes(environment, template.format)
-    return environment.from_string(template.format)
 
 
 def _write(compiled: JinjaTemplate, values: Mapping[str, Any]) -> str:
@@ -260,15 +256,16 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
     kept = ("default", "d", "upper", "lower", "capitalize", "trim", "length", "count", "int", "first", "last", "sort")
     environment.filters = {name: environment.filters[name] for name in (*kept, "unique", "list", "string", "reverse")}
-    environment.filters |= {"title": _title, "prose": _prose, "items": _items, "join": _join, "truncate": _truncate}
+    environment.filters |= {
+        "title": lambda text: write_title(str(text)),
+        "prose": _prose,
+        "items": _items,
+        "join": _join,
+        "truncate": _truncate,
+    }
     environment.filters["round"] = lambda number: round(float(number))
     environment.globals = {"range": _range}
     return environment
-
-
-def _title(text: object) -> str:
-    first, more, rest = str(text).partition("\n")
-    return f"{first}\n{write_prose(rest)}" if more else first
 
 
 def _prose(text: object) -> str:

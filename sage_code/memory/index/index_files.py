@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 import xxhash
 
-from sage_code.files.atomic import PRIVATE_FILE, remove
+from sage_code.files.atomic import PRIVATE_FILE, remove, write_bytes
 from sage_code.files.contained import read_regular
 from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.passages import Floats, Passages, Postings, Record
@@ -32,6 +32,7 @@ _LOG_BEFORE_PACKING = 256
 # A larger file is damaged: a hundred thousand memories take half of this.
 _MAX_BYTES = 300_000_000
 _CHECKSUM_CHARS = 16
+_MISSING = (0, 0)  # `_stat` of a file that does not exist
 _UNREADABLE = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RuntimeError,
     zipfile.BadZipFile, zlib.error, struct.error,
@@ -45,7 +46,7 @@ class IndexFiles:
     def __init__(self, home: MemoryHome, kind: str, model: str, dim: int) -> None:
         self._home, self._kind, self._model, self._dim = home, kind, model, dim
         self.passages = Passages(dim)
-        self._packed_stat: tuple[int, int] | None = None
+        self._packed_stat = _MISSING
         self._log_bytes = 0  # of the log, that were read
         self._log_lines = 0
         self._is_damaged = False  # the packed file cannot be read and has to be written again
@@ -53,23 +54,26 @@ class IndexFiles:
 
     def refresh(self) -> None:
         """Read what other processes have written since the last call."""
-        packed = self._stat_of_packed()
-        if packed != self._packed_stat or _size(self._log) < self._log_bytes:
+        packed = _stat(self._packed)
+        if packed != self._packed_stat or _stat(self._log)[1] < self._log_bytes:
             self.passages = Passages(self._dim)
             self._packed_stat, self._log_bytes, self._log_lines = packed, 0, 0
-            if packed is not None:
+            if packed != _MISSING:
                 self._load_packed()
         self._load_log()
 
-    def add(self, records: list[Record], vectors: Floats) -> None:
-        """Append memories; the caller holds the home's lock."""
-        self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
+    def add(self, records: list[Record], vectors: Floats, *, write: bool = True) -> None:
+        """Add memories; the caller holds the home's lock, or does not `write` them."""
+        if write:
+            self._append([_line(record, vector, self._model) for record, vector in zip(records, vectors, strict=True)])
         for record, vector in zip(records, vectors, strict=True):
-            self.passages.add(record, rounded(vector))
+            # With the precision that it has on disk.
+            self.passages.add(record, vector.astype(np.float16).astype(np.float32))
 
-    def remove(self, ids: list[str]) -> None:
-        """Append that memories were removed; the caller holds the home's lock."""
-        self._append([orjson.dumps({"gone": id_, "model": self._model}) for id_ in ids])
+    def remove(self, ids: list[str], *, write: bool = True) -> None:
+        """Remove memories; the caller holds the home's lock, or does not `write` it."""
+        if write:
+            self._append([orjson.dumps({"gone": id_, "model": self._model}) for id_ in ids])
         for id_ in ids:
             self.passages.remove(id_)
 
@@ -97,10 +101,10 @@ class IndexFiles:
             rows=postings.rows,
             counts=postings.counts,
         )
-        self._home.write_derived(f"{self._kind}.npz", out.getvalue())
+        write_bytes(self._packed, out.getvalue(), mode=PRIVATE_FILE)
         # A reader that comes now applies the old log to the new packed file, which changes nothing.
         remove(self._log)
-        self._packed_stat = None
+        self._packed_stat = _MISSING
         self.refresh()
 
     def clear(self) -> None:
@@ -108,7 +112,7 @@ class IndexFiles:
         for path in (self._packed, self._log):
             remove(path)
         self.passages = Passages(self._dim)
-        self._packed_stat, self._log_bytes, self._log_lines = None, 0, 0
+        self._packed_stat, self._log_bytes, self._log_lines = _MISSING, 0, 0
 
     @property
     def _packed(self) -> str:
@@ -117,13 +121,6 @@ class IndexFiles:
     @property
     def _log(self) -> str:
         return os.path.join(self._home.derived, f"{self._kind}.log")
-
-    def _stat_of_packed(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._packed)
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
 
     def _load_packed(self) -> None:
         """Fill the passages from the packed file; a file of another model or a damaged one leaves them empty."""
@@ -136,7 +133,9 @@ class IndexFiles:
                 head = orjson.loads(file["head"].tobytes())
                 if head["format"] != FORMAT or head["model"] != self._model or head["dim"] != self._dim:
                     return
-                records = [_record({**row, "terms": {}}) for row in _rows(file["records"].tobytes())]
+                records = [
+                    _record({**orjson.loads(line), "terms": {}}) for line in file["records"].tobytes().splitlines()
+                ]
                 terms = file["terms"].tobytes().decode("utf-8", "surrogatepass")
                 word_numbers = {term: number for number, term in enumerate(terms.split("\n"))} if terms else {}
                 postings = Postings(word_numbers, file["starts"], file["rows"], file["counts"])
@@ -197,24 +196,13 @@ class IndexFiles:
             self._log_lines += len(lines)
 
 
-def rounded(vector: Floats) -> Floats:
-    """A vector with the precision that it has on disk."""
-    return vector.astype(np.float16).astype(np.float32)
-
-
 def _line(record: Record, vector: Floats, model: str) -> bytes:
     encoded = base64.b64encode(vector.astype(np.float16).tobytes()).decode()
     return orjson.dumps({**_plain(record), "terms": record.terms, "vector": encoded, "model": model})
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "stamp": record.stamp,
-        "follows": record.follows,
-        "names": record.names,
-        "shown": record.shown,
-    }
+    return {name: getattr(record, name) for name in ("id", "stamp", "follows", "names", "shown")}
 
 
 def _checked(line: bytes) -> bytes:
@@ -238,10 +226,6 @@ def _record(row: dict[str, Any]) -> Record:
     return Record(row["id"], row["stamp"], row["terms"], row["follows"], tuple(row["names"]), row["shown"])
 
 
-def _rows(data: bytes) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in data.split(b"\n")] if data else []
-
-
 def _check(postings: Postings, rows: int) -> None:
     """ValueError if the arrays do not belong together."""
     starts = postings.starts
@@ -255,8 +239,10 @@ def _as_bytes(data: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(data, np.uint8)
 
 
-def _size(path: str) -> int:
+def _stat(path: str) -> tuple[int, int]:
+    """When a file was written, and its size."""
     try:
-        return os.stat(path).st_size
+        found = os.stat(path)
     except OSError:
-        return 0
+        return _MISSING
+    return found.st_mtime_ns, found.st_size

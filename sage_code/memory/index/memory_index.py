@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from sage_code.errors import Busy, MemoryDamaged, UsageError
-from sage_code.files.locks import locked
-from sage_code.memory.files.homes import MemoryHome
+from sage_code.memory.files.homes import MemoryHome, stamp_of
 from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.settings.table import Settings
 
@@ -87,11 +87,8 @@ class MemoryIndex:
         """The path and stamp of every file by id; a stamp changes with the file."""
         found = {}
         for id_, path in self.paths().items():
-            try:
-                state = os.lstat(self.home.path(path))
-            except OSError:
-                continue
-            found[id_] = (path, f"{state.st_mtime_ns:x}-{state.st_size:x}")
+            with suppress(OSError):
+                found[id_] = (path, stamp_of(os.lstat(self.home.path(path))))
         return found
 
     def saved(self, path: str, record: Record, meaning: str, vector: Floats | None = None) -> None:
@@ -99,8 +96,7 @@ class MemoryIndex:
         with self._guard:
             files = self._opened()
             files.refresh()
-            state = os.stat(self.home.path(path))
-            stamped = replace(record, stamp=f"{state.st_mtime_ns:x}-{state.st_size:x}")
+            stamped = replace(record, stamp=stamp_of(os.stat(self.home.path(path))))
             vectors = self.embed([meaning]) if vector is None else vector[None, :]
             files.add([stamped], vectors)
             if self._seen_folders is not None:
@@ -116,7 +112,7 @@ class MemoryIndex:
         if not listing:
             return 0
         self.home.prepare()
-        with self._guard, locked(self.home.lock, timeout_s=_LOCK_TIMEOUT_S):
+        with self._guard, self.home.locked(_LOCK_TIMEOUT_S):
             files = self._opened()
             files.clear()
             self._catch_up(files, listing)
@@ -135,10 +131,8 @@ class MemoryIndex:
         """When each folder last changed, that is when a file was added, replaced or removed."""
         times = {}
         for folder in self._kind.folders(self.home):
-            try:
+            with suppress(OSError):
                 times[folder] = os.stat(self.home.path(folder)).st_mtime_ns
-            except OSError:
-                continue
         return times
 
     def _follow_files(self, files: IndexFiles) -> None:
@@ -149,22 +143,20 @@ class MemoryIndex:
             return
         try:
             self.home.prepare()
-            with locked(self.home.lock, timeout_s=_LOCK_TIMEOUT_S):
+            with self.home.locked(_LOCK_TIMEOUT_S):
                 files.refresh()
                 self._catch_up(files, listing)
         except (OSError, Busy, UsageError):
-            self._catch_up(files, listing, keep=False)
+            self._catch_up(files, listing, write=False)
         self._pack_if_wanted(files)
 
     def _pack_if_wanted(self, files: IndexFiles) -> None:
         if files.wants_packing:
-            try:
+            with suppress(OSError, Busy, UsageError):  # another process packs, or the home cannot be written to
                 self.home.prepare()
-                with locked(self.home.lock, timeout_s=0):
+                with self.home.locked(0):
                     files.refresh()
                     files.pack()
-            except (OSError, Busy, UsageError):
-                return  # another process packs, or the home cannot be written to
 
     def _differs(self, files: IndexFiles, listing: Mapping[str, tuple[str, str]]) -> bool:
         known = files.passages
@@ -174,8 +166,8 @@ class MemoryIndex:
                 return True
         return any(id_ not in listing for id_ in known.row_of)
 
-    def _catch_up(self, files: IndexFiles, listing: Mapping[str, tuple[str, str]], *, keep: bool = True) -> None:
-        """Embed changed files and remove deleted ones; without `keep`, nothing is written to the disk."""
+    def _catch_up(self, files: IndexFiles, listing: Mapping[str, tuple[str, str]], *, write: bool = True) -> None:
+        """Embed changed files and remove deleted ones; without `write`, nothing is written to the disk."""
         known = files.passages
         changed: list[tuple[Record, str]] = []
         self.damaged = {id_: why for id_, why in self.damaged.items() if id_ in listing}
@@ -184,7 +176,7 @@ class MemoryIndex:
             if row is not None and known.records[row].stamp == stamp:
                 continue
             try:
-                record, meaning = self._kind.passage(id_, self.home.read(*path.split("/")))
+                record, meaning = self._kind.passage(id_, self.home.read(path))
                 changed.append((replace(record, stamp=stamp), meaning))
                 self.damaged.pop(id_, None)
             except FileNotFoundError:
@@ -193,18 +185,7 @@ class MemoryIndex:
                 self.damaged[id_], self._stamps_of_damaged[id_] = error.message, stamp
         for start in range(0, len(changed), _BATCH):
             batch = changed[start : start + _BATCH]
-            records = [record for record, _ in batch]
             vectors = self.embed([meaning for _, meaning in batch])
-            if keep:
-                files.add(records, vectors)
-            else:
-                from sage_code.memory.index.index_files import rounded  # lazy: NumPy
-
-                for record, vector in zip(records, vectors, strict=True):
-                    known.add(record, rounded(vector))
+            files.add([record for record, _ in batch], vectors, write=write)
         gone = [id_ for id_ in known.row_of if id_ not in listing or id_ in self.damaged]
-        if keep:
-            files.remove(gone)
-        else:
-            for id_ in gone:
-                known.remove(id_)
+        files.remove(gone, write=write)

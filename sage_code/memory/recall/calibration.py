@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sage_code.memory.index.passages import Floats
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
-    from sage_code.memory.index.passages import Floats
 
+_Numbers = TypeVar("_Numbers", float, Floats)  # of one memory, or of many
 _PROBES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probes.txt")
 # log-odds = BIAS + WORDS * share of the words + MEANING * evidence of the cosine
 BIAS, WORDS, MEANING = -3.73, 4.47, 0.29
@@ -30,26 +34,18 @@ class Calibration:
     related: float
     deviation: float
 
-    def evidence(self, cosine: float) -> float:
+    def evidence(self, cosine: _Numbers) -> _Numbers:
         """The evidence of a cosine in log-odds: 0 where both kinds of pairs are equally likely."""
         slope = (self.related - self.unrelated) / self.deviation**2
         middle = (self.related + self.unrelated) / 2
-        return min(max(slope * (cosine - middle), -_MAX_EVIDENCE), _MAX_EVIDENCE)
+        evidence: _Numbers = np.clip(slope * (cosine - middle), -_MAX_EVIDENCE, _MAX_EVIDENCE)
+        return evidence
 
-    def probability(self, words: float, cosine: float) -> float:
+    def probability(self, words: _Numbers, cosine: _Numbers) -> _Numbers:
         """The probability that a memory is about a question, from the share of its words and the cosine."""
-        odds = BIAS + WORDS * words + MEANING * self.evidence(cosine)
-        return 1 / (1 + math.exp(-odds))
-
-    def probabilities(self, words: Floats, cosines: Floats) -> Floats:
-        """`probability` for many memories at once."""
-        import numpy as np  # lazy: describing a score needs none
-
-        slope = (self.related - self.unrelated) / self.deviation**2
-        middle = (self.related + self.unrelated) / 2
-        evidence = np.clip(slope * (cosines - middle), -_MAX_EVIDENCE, _MAX_EVIDENCE)
-        chances: Floats = 1 / (1 + np.exp(-(BIAS + WORDS * words + MEANING * evidence)))
-        return chances
+        evidence: Any = self.evidence(cosine)
+        chance: _Numbers = 1 / (1 + np.exp(-(BIAS + WORDS * words + MEANING * evidence)))
+        return chance
 
 
 def probes() -> list[tuple[str, str]]:
@@ -71,8 +67,6 @@ def calibration_of(embedder: Embedder) -> Calibration:
 
 def _measured(embedder: Embedder) -> Calibration:
     """The distribution from the probes; each text with the question of another text is an unrelated pair."""
-    import numpy as np  # lazy: describing a score needs none
-
     pairs = probes()
     cosines = embedder.embed_query([question for question, _ in pairs]) @ embedder.embed_code([t for _, t in pairs]).T
     same = np.eye(len(pairs), dtype=bool)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sage_code.errors import UsageError
-from sage_code.memory.files.homes import MemoryHome
 from sage_code.memory.index.memory_index import MemoryIndex
-from sage_code.memory.index.passages import Record
 from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.memory.recall.calibration import calibration_of
 from sage_code.memory.recall.ranking import best, signals, words_of
 from sage_code.settings.table import Settings
+from sage_code.values import Scope
 
 MAX_QUESTION_CHARS = 10_000
 
@@ -21,9 +21,10 @@ MAX_QUESTION_CHARS = 10_000
 class FoundMemory:
     """A memory that answers a question, and why."""
 
-    record: Record
-    home: MemoryHome
-    probability: float  # that it is about the question
+    id: str
+    score: float  # the probability that it is about the question
+    shown: dict[str, Any]  # of a checkpoint its thesis, confidence, trigger, ts ...
+    scope: Scope
     explain: dict[str, float]  # words, cosine, meaning, and order: the number by which results are sorted
 
 
@@ -51,9 +52,9 @@ def search_memories(
             explain = {
                 "words": round(share, 4),
                 "cosine": round(cosine, 4),
-                "meaning": round(calibration.probability(share, cosine), 4),
+                "meaning": round(float(calibration.probability(share, cosine)), 4),
                 "order": round(float(known.score[row]), 4),
             }
-            record = passages.records[row]
-            found.setdefault(record.id, FoundMemory(record, memory_index.home, explain["meaning"], explain))
+            record, scope = passages.records[row], memory_index.home.scope
+            found.setdefault(record.id, FoundMemory(record.id, explain["meaning"], dict(record.shown), scope, explain))
     return sorted(found.values(), key=lambda one: -one.explain["order"])[:limit]

@@ -87,7 +87,10 @@ def _lexical(passages: Passages, terms: Sequence[str], weights: Weights) -> Floa
     """The BM25 score of every row, as a share of what a text with every word once would get."""
     total = len(passages) + _ASSUMED_TEXTS
     # Only living rows count, so that the same memories give the same scores.
-    found = {term: _living(passages, *passages.postings(term)) for term in terms}
+    found = {}
+    for term in terms:
+        rows, counts = passages.postings(term)
+        found[term] = rows[passages.alive[rows]], counts[passages.alive[rows]]
     rarity = {
         term: math.log(1 + (total - len(rows)) / (len(rows) + _ASSUMED_WITH_WORD)) for term, (rows, _) in found.items()
     }
@@ -101,13 +104,6 @@ def _lexical(passages: Passages, terms: Sequence[str], weights: Weights) -> Floa
     # A text of average length that has every word once gets a share of 1.
     share: Floats = np.minimum(scores * np.float32(1 + weights.k1), np.float32(1))
     return share
-
-
-def _living(
-    passages: Passages, rows: NDArray[np.int32], counts: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    living = passages.alive[rows]
-    return rows[living], counts[living]
 
 
 def _with_context(score: Floats, before: NDArray[np.int32], after: NDArray[np.int32], weights: Weights) -> Floats:

@@ -7,11 +7,9 @@ a negation, or if their numbers differ; that is a guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from sage_code.memory.files.knowledge import KnowledgeItem, SimilarItem
-from sage_code.memory.index.memory_index import MemoryIndex
-from sage_code.memory.index.passages import Floats, terms_of
+from sage_code.memory.index.passages import Floats, Passages, terms_of
 
 # The cosine from which two texts are on the same topic (for the bundled model: `benchmarks/recall_quality.py`).
 _SAME_TOPIC = 0.72
@@ -24,26 +22,20 @@ _NEGATIONS = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def similar_items(
-    memory_indexes: Sequence[MemoryIndex], item: KnowledgeItem, vector: Floats, threshold: float
-) -> list[SimilarItem]:
+def similar_items(passages: Passages, item: KnowledgeItem, vector: Floats, threshold: float) -> list[SimilarItem]:
     """The items most similar to a new one, if they are similar enough; an item with the same id is skipped."""
     found: list[SimilarItem] = []
-    for memory_index in memory_indexes:
-        passages = memory_index.passages()
-        if not len(passages):
+    near = passages.vectors @ vector
+    for row in sorted((near >= _SAME_TOPIC).nonzero()[0].tolist(), key=lambda row: -near[row]):
+        record = passages.records[row]
+        if record.id == item.id or passages.row_of.get(record.id) != row:
             continue
-        near = passages.vectors @ vector
-        for row in sorted((near >= _SAME_TOPIC).nonzero()[0].tolist(), key=lambda row: -near[row]):
-            record = passages.records[row]
-            if record.id == item.id or passages.row_of.get(record.id) != row:
-                continue
-            preview = str(record.shown.get("preview", ""))
-            kind = "duplicate" if near[row] >= threshold else ""
-            if _disagree(item.content, preview):
-                kind = "contradiction"
-            if kind:
-                found.append(SimilarItem(record.id, round(min(float(near[row]), 1.0), 4), kind))
+        preview = str(record.shown.get("preview", ""))
+        kind = "duplicate" if near[row] >= threshold else ""
+        if _disagree(item.content, preview):
+            kind = "contradiction"
+        if kind:
+            found.append(SimilarItem(record.id, round(min(float(near[row]), 1.0), 4), kind))
     return sorted(found, key=lambda one: -one.similarity)[:_MAX_ITEMS]
 
 
