@@ -167,7 +167,8 @@ class _SortedLines:
 
     def _headed(self, letters: str) -> Iterator[bytes]:
         """The lines of symbols whose name starts with `letters`, in upper or lower case."""
-        for spelling in _spellings(letters):
+        cases = ({letter.lower(), letter.upper()} for letter in letters)
+        for spelling in {"".join(spelt) for spelt in product(*cases)}:
             text = dumps(spelling)[1:-1]
             yield from self._block(LINE_START + text.encode("utf-8", "surrogatepass"))
 
@@ -240,14 +241,6 @@ def _decode(line: bytes, path: str) -> dict[str, Any]:
 
 def _damaged(path: str) -> IndexCorrupt:
     return IndexCorrupt(f"{path} is damaged", MEND_HINT)
-
-
-def _spellings(letters: str) -> set[str]:
-    """`letters` in every mixture of upper and lower case."""
-    spellings = {""}
-    for letter in letters:
-        spellings = {head + spelt for head in spellings for spelt in (letter.lower(), letter.upper())}
-    return spellings
 
 
 def _alike(name: str, candidates: Iterable[str]) -> dict[str, float]:
