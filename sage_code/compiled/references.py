@@ -50,8 +50,8 @@ class ReferenceBuilder:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The sections of the segment."""
-        strings, rank = ranked({text.encode("utf-8", "surrogatepass"): n for text, n in self._strings.items()})
-        rank = rank.astype(np.uint32)
+        strings, order = ranked({text.encode("utf-8", "surrogatepass"): n for text, n in self._strings.items()})
+        rank = order.astype(np.uint32)
         columns = {f"ref_{text}": rank[np.asarray(values, np.uint32)] for text, values in self._texts.items()}
         at, heap = pack_strings(strings)
         return {
