@@ -26,6 +26,7 @@ _MAX_TEXT = 1_000
 _MAX_ITEMS = 1_000
 # The owner of a model can move a branch or a tag, but not a commit.
 _PINNED = re.compile(r"[^@\s][^@]*@[0-9a-f]{40}")
+_NOT_EMPTY: dict[str, object] = {"pattern": re.compile(r"\S.*"), "pattern_help": "not empty"}
 _KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[str, ...]": "list"}
 
 
@@ -138,10 +139,7 @@ class Settings:
 
     # Indexing
     code_embedding_model: str = _other(
-        "bundled",
-        "Model for code: bundled, hashing, a sentence-transformers name, or a folder.",
-        pattern=re.compile(r"\S.*"),
-        pattern_help="not empty",
+        "bundled", "Model for code: bundled, hashing, a sentence-transformers name, or a folder.", **_NOT_EMPTY
     )
     code_embedding_dim: int = _number(
         0, 0, 4_096, "Length to shorten the code model's vectors to, if it allows that; 0: whole."
@@ -165,10 +163,7 @@ class Settings:
 
     # Recall
     embedding_model: str = _other(
-        "bundled",
-        "Model for prose (knowledge, checkpoints); named like the model for code.",
-        pattern=re.compile(r"\S.*"),
-        pattern_help="not empty",
+        "bundled", "Model for prose (knowledge, checkpoints); named like the model for code.", **_NOT_EMPTY
     )
     recall_threshold: float = _ratio(0.70, "Least score of knowledge to recall.")
     proactive_threshold: float = _ratio(0.40, "Least score of knowledge to offer unasked.")
@@ -216,8 +211,7 @@ class Settings:
 
     def trusted_revision(self, model: str) -> str | None:
         """The commit at which the user trusts `model` to run its own code, if they do."""
-        pins = dict(entry.rsplit("@", 1) for entry in self.trusted_models)
-        return pins.get(model)
+        return dict(entry.rsplit("@", 1) for entry in self.trusted_models).get(model)
 
 
 TABLE: dict[str, Setting] = {
