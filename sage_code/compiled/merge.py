@@ -41,7 +41,7 @@ def merge(segments: Sequence[Segment], path: str) -> None:
         heaps = _column(segments, name)
         ends = _shifted(segments, f"{name}_at", _starts(len(heap) for heap in heaps))
         arrays[f"{name}_at"], arrays[name] = [ends[0], *(part[1:] for part in ends[1:])], heaps
-    terms, term_rows = _union([segment.terms for segment in segments])
+    terms, term_rows = _union([Strings(segment.arrays, "terms") for segment in segments])
     arrays.update(pack_terms(terms, "terms"))
     posting_ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
     for column, field in enumerate(FIELDS):

@@ -137,9 +137,6 @@ class Terms:
         self._strings = Strings(arrays, name)
         self._at, self._heads = arrays[f"{name}_at"], arrays[f"{name}_heads"]
 
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._strings)
-
     def beginning(self, head: str, max_bytes: int) -> tuple[list[int], list[str]]:
         """The rows and strings that begin with `head` (or at least with its first letters), up to a length."""
         begin = head.encode("utf-8", "surrogatepass")[:_HEAD]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast
 
@@ -73,16 +73,8 @@ class Setting:
     def parse(self, text: str, where: str) -> Value:
         """The value that a person typed, in a variable, a flag or a command."""
         text = text.strip()
-        value: object = text
         try:
-            if self.kind == "bool":
-                value = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
-            elif self.kind == "int":
-                value = int(text)
-            elif self.kind == "float":
-                value = float(text)
-            elif self.kind == "list":
-                value = _split(text)
+            value = _PARSERS[self.kind](text)
         except ValueError:
             value = text  # `check` refuses it and says what is allowed
         return self.check(value, where)
@@ -246,6 +238,13 @@ def _split(text: str) -> object:
         except (ValueError, RecursionError):
             pass  # a pattern such as [ab]
     return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _truth(text: str) -> object:
+    return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
+
+
+_PARSERS: dict[str, Callable[[str], object]] = {"bool": _truth, "int": int, "float": float, "text": str, "list": _split}
 
 
 def _short(value: object) -> str:

@@ -197,16 +197,15 @@ def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[t
 def _joined(found: list[Secret]) -> list[Secret]:
     """The secrets by offset, with those that overlap as one; the earlier a rule found it, the surer its name."""
     kept: list[Secret] = []
-    order = {id(secret): number for number, secret in enumerate(found)}
     surest = 0
-    for secret in sorted(found, key=lambda one: (one.start, order[id(one)])):
+    for number, secret in sorted(enumerate(found), key=lambda one: one[1].start):
         if kept and secret.start < kept[-1].end:
-            rule = secret.rule if order[id(secret)] < surest else kept[-1].rule
-            surest = min(surest, order[id(secret)])
+            rule = secret.rule if number < surest else kept[-1].rule
+            surest = min(surest, number)
             kept[-1] = Secret(rule, kept[-1].start, max(kept[-1].end, secret.end))
         else:
             kept.append(secret)
-            surest = order[id(secret)]
+            surest = number
     return kept
 
 
