@@ -91,15 +91,9 @@ class SymbolFiles:
             if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
                 found.append(symbol)
         # Definitions in code come before keys and headings of the same name: there may be thousands of those.
-        found.sort(
-            key=lambda symbol: (
-                symbol["name"] not in names,
-                symbol["kind"] in TEXT_KINDS,
-                symbol["file"],
-                symbol["line"],
-            )
+        return sorted(
+            found, key=lambda one: (one["name"] not in names, one["kind"] in TEXT_KINDS, one["file"], one["line"])
         )
-        return found
 
     def nearest(self, name: str) -> list[str]:
         """Names that look like `name`, which was not found; the most similar first."""

@@ -118,12 +118,8 @@ def _parse(path: str, text: str) -> TuningFile:
         return TuningFile(text)
     if not isinstance(data, dict):
         raise _refusal(path, 1, "must hold lines of the form `key: value`")
-    entries = {}
-    for key, value in data.items():
-        name = str(key)
-        line, start, end = spans.get(name, (0, 0, 0))
-        entries[name] = Entry(value, line, start, end)
-    return TuningFile(text, entries)
+    nowhere = (0, 0, 0)
+    return TuningFile(text, {str(key): Entry(value, *spans.get(str(key), nowhere)) for key, value in data.items()})
 
 
 def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:

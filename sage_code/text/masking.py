@@ -285,13 +285,8 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         is_set = bool(match["sign"] or match["spoken"]) or _SETTING.match(line) is not None
         return is_words and is_set and (bool(match["quote"] or match["spoken"]) or is_alone or not match["sign"])
     # `PASSWORD=words` in an environment: nothing else is before it on its line, and no blank is around the sign.
-    is_first = (
-        not line.strip()
-        or line.endswith("=")
-        or (
-            line.strip() in ("export", "set", "SET", "ENV", "-", "+", "$", "env")
-            or line.endswith((" -e ", " --env ", " --set ", '- "', " -o ", ","))
-        )
+    is_first = line.strip() in ("", "export", "set", "SET", "ENV", "-", "+", "$", "env") or line.endswith(
+        ("=", " -e ", " --env ", " --set ", '- "', " -o ", ",")
     )
     return (
         is_first

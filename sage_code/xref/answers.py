@@ -103,10 +103,7 @@ def callers(
                     continue
                 line = min(known.line, usage.line) if known else usage.line
                 found[key] = Caller(usage.file, line, usage.scope, called, distance, confidence, usage.why)
-                for around in _around(resolver.graph, usage):
-                    if around.key not in seen and len(seen) < _MAX_VISITED:
-                        seen.add(around.key)
-                        following.append((around, confidence))
+                following += [(one, confidence) for one in _unseen(_around(resolver.graph, usage), seen)]
         level = following
     return sorted(found.values(), key=lambda caller: (caller.distance, -caller.confidence, caller.file, caller.line))
 
@@ -126,9 +123,7 @@ def callees(
                 if key not in found:
                     where, confidence = (caller.file, reference.line, reference.scope), chance * target.confidence
                     found[key] = Callee(*where, target.definition, distance, confidence, target.why)
-                if key not in seen and len(seen) < _MAX_VISITED:
-                    seen.add(key)
-                    following.append((target.definition, found[key].confidence))
+                following += [(one, found[key].confidence) for one in _unseen([target.definition], seen)]
         level = following
     return sorted(found.values(), key=lambda callee: (callee.distance, callee.file, callee.line, -callee.confidence))
 
@@ -156,10 +151,7 @@ def impact(resolver: Resolver, what: str | Definition, min_confidence: float = D
                 if known is None or (known.distance == distance and known.confidence < confidence):
                     why = f"{_VERBS[usage.kind]} {definition.symbol.qualname}"
                     found[key] = Affected(usage.file, usage.line, usage.scope, distance, confidence, why)
-                for around in _around(resolver.graph, usage):
-                    if around.key not in seen and len(seen) < _MAX_VISITED:
-                        seen.add(around.key)
-                        following.append((around, confidence))
+                following += [(one, confidence) for one in _unseen(_around(resolver.graph, usage), seen)]
         level = following
     return sorted(found.values(), key=lambda one: (one.distance, -one.confidence, one.file, one.line))
 
@@ -220,6 +212,14 @@ def _importers(resolver: Resolver, file: str) -> Iterator[tuple[str, Reference]]
             is_likely = reference.kind == "import" and (stem in path or folder in path) and importer != file
             if is_likely and file in resolver.imported_files(importer, reference):
                 yield importer, reference
+
+
+def _unseen(found: Iterable[Definition], seen: set[tuple[str, str]]) -> Iterator[Definition]:
+    """The definitions to follow: those that were not visited yet, up to the limit."""
+    for one in found:
+        if one.key not in seen and len(seen) < _MAX_VISITED:
+            seen.add(one.key)
+            yield one
 
 
 def _around(graph: CodeGraph, usage: Usage) -> list[Definition]:

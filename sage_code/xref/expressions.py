@@ -94,13 +94,11 @@ class Expressions:
         """The direct bases of a class."""
         if cls.key not in self._bases_of:
             self._bases_of[cls.key] = []  # a class that inherits from itself ends here
-            view = self._views[cls.file]
+            view, scope = self._views[cls.file], owner(cls.symbol.qualname)
             self._bases_of[cls.key] = [
                 meaning
                 for reference in view.bases.get(cls.symbol.qualname, ())
-                for meaning in self.evaluate(
-                    view, owner(cls.symbol.qualname), _dotted(reference), MAX_STEPS, is_type=True
-                )
+                for meaning in self.evaluate(view, scope, _dotted(reference), MAX_STEPS, is_type=True)
             ]
         return self._bases_of[cls.key]
 
