@@ -35,9 +35,10 @@ from sage_code.languages.table import detect
 from sage_code.parse.definitions import parse
 from sage_code.parse.references import SCOPE_KINDS
 from sage_code.xref.answers import callers
-from sage_code.xref.graph import Definition, ParsedGraph
+from sage_code.xref.graph import Definition
 from sage_code.xref.language_rules import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
+from tests.xref.projects import ParsedGraph
 
 SAMPLE = 200
 SEED = 3
@@ -147,7 +148,7 @@ def outcomes(graph: ParsedGraph, referee: Referee, seed: int) -> Iterator[Outcom
             continue
         definition = Definition(file, graph.file_language(file), symbol)
         real = {(site[0], _scope(graph, site[0], site[1])): site[1] for site in sites}
-        found = callers(graph, definition, min_confidence=0.0, resolver=resolver)
+        found = callers(resolver, definition, min_confidence=0.0)
         # Only what is called by this name: the referee does not count `Foo()` as a call of its constructor.
         known = {(caller.file, caller.scope): caller for caller in found if caller.why != "constructs"}
         ours = {place: (c.line, c.why) for place, c in known.items() if c.confidence >= DEFAULT_CONFIDENCE}

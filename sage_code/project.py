@@ -253,9 +253,7 @@ class Project:
 
         resolver = resolver or self.resolver()
         with reading(self.root):
-            return answers.references(
-                resolver.graph, definition, min_confidence=_or_default(min_confidence), resolver=resolver
-            )
+            return answers.references(resolver, definition, _or_default(min_confidence))
 
     def callers(
         self,
@@ -270,7 +268,7 @@ class Project:
 
         resolver = resolver or self.resolver()
         with reading(self.root):
-            return answers.callers(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
+            return answers.callers(resolver, definition, depth, _or_default(min_confidence))
 
     def callees(
         self,
@@ -285,7 +283,7 @@ class Project:
 
         resolver = resolver or self.resolver()
         with reading(self.root):
-            return answers.callees(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
+            return answers.callees(resolver, definition, depth, _or_default(min_confidence))
 
     def impact(self, what: str | Definition, *, resolver: Resolver | None = None) -> list[Affected]:
         """What could break when a file or a definition changes."""
@@ -295,7 +293,7 @@ class Project:
         resolver = resolver or self.resolver()
         target = relative_path(self.root, what) if isinstance(what, str) else what
         with reading(self.root):
-            return answers.impact(resolver.graph, target, resolver=resolver)
+            return answers.impact(resolver, target)
 
     def related(
         self,

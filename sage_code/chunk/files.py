@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
@@ -63,7 +63,7 @@ def _until(deadline: float, borders: Borders) -> Borders:
     """The same borders until the deadline, then none: code nested 10,000 deep would take too long, so it is cut by
     lines."""
 
-    def bounded(start: int, end: int) -> Iterable[int]:
+    def bounded(start: int, end: int) -> Sequence[int]:
         return borders(start, end) if time.monotonic() < deadline else ()
 
     return bounded

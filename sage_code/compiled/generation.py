@@ -147,9 +147,7 @@ class GenerationWriter:
             "generation": self.name,
             "model": self._model,
             "dim": self._dim,
-            "segments": [
-                {"file": ref.file, "dead": list(ref.dead), "live_chunks": ref.live_chunks} for ref in self._refs
-            ],
+            "segments": [ref._asdict() for ref in self._refs],
             "files": {name: tuple(self._mark(name)) for name in files},
         }
         with open(os.path.join(self._folder, INDEX_FILE), "wb") as file:

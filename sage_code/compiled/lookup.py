@@ -91,15 +91,9 @@ class SymbolFiles:
             if _matches(symbol, wanted, ignore_case=ignore_case, prefix=prefix, kind=kind):
                 found.append(symbol)
         # Definitions in code come before keys and headings of the same name: there may be thousands of those.
-        found.sort(
-            key=lambda symbol: (
-                symbol["name"] not in names,
-                symbol["kind"] in TEXT_KINDS,
-                symbol["file"],
-                symbol["line"],
-            )
+        return sorted(
+            found, key=lambda one: (one["name"] not in names, one["kind"] in TEXT_KINDS, one["file"], one["line"])
         )
-        return found
 
     def nearest(self, name: str) -> list[str]:
         """Names that look like `name`, which was not found; the most similar first."""
@@ -167,7 +161,8 @@ class _SortedLines:
 
     def _headed(self, letters: str) -> Iterator[bytes]:
         """The lines of symbols whose name starts with `letters`, in upper or lower case."""
-        for spelling in _spellings(letters):
+        cases = ({letter.lower(), letter.upper()} for letter in letters)
+        for spelling in {"".join(spelt) for spelt in product(*cases)}:
             text = dumps(spelling)[1:-1]
             yield from self._block(LINE_START + text.encode("utf-8", "surrogatepass"))
 
@@ -240,14 +235,6 @@ def _decode(line: bytes, path: str) -> dict[str, Any]:
 
 def _damaged(path: str) -> IndexCorrupt:
     return IndexCorrupt(f"{path} is damaged", MEND_HINT)
-
-
-def _spellings(letters: str) -> set[str]:
-    """`letters` in every mixture of upper and lower case."""
-    spellings = {""}
-    for letter in letters:
-        spellings = {head + spelt for head in spellings for spelt in (letter.lower(), letter.upper())}
-    return spellings
 
 
 def _alike(name: str, candidates: Iterable[str]) -> dict[str, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.references import by_name
-from sage_code.compiled.sections import Strings, pack_strings, pack_terms, write_sections
+from sage_code.compiled.sections import Strings, pack_strings, pack_terms, ranked, write_sections
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.parse.reference_codec import TEXTS
 
@@ -41,7 +41,7 @@ def merge(segments: Sequence[Segment], path: str) -> None:
         heaps = _column(segments, name)
         ends = _shifted(segments, f"{name}_at", _starts(len(heap) for heap in heaps))
         arrays[f"{name}_at"], arrays[name] = [ends[0], *(part[1:] for part in ends[1:])], heaps
-    terms, term_rows = _union([segment.terms for segment in segments])
+    terms, term_rows = _union([Strings(segment.arrays, "terms") for segment in segments])
     arrays.update(pack_terms(terms, "terms"))
     posting_ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
     for column, field in enumerate(FIELDS):
@@ -73,9 +73,7 @@ def _union(columns: Sequence[Iterable[bytes]]) -> tuple[list[bytes], list[NDArra
     """The strings of several columns as one sorted column, and for each column the rows of its strings in that."""
     numbers: dict[bytes, int] = {}
     found = [[numbers.setdefault(text, len(numbers)) for text in column] for column in columns]
-    ordered = sorted(numbers)
-    rank = np.empty(len(ordered), np.int64)
-    rank[[numbers[text] for text in ordered]] = np.arange(len(ordered))
+    ordered, rank = ranked(numbers)
     return ordered, [rank[np.array(rows, np.int64)] for rows in found]
 
 

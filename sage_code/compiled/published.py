@@ -83,7 +83,12 @@ class Snapshot(NamedTuple):
 def current(root: str) -> Generation | None:
     """The published generation, or None when there is none that can be used."""
     found = current_listing(root)
-    return _generation(*found) if found else None
+    if found is None:
+        return None
+    folder, data = found
+    refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
+    files = {name: Mark(*mark) for name, mark in data["files"].items()}
+    return Generation(folder, data["generation"], data["model"], data["dim"], refs, files)
 
 
 def open_snapshot(root: str) -> Snapshot | None:
@@ -112,9 +117,3 @@ def needed_snapshot(root: str) -> Snapshot:
     if found is None:
         raise missing(root)
     return found
-
-
-def _generation(folder: str, data: dict[str, Any]) -> Generation:
-    refs = tuple(SegmentRef(ref["file"], tuple(ref["dead"]), ref["live_chunks"]) for ref in data["segments"])
-    files = {name: Mark(*mark) for name, mark in data["files"].items()}
-    return Generation(folder, data["generation"], data["model"], data["dim"], refs, files)

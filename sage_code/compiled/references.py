@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from sage_code.compiled.sections import Strings, pack_strings
+from sage_code.compiled.sections import Strings, pack_strings, ranked
 from sage_code.parse.reference_codec import KINDS, TEXTS, decode
 from sage_code.values import Reference
 
@@ -50,15 +50,14 @@ class ReferenceBuilder:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The sections of the segment."""
-        strings = sorted((text.encode("utf-8", "surrogatepass"), number) for text, number in self._strings.items())
-        rank = np.empty(len(strings), dtype=np.uint32)
-        rank[[number for _, number in strings]] = np.arange(len(strings), dtype=np.uint32)
+        strings, order = ranked({text.encode("utf-8", "surrogatepass"): n for text, n in self._strings.items()})
+        rank = order.astype(np.uint32)
         columns = {f"ref_{text}": rank[np.asarray(values, np.uint32)] for text, values in self._texts.items()}
-        at, heap = pack_strings([text for text, _ in strings])
+        at, heap = pack_strings(strings)
         return {
             "ref_strings_at": at,
             "ref_strings": heap,
-            "ref_hash": np.array([xxhash.xxh3_64_intdigest(text) for text, _ in strings], np.uint64),
+            "ref_hash": np.array([xxhash.xxh3_64_intdigest(text) for text in strings], np.uint64),
             "ref_kind": np.asarray(self._kinds, np.uint8),
             "ref_line": np.asarray(self._lines, np.uint32),
             **columns,

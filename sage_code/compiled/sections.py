@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -76,6 +77,14 @@ def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise IndexCorrupt(f"{path} is damaged: {error}", MEND_HINT) from error
 
 
+def ranked(numbers: Mapping[bytes, int]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """Numbered strings in order, and for each number the row of its string in that order."""
+    ordered = sorted(numbers)
+    rank = np.empty(len(ordered), np.int64)
+    rank[[numbers[text] for text in ordered]] = np.arange(len(ordered))
+    return ordered, rank
+
+
 def pack_strings(strings: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """Byte strings as (offsets, heap)."""
     offsets = np.zeros(len(strings) + 1, dtype=np.uint64)
@@ -115,19 +124,8 @@ class Strings:
     def find(self, text: str) -> int | None:
         """The row of `text` in a sorted column."""
         wanted = text.encode("utf-8", "surrogatepass")
-        row = self.lower_bound(wanted)
+        row = bisect_left(range(len(self)), wanted, key=self.raw)
         return row if row < len(self) and self.raw(row) == wanted else None
-
-    def lower_bound(self, wanted: bytes) -> int:
-        """The first row of a sorted column that is not below `wanted`."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self.raw(middle) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
 
 class Terms:
@@ -138,9 +136,6 @@ class Terms:
     def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
         self._strings = Strings(arrays, name)
         self._at, self._heads = arrays[f"{name}_at"], arrays[f"{name}_heads"]
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._strings)
 
     def beginning(self, head: str, max_bytes: int) -> tuple[list[int], list[str]]:
         """The rows and strings that begin with `head` (or at least with its first letters), up to a length."""

@@ -7,10 +7,9 @@ module reads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,22 +46,17 @@ class Segment:
     @classmethod
     def open(cls, path: str) -> Segment:
         """Map the segment at `path`."""
-        meta, arrays = read_sections(path)
-        return cls(meta, arrays)
+        return cls(*read_sections(path))
 
     @cached_property
     def paths(self) -> list[str]:
         """Paths of the files, by number."""
-        return [text.decode() for text in self._strings("paths")]
+        return [text.decode() for text in Strings(self.arrays, "paths")]
 
     @cached_property
     def keys(self) -> list[str]:
         """Store keys of the files, by number."""
-        return [text.decode() for text in self._strings("keys")]
-
-    def _strings(self, name: str) -> Iterator[bytes]:
-        heap, at = self.arrays[name].tobytes(), self.arrays[f"{name}_at"].tolist()
-        return (heap[start:end] for start, end in pairwise(at))
+        return [text.decode() for text in Strings(self.arrays, "keys")]
 
     def string(self, name: str, number: int) -> str:
         """One entry of a string column (`names`, `signatures`, `paths`)."""

@@ -11,7 +11,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from sage_code.compiled.references import ReferenceBuilder
-from sage_code.compiled.sections import pack_strings, pack_terms, write_sections
+from sage_code.compiled.sections import pack_strings, pack_terms, ranked, write_sections
 from sage_code.compiled.segment import FIELDS, FORMAT, KINDS
 from sage_code.languages.kinds import HEAD_KINDS
 from sage_code.text.lexemes import Lexicon
@@ -106,10 +106,8 @@ class SegmentBuilder:
         }
         for name, values in strings.items():
             arrays[f"{name}_at"], arrays[name] = pack_strings(values)
-        terms = sorted((term.encode("utf-8", "surrogatepass"), n) for term, n in self._lexicon.numbers.items())
-        arrays.update(pack_terms([text for text, _ in terms], "terms"))
-        rank = np.empty(len(terms), dtype=np.int64)
-        rank[[number for _, number in terms]] = np.arange(len(terms))
+        terms, rank = ranked({term.encode("utf-8", "surrogatepass"): n for term, n in self._lexicon.numbers.items()})
+        arrays.update(pack_terms(terms, "terms"))
         ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
         for column, (field, postings) in enumerate(self._fields.items()):
             ends[1:, column], own = postings.arrays(rank)

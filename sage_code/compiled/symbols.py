@@ -84,14 +84,10 @@ def _write(path: str, table: str, lines: Iterable[bytes]) -> int:
     count = 0
     with open(path, "wb", buffering=1 << 20) as file:
         file.write(orjson.dumps({"format": FORMAT, "table": table})[:-1] + b',"symbols":[\n')
-        before = b""
-        for line in lines:
-            if count:
-                file.write(before + b",\n")
-            before = line
-            count += 1
+        for count, line in enumerate(lines, 1):
+            file.write(b",\n" + line if count > 1 else line)
         if count:
-            file.write(before + b"\n")
+            file.write(b"\n")
         file.write(b'],"count":%d}\n' % count)
     return count
 

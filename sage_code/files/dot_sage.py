@@ -54,8 +54,7 @@ def clear(root: str) -> list[str]:
     """Remove what is not shared, and `.sage/` itself if it is empty then; returns the folders that were kept because
     they are links."""
     dot_sage = dot_sage_dir(root)
-    base = os.path.dirname(dot_sage)
-    name = os.path.basename(dot_sage)
+    base, name = os.path.split(dot_sage)
     left = [
         os.path.join(dot_sage, folder)
         for folder in _PRIVATE

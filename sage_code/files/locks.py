@@ -50,11 +50,10 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock file `path`. Waits for it, and raises `Busy` after `timeout_s` seconds (None: waits for ever)."""
     started = time.monotonic()
-    waited = False
     while (descriptor := _acquire(path, shared)) is None:
-        if not waited and on_wait is not None:
+        if on_wait is not None:
             on_wait()
-        waited = True
+            on_wait = None  # once
         if timeout_s is not None and time.monotonic() - started > timeout_s:
             raise Busy(
                 f"another Sage process holds {path}",

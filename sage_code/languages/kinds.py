@@ -4,44 +4,21 @@ from __future__ import annotations
 
 # Symbol kind -> chunk kind. A symbol of another kind is part of a `module` chunk.
 CHUNK_KIND = {
-    "function": "function",
-    "macro": "function",
-    "method": "method",
-    "constructor": "method",
-    "property": "method",
-    "modifier": "method",
-    "class": "class",
-    "struct": "class",
-    "trait": "class",
-    "enum": "class",
-    "union": "class",
-    "contract": "class",
-    "library": "class",
-    "module": "class",
-    "namespace": "class",
-    "interface": "type",
-    "type": "type",
-    "constant": "constant",
-    "variable": "constant",
-    "field": "constant",
-    "event": "constant",
-    "error": "constant",
+    **dict.fromkeys(("function", "macro"), "function"),
+    **dict.fromkeys(("method", "constructor", "property", "modifier"), "method"),
+    **dict.fromkeys(
+        ("class", "struct", "trait", "enum", "union", "contract", "library", "module", "namespace"), "class"
+    ),
+    **dict.fromkeys(("interface", "type"), "type"),
+    **dict.fromkeys(("constant", "variable", "field", "event", "error"), "constant"),
     # Prose and data: looked up by name, but neither called nor a type.
     "section": "module",
-    "key": "constant",
-    "anchor": "constant",
+    **dict.fromkeys(("key", "anchor"), "constant"),
     # Builds, infrastructure, interfaces, style sheets.
-    "target": "function",
-    "stage": "function",
-    "mixin": "function",
-    "directive": "function",
-    "message": "class",
-    "service": "class",
-    "resource": "class",
+    **dict.fromkeys(("target", "stage", "mixin", "directive"), "function"),
+    **dict.fromkeys(("message", "service", "resource"), "class"),
     "fragment": "type",
-    "output": "constant",
-    "rule": "constant",
-    "keyframes": "constant",
+    **dict.fromkeys(("output", "rule", "keyframes"), "constant"),
 }
 
 # Definitions that are known by their names, unlike their parts.

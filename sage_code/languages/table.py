@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -134,14 +132,36 @@ _CPP = re.compile(
 # A C header that C++ may include has `extern "C"` under `#ifdef __cplusplus`: that does not make it C++.
 _CPP_GUARD = re.compile(rb"^#\s*if(def\s+|\s+defined\W*)__cplusplus.*?^#\s*(endif|else)", re.MULTILINE | re.DOTALL)
 _COMMENTS = re.compile(rb"/\*.*?(\*/|\Z)|//[^\n]*", re.DOTALL)
-_MATLAB = re.compile(rb"^[ \t]*(%|function\b|classdef\b|end[ \t]*+;?[ \t]*+$)", re.MULTILINE)
-_PROLOG = re.compile(rb"^[ \t]*(:-|[a-z]\w*\(.*\)\s*(:-|\.\s*$))", re.MULTILINE)
-_PERL = re.compile(rb"^[ \t]*(use\s|package\s|sub\s|my\s|#!.*perl)", re.MULTILINE)
-_COQ = re.compile(rb"^[ \t]*(Require|Theorem|Lemma|Definition|Proof|Inductive|Fixpoint|Module)\b", re.MULTILINE)
-_V = re.compile(rb"^[ \t]*(fn\s|pub fn\s|import\s+\w|struct\s+\w+\s*\{|module\s+\w+\s*$)", re.MULTILINE)
-_VERILOG = re.compile(rb"\b(endmodule|always\s*@|assign\s|`timescale|input\s|wire\s|reg\s)")
-_LATEX = re.compile(rb"^\s*(\\|%)", re.MULTILINE)
-_PUPPET = re.compile(rb"^[ \t]*(class\s+[\w:]+|define\s|node\s|include\s|#)", re.MULTILINE)
+# By extension, what tells its languages apart: the first pattern that is found decides, or else the order of the table.
+_CONTENT_RULES: dict[str, tuple[tuple[re.Pattern[bytes], str], ...]] = {
+    "m": (
+        (_OBJC, "objc"),
+        (re.compile(rb"^[ \t]*(%|function\b|classdef\b|end[ \t]*+;?[ \t]*+$)", re.MULTILINE), "matlab"),
+    ),
+    "pl": (
+        (re.compile(rb"^[ \t]*(use\s|package\s|sub\s|my\s|#!.*perl)", re.MULTILINE), "perl"),
+        (re.compile(rb"^[ \t]*(:-|[a-z]\w*\(.*\)\s*(:-|\.\s*$))", re.MULTILINE), "prolog"),
+    ),
+    "v": (
+        (re.compile(rb"\b(endmodule|always\s*@|assign\s|`timescale|input\s|wire\s|reg\s)"), "verilog"),
+        (
+            re.compile(rb"^[ \t]*(Require|Theorem|Lemma|Definition|Proof|Inductive|Fixpoint|Module)\b", re.MULTILINE),
+            "coq",
+        ),
+        (re.compile(rb"^[ \t]*(fn\s|pub fn\s|import\s+\w|struct\s+\w+\s*\{|module\s+\w+\s*$)", re.MULTILINE), "v"),
+    ),
+    "ts": ((re.compile(rb"\A(?:\xef\xbb\xbf)?\s*+(<\?xml|(?s:.{0,187})<!DOCTYPE TS>)"), "xml"),),
+    "cls": ((re.compile(rb"\A\s*(\\|%)"), "latex"),),
+    "pp": ((re.compile(rb"^[ \t]*(class\s+[\w:]+|define\s|node\s|include\s|#)", re.MULTILINE), "puppet"),),
+}
+
+
+def _by_content(extension: str, candidates: list[Language], head: bytes) -> Language:
+    """The one of `candidates` that a file is in; the first if its beginning does not tell."""
+    head = head[:HEAD_BYTES]
+    rules = _CONTENT_RULES.get(extension, ())
+    name = _header(head) if extension == "h" else next((name for rule, name in rules if rule.search(head)), "")
+    return next((language for language in candidates if language.name == name), candidates[0])
 
 
 def _header(head: bytes) -> str:
@@ -149,114 +169,3 @@ def _header(head: bytes) -> str:
         return "objc"
     code = _COMMENTS.sub(b" ", _CPP_GUARD.sub(b"", head))
     return "cpp" if _CPP.search(code) else "c"
-
-
-def _dot_m(head: bytes) -> str:
-    return "matlab" if _MATLAB.search(head) and not _OBJC.search(head) else "objc"
-
-
-def _dot_pl(head: bytes) -> str:
-    return "prolog" if _PROLOG.search(head) and not _PERL.search(head) else "perl"
-
-
-def _dot_v(head: bytes) -> str:
-    if _VERILOG.search(head):
-        return "verilog"
-    if _COQ.search(head):
-        return "coq"
-    return "v" if _V.search(head) else "verilog"
-
-
-def _dot_ts(head: bytes) -> str:
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:200]
-    return "xml" if start.startswith(b"<?xml") or b"<!DOCTYPE TS>" in start else "typescript"
-
-
-def _dot_cls(head: bytes) -> str:
-    return "latex" if _LATEX.match(head) else "apex"
-
-
-def _dot_pp(head: bytes) -> str:
-    return "puppet" if _PUPPET.search(head) else "pascal"
-
-
-_CONTENT_RULES: dict[str, Callable[[bytes], str]] = {
-    "h": _header,
-    "m": _dot_m,
-    "pl": _dot_pl,
-    "v": _dot_v,
-    "ts": _dot_ts,
-    "cls": _dot_cls,
-    "pp": _dot_pp,
-}
-
-
-def _by_content(extension: str, candidates: list[Language], head: bytes) -> Language:
-    rule = _CONTENT_RULES.get(extension)
-    if rule is None or not head:
-        return candidates[0]
-    name = rule(head[:HEAD_BYTES])
-    return next((language for language in candidates if language.name == name), candidates[0])
-
-
-# --- the table as documentation: python -m sage_code.languages.table > docs/LANGUAGES.md ---------------------------
-
-# How a sample lists its definitions: see tests/parse/test_fixtures.py.
-_EXPECTED = re.compile(r"(?:^\d+ | \^ |; )([a-z]+) (?=\S)", re.MULTILINE)
-_EXPECTING = re.compile(r"^\d+ .*| \^ .*", re.MULTILINE)
-
-
-def documentation() -> str:
-    """The text of docs/LANGUAGES.md, from the table and the samples."""
-    languages = sorted(all_languages(), key=lambda language: language.name)
-    extracted = [language for language in languages if language.has_definitions]
-    others = ", ".join(
-        f"{language.name} ({_names(language)})" for language in languages if not language.has_definitions
-    )
-    rows = [
-        f"| {language.name} | {_names(language)} | {_ways(language)} | {_kinds(language)} |" for language in extracted
-    ]
-    return "\n".join(
-        [
-            "# Languages",
-            "",
-            "Written by `python -m sage_code.languages.table > docs/LANGUAGES.md`; a test holds it to the code.",
-            "",
-            f"Sage knows {len(languages)} languages and extracts definitions from {len(extracted)} of them. Each has",
-            "a sample in `fixtures/languages/` that says which symbols it must give; the kinds below are those.",
-            "",
-            "| language | files | definitions | kinds |",
-            "|---|---|---|---|",
-            *rows,
-            "",
-            "Cut by lines, searched as text: " + others + ".",
-            "",
-        ]
-    )
-
-
-def _names(language: Language) -> str:
-    names = [*(f".{extension}" for extension in language.extensions), *language.filenames]
-    return " ".join(names) or " ".join(f"#!{shebang}" for shebang in language.shebangs)
-
-
-def _ways(language: Language) -> str:
-    if language.reader:
-        return "reader"
-    folders = dict.fromkeys((*language.queries, language.name))
-    has_references = any(Path(assets_dir("grammars"), folder, "references.scm").exists() for folder in folders)
-    return "query, references" if has_references else "query"
-
-
-def _kinds(language: Language) -> str:
-    folder = Path(__file__).resolve().parents[2] / "fixtures" / "languages" / language.name
-    kinds: dict[str, int] = {}
-    for file in sorted(folder.glob("expected.txt")) or sorted(folder.glob("sample.*")):
-        for line in _EXPECTING.findall(file.read_text("utf-8")):
-            for kind in _EXPECTED.findall(line):
-                kinds[kind] = kinds.get(kind, 0) + 1
-    return ", ".join(sorted(kinds))
-
-
-if __name__ == "__main__":
-    sys.stdout.write(documentation())

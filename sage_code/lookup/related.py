@@ -86,10 +86,9 @@ def _question(
     relation: Relation, depth: int, min_confidence: float, resolver: Resolver
 ) -> Callable[[Any], Sequence[Use]]:
     """The question about one definition, or for `impact` one file."""
-    graph = resolver.graph
     if relation == "references":
-        return lambda target: answers.references(graph, target, min_confidence=min_confidence, resolver=resolver)
+        return lambda target: answers.references(resolver, target, min_confidence)
     if relation == "impact":
-        return lambda target: answers.impact(graph, target, min_confidence=min_confidence, resolver=resolver)
+        return lambda target: answers.impact(resolver, target, min_confidence)
     walk = answers.callers if relation == "callers" else answers.callees
-    return lambda target: walk(graph, target, depth, min_confidence, resolver=resolver)
+    return lambda target: walk(resolver, target, depth, min_confidence)

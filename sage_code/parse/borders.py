@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 # For a range of lines: the lines in (start_line, end_line] where a piece may begin, ascending.
-Borders = Callable[[int, int], Iterable[int]]
+Borders = Callable[[int, int], Sequence[int]]
 
 # These nodes hold statements and are none: a cut between a head and its body is of no use.
 _BODIES = ("block", "body", "_list", "compound_statement", "body_statement")
@@ -30,6 +30,11 @@ _NEVER = 1 << 30
 def between(lines: list[int], start_line: int, end_line: int) -> list[int]:
     """The part of the ascending `lines` in (start_line, end_line]."""
     return lines[bisect_right(lines, start_line) : bisect_right(lines, end_line)]
+
+
+def first_of(*levels: Borders) -> Borders:
+    """The borders of the first of `levels` that has any in a range."""
+    return lambda start_line, end_line: next(filter(None, (borders(start_line, end_line) for borders in levels)), [])
 
 
 class IndentBorders:

@@ -174,15 +174,11 @@ class _Extraction:
             if outer.kind == "constructor" and kind == "property":
                 outer = scopes[-2]  # a parameter that declares a property of the class
             is_absolute = "absolute" in record.captures
-            if outer.kind in _FUNCTION_LIKE and kind in _LOCAL_KINDS and not is_absolute:
+            is_local = outer.kind in _FUNCTION_LIKE
+            if is_local and kind in _LOCAL_KINDS and not is_absolute:
                 continue
             owner, name = self._name(record)
-            if (
-                outer.kind in _FUNCTION_LIKE
-                and "declarator" in record.captures
-                and kind == "function"
-                and name.isupper()
-            ):
+            if is_local and kind == "function" and "declarator" in record.captures and name.isupper():
                 continue  # a macro without a semicolon, which C's grammar reads as a function
             qualname = f"{'' if is_absolute else outer.prefix}{owner}{name}"
             if "inner" in record.captures and f".{outer.prefix}".endswith(f".{name}."):
@@ -194,9 +190,8 @@ class _Extraction:
                 if is_rest:
                     end = outer.end
                 elif self.blocks is not None:
-                    end = min(
-                        outer.end, max(end, self.blocks.end(record.name.start_point[0], record.node.start_point[1]))
-                    )
+                    row, column = record.name.start_point[0], record.node.start_point[1]
+                    end = min(outer.end, max(end, self.blocks.end(row, column)))
                 scopes.append(_Scope(start, end, prefix, scope_kind, is_rest))
             if kind == "container" or not name:
                 continue
@@ -276,8 +271,8 @@ class _Extraction:
         """The symbol of a record, with its documentation, signature and lines."""
         node = record.node
         assert record.name is not None
-        row, column = node.start_point
-        first_row, doc = self.lines_above.start_and_doc(row, record.name.start_point[0])
+        (row, column), name_row = node.start_point, record.name.start_point[0]
+        first_row, doc = self.lines_above.start_and_doc(row, name_row)
         doc = self._doc(record.captures) or doc
         body = record.captures["body"][0] if "body" in record.captures else node.child_by_field_name("body")
         if self.language.docstring_in_body and body is not None:
@@ -285,16 +280,8 @@ class _Extraction:
         signature = self._signature(kind, record.start, -record.minus_end, body, row, column)
         if self.language.const_is_constant and kind in _VARIABLES and _CONST.search(signature):
             kind = "constant" if kind == "variable" or _OF_THE_CLASS.search(signature) else kind
-        return Symbol(
-            kind=kind,
-            name=name,
-            qualname=qualname,
-            line=record.name.start_point[0] + 1,
-            start_line=first_row + 1,
-            end_line=_last_row(body if body is not None and body.end_byte > node.end_byte else node) + 1,
-            signature=signature,
-            docstring=doc,
-        )
+        last_row = _last_row(body if body is not None and body.end_byte > node.end_byte else node)
+        return Symbol(kind, name, qualname, name_row + 1, first_row + 1, last_row + 1, signature, doc)
 
     def _signature(self, kind: str, start: int, end: int, body: Node | None, row: int, column: int) -> str:
         """The head of a definition on one line: from its modifiers to its body, without attributes and comments."""

@@ -103,8 +103,9 @@ def grammar(language: Language) -> Grammar:
 @cache
 def queries(language: Language) -> tuple[Query, int]:
     """The compiled queries of a language, and how many patterns find definitions; compiling takes up to a second."""
-    definitions = definition_patterns(language)
-    both = Query(grammar(language), definitions + reference_patterns(language))
+    definitions = _query_text(language.queries, "definitions.scm")
+    references = _query_text(dict.fromkeys((*language.queries, language.name)), "references.scm")
+    both = Query(grammar(language), definitions + references)
     size = len(definitions.encode())
     patterns = range(both.pattern_count)  # type: ignore[call-overload]  # a property, which the stub takes for a method
     return both, sum(both.start_byte_for_pattern(pattern) < size for pattern in patterns)
@@ -112,19 +113,10 @@ def queries(language: Language) -> tuple[Query, int]:
 
 @cache
 def _definitions(language: Language) -> Query:
-    return Query(grammar(language), definition_patterns(language))
-
-
-def definition_patterns(language: Language) -> str:
-    """The text of the query for definitions."""
-    return _query_text(language.queries, "definitions.scm")
-
-
-def reference_patterns(language: Language) -> str:
-    """The text of the query for references; empty for a language that has none."""
-    return _query_text(dict.fromkeys((*language.queries, language.name)), "references.scm")
+    return Query(grammar(language), _query_text(language.queries, "definitions.scm"))
 
 
 def _query_text(folders: Iterable[str], name: str) -> str:
+    """The text of a query; empty for a language that has none."""
     paths = [Path(assets_dir("grammars"), folder, name) for folder in folders]
     return "".join(f"{path.read_text('utf-8')}\n" for path in paths if path.is_file())

@@ -45,16 +45,8 @@ def sections(headings: Iterable[Heading], rows: int) -> tuple[Symbol, ...]:
         qualnames.append(owner + heading.name)
         open_sections.append(index)
     return tuple(
-        Symbol(
-            kind="section",
-            name=heading.name,
-            qualname=qualname,
-            line=heading.row + 1,
-            start_line=heading.top + 1,
-            end_line=max(end, heading.row + 1),
-            signature=heading.signature,
-        )
-        for heading, qualname, end in zip(found, qualnames, ends, strict=True)
+        Symbol("section", one.name, qualname, one.row + 1, one.top + 1, max(end, one.row + 1), one.signature)
+        for one, qualname, end in zip(found, qualnames, ends, strict=True)
     )
 
 

@@ -7,6 +7,7 @@ indentation still tells: lines that are indented further than the first line of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 # A line that begins like this continues the block above, however it is indented.
 _CONTINUES = (b"|", b")", b"]", b"}", b"#", b"//", b"(*")
@@ -16,9 +17,7 @@ class IndentedBlocks:
     """The ends of the blocks of one file."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
-        self._starts = [0]
-        for line in lines:
-            self._starts.append(self._starts[-1] + len(line) + 1)
+        self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         self._indents = [len(line) - len(line.lstrip()) for line in lines]
         self._next = [len(lines)] * len(lines)  # for each row: the next that is indented no further
         open_rows: list[int] = []

@@ -44,7 +44,7 @@ def json_keys(source: bytes, _parse_inside: object = None) -> ParsedFile:
                 continue
             if last_at >= 0:
                 found.append((last, owner + last, last_at, token.start()))
-            last, last_at = _json_text(token[1]), token.start(1)
+            last, last_at = token[1][1:-1].decode("utf-8", "replace"), token.start(1)
         elif bracket == b"{" and depth < 2:
             depth += 1
             if depth == 2:
@@ -84,10 +84,6 @@ def skip_value(source: bytes, position: int, key_at: int = 0) -> int:
         position = found.end()
         depth += 1 if found[1] in b"{[" else -1
     return position if not depth else len(source)
-
-
-def _json_text(literal: bytes) -> str:
-    return literal[1:-1].decode("utf-8", "replace")
 
 
 def _key_symbols(source: bytes, found: list[tuple[str, str, int, int]]) -> tuple[Symbol, ...]:

@@ -17,6 +17,7 @@ _WORD = rb"[A-Z][A-Z0-9_]{2,}"
 _MACRO = _WORD + rb"(?:" + _ARGUMENTS + rb")?"
 _CALL = _WORD + _ARGUMENTS
 _STORAGE = rb"(?:static|extern|inline|const|volatile|register)\b"
+_STORAGES = rb"^(?:[ \t]*" + _STORAGE + rb")*[ \t]*"
 _KEYWORD = (
     rb"(?:static|extern|inline|const|volatile|register|auto|typedef|struct|union|enum|class|unsigned|signed|void|char"
     rb"|short|int|long|float|double|return|goto|else|case|do|new|delete|using|namespace|template|typename|public|private"
@@ -52,11 +53,7 @@ _DECORATIONS = (
     re.compile(rb"^[ \t]*(\w*(?:ASSUME_NONNULL_(?:BEGIN|END)|(?:BEGIN|END)_DECLS?))[ \t]*$", re.MULTILINE),
     # - (void)run NS_UNAVAILABLE;  @property int x API_AVAILABLE(ios(9));
     re.compile(
-        rb"^[ \t]*(?:[-+][ \t]*\(|@property\b)[^;{}]{0,1000}?[\w)][ \t]+("
-        + _MACRO
-        + rb"(?:[ \t]+"
-        + _MACRO
-        + rb")*)[ \t]*;",
+        rb"^[ \t]*(?:[-+][ \t]*\(|@property\b)[^;{}]{0,1000}?[\w)][ \t]+(%b(?:[ \t]+%b)*)[ \t]*;" % (_MACRO, _MACRO),
         re.MULTILINE,
     ),
     # API_AVAILABLE(ios(9)) before @interface
@@ -67,17 +64,13 @@ _ROUNDS = 4
 _IN_A_ROW = (
     # void WINAPI f(, int INTERNAL x = 1;
     re.compile(
-        rb"^(?:[ \t]*"
-        + _STORAGE
-        + rb")*[ \t]*(?!"
-        + _STORAGE
-        + rb"|(?:typedef|struct|union|enum|class|return|case|else"
-        rb"|goto)\b)\w++[ \t*]++(" + _MACRO + rb")[\s*]++(?=[A-Za-z_]\w*[ \t]*[(=;\[])",
+        _STORAGES + rb"(?!" + _STORAGE + rb"|(?:typedef|struct|union|enum|class|return|case|else|goto)\b)"
+        rb"\w++[ \t*]++(" + _MACRO + rb")[\s*]++(?=[A-Za-z_]\w*[ \t]*[(=;\[])",
         re.MULTILINE,
     ),
     # EXPORT int f(, EXPORT List *(*f)(
     re.compile(
-        rb"^(?:[ \t]*" + _STORAGE + rb")*[ \t]*(" + _MACRO + rb")\s++"
+        _STORAGES + rb"(" + _MACRO + rb")\s++"
         rb"(?=(?:[A-Za-z_]\w*+[\s*&]++){1,6}(?:[A-Za-z_][\w:]*[ \t]*|\([ \t]*\*[ \t]*\w+[ \t]*\)[ \t]*)\()",
         re.MULTILINE,
     ),

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import partial
 from html import unescape
 from typing import NamedTuple
 
 from sage_code.parse.blanking import TO_BLANKS
-from sage_code.parse.borders import Borders, IndentBorders, between
+from sage_code.parse.borders import Borders, IndentBorders, between, first_of
 from sage_code.parse.headings import markdown_heading, sections
 from sage_code.parse.parsed import ParsedFile, ParseInside
 from sage_code.parse.reference_codec import References
@@ -45,7 +47,7 @@ def html(source: bytes, parse_inside: ParseInside) -> ParsedFile:
     """The headings and ids of a page, and what its scripts define."""
     markup = _scan(source)
     lines = source.split(b"\n")
-    row_of = _Rows(source)
+    row_of = _rows(source)
     headings = []
     for level, start, text in markup.headings:
         row = row_of(start)
@@ -122,6 +124,7 @@ def _joined(
     source: bytes, scripts: list[tuple[int, int, str]], symbols: list[Symbol], parse_inside: ParseInside
 ) -> ParsedFile:
     """The symbols of the file and of its scripts; all scripts of one language are parsed together."""
+    row_of = _rows(source)
     references: list[Reference] = []
     inner_borders: list[Borders] = []
     for language in dict.fromkeys(language for _, _, language in scripts):
@@ -136,31 +139,17 @@ def _joined(
             inner_borders.append(inside.borders)
     symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
     references.sort(key=lambda reference: reference.line)
-    return ParsedFile(tuple(symbols), _MarkupBorders(source, inner_borders), References.of(references))
+    # Cut between the blocks of a component, then between statements of its scripts, then by indentation.
+    blocks = [row_of(block.start()) + 1 for block in _BLOCK.finditer(source)]
+    borders = first_of(partial(between, blocks), partial(_all_of, inner_borders), IndentBorders(source))
+    return ParsedFile(tuple(symbols), borders, References.of(references))
 
 
-class _MarkupBorders:
-    """Borders between the blocks of a component, then between statements of its scripts, then by indentation."""
-
-    def __init__(self, source: bytes, inner: list[Borders]) -> None:
-        row_of = _Rows(source)
-        self._blocks = [row_of(block.start()) + 1 for block in _BLOCK.finditer(source)]
-        self._inner = inner
-        self._indented = IndentBorders(source)
-
-    def __call__(self, start_line: int, end_line: int) -> list[int]:
-        """The lines in (start_line, end_line] to cut at, one level at a time."""
-        found = between(self._blocks, start_line, end_line)
-        if not found:
-            found = sorted({line for borders in self._inner for line in borders(start_line, end_line)})
-        return found or self._indented(start_line, end_line)
+def _all_of(inner: list[Borders], start_line: int, end_line: int) -> list[int]:
+    return sorted({line for borders in inner for line in borders(start_line, end_line)})
 
 
-class _Rows:
-    """The row of an offset."""
-
-    def __init__(self, source: bytes) -> None:
-        self._starts = [0, *(found.end() for found in re.finditer(rb"\n", source))]
-
-    def __call__(self, position: int) -> int:
-        return bisect_right(self._starts, position) - 1
+def _rows(source: bytes) -> Callable[[int], int]:
+    """Tells the row of an offset."""
+    starts = [found.end() for found in re.finditer(rb"\n", source)]
+    return partial(bisect_right, starts)

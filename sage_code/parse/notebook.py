@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from sage_code.parse.borders import IndentBorders, between
+from sage_code.parse.borders import IndentBorders, between, first_of
 from sage_code.parse.headings import Heading, markdown_headings, sections
 from sage_code.parse.keys import JSON_TOKEN, skip_value
 from sage_code.parse.parsed import ParsedFile, ParseInside
@@ -63,7 +64,8 @@ def notebook(source: bytes, parse_inside: ParseInside) -> ParsedFile:
             symbols.append(replace(symbol, line=line, start_line=start, end_line=end))
         references = [reference._replace(line=_line(rows, reference.line)) for reference in inside.references]
     symbols.sort(key=lambda symbol: (symbol.start_line, -symbol.end_line))
-    borders = _CellBorders(source, [cell.start_row + 1 for cell in cells])
+    starts = sorted({cell.start_row + 1 for cell in cells})
+    borders = first_of(partial(between, starts), IndentBorders(source))
     return ParsedFile(tuple(symbols), borders, References.of(references))
 
 
@@ -137,15 +139,3 @@ def _line(rows: list[int], line: int) -> int:
 def _moved(heading: Heading, rows: list[int]) -> Heading:
     row = _line(rows, heading.row + 1) - 1
     return heading._replace(row=row, top=row)
-
-
-class _CellBorders:
-    """Borders between cells; inside a cell, by the indentation of the JSON."""
-
-    def __init__(self, source: bytes, starts: list[int]) -> None:
-        self._starts = starts
-        self._indented = IndentBorders(source)
-
-    def __call__(self, start_line: int, end_line: int) -> list[int]:
-        """The lines in (start_line, end_line] to cut at, one level at a time."""
-        return sorted(set(between(self._starts, start_line, end_line))) or self._indented(start_line, end_line)

@@ -10,7 +10,7 @@ from sage_code.search.snapshot import SearchSnapshot
 from sage_code.xref import answers
 from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.graph import Definition
-from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
+from sage_code.xref.resolve import Resolver
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
 
 # For all hits together; hits that are not counted by then have no counts.
@@ -25,8 +25,8 @@ def with_calls(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[Hit]:
     for hit in hits:
         definition = _definition(graph, hit)
         if definition is not None:
-            callers = answers.callers(graph, definition, 1, DEFAULT_CONFIDENCE, resolver=resolver)
-            callees = answers.callees(graph, definition, 1, DEFAULT_CONFIDENCE, resolver=resolver)
+            callers = answers.callers(resolver, definition)
+            callees = answers.callees(resolver, definition)
             if not resolver.ran_out:
                 hit = replace(hit, callers=len(callers), callees=len(callees))
         counted.append(hit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast
 
@@ -26,6 +26,7 @@ _MAX_TEXT = 1_000
 _MAX_ITEMS = 1_000
 # The owner of a model can move a branch or a tag, but not a commit.
 _PINNED = re.compile(r"[^@\s][^@]*@[0-9a-f]{40}")
+_NOT_EMPTY: dict[str, object] = {"pattern": re.compile(r"\S.*"), "pattern_help": "not empty"}
 _KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[str, ...]": "list"}
 
 
@@ -72,16 +73,8 @@ class Setting:
     def parse(self, text: str, where: str) -> Value:
         """The value that a person typed, in a variable, a flag or a command."""
         text = text.strip()
-        value: object = text
         try:
-            if self.kind == "bool":
-                value = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
-            elif self.kind == "int":
-                value = int(text)
-            elif self.kind == "float":
-                value = float(text)
-            elif self.kind == "list":
-                value = _split(text)
+            value = _PARSERS[self.kind](text)
         except ValueError:
             value = text  # `check` refuses it and says what is allowed
         return self.check(value, where)
@@ -138,10 +131,7 @@ class Settings:
 
     # Indexing
     code_embedding_model: str = _other(
-        "bundled",
-        "Model for code: bundled, hashing, a sentence-transformers name, or a folder.",
-        pattern=re.compile(r"\S.*"),
-        pattern_help="not empty",
+        "bundled", "Model for code: bundled, hashing, a sentence-transformers name, or a folder.", **_NOT_EMPTY
     )
     code_embedding_dim: int = _number(
         0, 0, 4_096, "Length to shorten the code model's vectors to, if it allows that; 0: whole."
@@ -165,10 +155,7 @@ class Settings:
 
     # Recall
     embedding_model: str = _other(
-        "bundled",
-        "Model for prose (knowledge, checkpoints); named like the model for code.",
-        pattern=re.compile(r"\S.*"),
-        pattern_help="not empty",
+        "bundled", "Model for prose (knowledge, checkpoints); named like the model for code.", **_NOT_EMPTY
     )
     recall_threshold: float = _ratio(0.70, "Least score of knowledge to recall.")
     proactive_threshold: float = _ratio(0.40, "Least score of knowledge to offer unasked.")
@@ -216,8 +203,7 @@ class Settings:
 
     def trusted_revision(self, model: str) -> str | None:
         """The commit at which the user trusts `model` to run its own code, if they do."""
-        pins = dict(entry.rsplit("@", 1) for entry in self.trusted_models)
-        return pins.get(model)
+        return dict(entry.rsplit("@", 1) for entry in self.trusted_models).get(model)
 
 
 TABLE: dict[str, Setting] = {
@@ -252,6 +238,13 @@ def _split(text: str) -> object:
         except (ValueError, RecursionError):
             pass  # a pattern such as [ab]
     return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _truth(text: str) -> object:
+    return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower(), text)
+
+
+_PARSERS: dict[str, Callable[[str], object]] = {"bool": _truth, "int": int, "float": float, "text": str, "list": _split}
 
 
 def _short(value: object) -> str:

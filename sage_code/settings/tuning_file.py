@@ -33,7 +33,6 @@ class Entry:
 class TuningFile:
     """The content of a tuning file; empty if there is none."""
 
-    path: str
     text: str = ""
     entries: dict[str, Entry] = field(default_factory=dict)
 
@@ -43,7 +42,7 @@ def read(path: str) -> TuningFile:
     try:
         raw = read_regular(path, _MAX_BYTES, follow=True)  # people link to their dotfiles
     except (FileNotFoundError, NotADirectoryError):
-        return TuningFile(path)
+        return TuningFile()
     except NotRegularError as error:
         raise _refusal(path, 0, "is not a regular file") from error
     except TooLargeError as error:
@@ -101,7 +100,7 @@ def _render(key: str, value: object) -> str:
 def _parse(path: str, text: str) -> TuningFile:
     """The entries of a tuning file with their spans, or a ConfigError with the line of the mistake."""
     if not text.strip():
-        return TuningFile(path, text)
+        return TuningFile(text)
     import yaml  # lazy: most projects have no such file
 
     try:
@@ -116,15 +115,11 @@ def _parse(path: str, text: str) -> TuningFile:
     except (ValueError, OverflowError) as error:  # an invalid number or date
         raise _refusal(path, 0, f"holds a value that cannot be read: {str(error)[:80]}") from error
     if data is None:
-        return TuningFile(path, text)
+        return TuningFile(text)
     if not isinstance(data, dict):
         raise _refusal(path, 1, "must hold lines of the form `key: value`")
-    entries = {}
-    for key, value in data.items():
-        name = str(key)
-        line, start, end = spans.get(name, (0, 0, 0))
-        entries[name] = Entry(value, line, start, end)
-    return TuningFile(path, text, entries)
+    nowhere = (0, 0, 0)
+    return TuningFile(text, {str(key): Entry(value, *spans.get(str(key), nowhere)) for key, value in data.items()})
 
 
 def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:

@@ -51,9 +51,6 @@ class Lexicon:
         self.numbers: dict[str, int] = {}
         self._of_word: dict[str, tuple[int, ...]] = {}
 
-    def __len__(self) -> int:
-        return len(self.numbers)
-
     def count(self, texts: Iterable[str]) -> tuple[list[int], list[int], list[int]]:
         """The lexemes of each text, and how often the word that each comes from occurs there.
 
@@ -63,23 +60,17 @@ class Lexicon:
         numbers: list[int] = []
         counts: list[int] = []
         lengths: list[int] = []
-        of_word, before = self._of_word, 0
+        of_word, table, before = self._of_word, self.numbers, 0
         for text in texts:
             for word, count in Counter(words_of(text)).items():
                 known = of_word.get(word)
                 if known is None:
-                    known = self._learn(word)
+                    known = of_word[word] = tuple(table.setdefault(one, len(table)) for one in split_word(word))
                 numbers += known
                 counts += (count,) * len(known)
             lengths.append(len(numbers) - before)
             before = len(numbers)
         return numbers, counts, lengths
-
-    def _learn(self, word: str) -> tuple[int, ...]:
-        numbers = self.numbers
-        known = tuple(numbers.setdefault(lexeme, len(numbers)) for lexeme in split_word(word))
-        self._of_word[word] = known
-        return known
 
     def since(self, start: int) -> Sequence[str]:
         """The lexemes numbered `start` and above, in order."""

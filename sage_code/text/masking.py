@@ -197,16 +197,15 @@ def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[t
 def _joined(found: list[Secret]) -> list[Secret]:
     """The secrets by offset, with those that overlap as one; the earlier a rule found it, the surer its name."""
     kept: list[Secret] = []
-    order = {id(secret): number for number, secret in enumerate(found)}
     surest = 0
-    for secret in sorted(found, key=lambda one: (one.start, order[id(one)])):
+    for number, secret in sorted(enumerate(found), key=lambda one: one[1].start):
         if kept and secret.start < kept[-1].end:
-            rule = secret.rule if order[id(secret)] < surest else kept[-1].rule
-            surest = min(surest, order[id(secret)])
+            rule = secret.rule if number < surest else kept[-1].rule
+            surest = min(surest, number)
             kept[-1] = Secret(rule, kept[-1].start, max(kept[-1].end, secret.end))
         else:
             kept.append(secret)
-            surest = order[id(secret)]
+            surest = number
     return kept
 
 
@@ -286,13 +285,8 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
         is_set = bool(match["sign"] or match["spoken"]) or _SETTING.match(line) is not None
         return is_words and is_set and (bool(match["quote"] or match["spoken"]) or is_alone or not match["sign"])
     # `PASSWORD=words` in an environment: nothing else is before it on its line, and no blank is around the sign.
-    is_first = (
-        not line.strip()
-        or line.endswith("=")
-        or (
-            line.strip() in ("export", "set", "SET", "ENV", "-", "+", "$", "env")
-            or line.endswith((" -e ", " --env ", " --set ", '- "', " -o ", ","))
-        )
+    is_first = line.strip() in ("", "export", "set", "SET", "ENV", "-", "+", "$", "env") or line.endswith(
+        ("=", " -e ", " --env ", " --set ", '- "', " -o ", ",")
     )
     return (
         is_first

@@ -142,51 +142,39 @@ _WORD = r"[^\s\"'`<>|;&]{4,200}"
 _ARGUMENT = r"\\?['\"]?(?P<secret>[^\s'\"\\|;<>-][^\s'\"\\|;<>]{3,200})"
 
 
-class Command(NamedTuple):
-    """Tools of the command line, and what is directly before the password in their arguments."""
-
-    tools: tuple[str, ...]
-    before: str
-
-
-COMMANDS: tuple[Command, ...] = (
-    Command(("curl", "wget", "httpie", "xh"), rf"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?['\"]?{_USER}:"),
-    Command(("http", "https"), rf"(?:-a|--auth)[ =]?['\"]?{_USER}:"),
-    Command(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mariadb", "mariadb-dump"), r"-p"),
-    Command(("sshpass",), r"-p ?"),
-    Command(("plink", "pscp", "psftp", "putty", "kitty"), r"-pw "),
-    Command(("lftp", "sftp"), r"-u ?['\"]?[^\s,]{1,60},"),
-    Command(("sqlcmd", "bcp", "osql", "tsql", "ipmitool", "mosquitto_pub", "mosquitto_sub", "vncdo"), r"-P ?"),
-    Command(("redis-cli", "keydb-cli", "valkey-cli"), r"(?:-a|--pass) "),
-    Command(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh", "nodetool", "tabcmd"), r"-p ?"),
-    Command(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), r"-[ws] ?"),
-    Command(("ssh-keygen",), r"-[NP] ?"),
-    Command(("mc",), r"(?:alias set|config host add) \S{1,40} \S{1,100} \S{1,60} "),
-    Command(("zip", "unzip", "zipcloak"), r"-P ?"),
-    Command(("7z", "7za", "7zz", "rar", "unrar"), r"-h?p"),
-    Command(("openssl",), r"(?:-k|-pass(?:in|out)?|-passwd) (?:pass:)?"),
-    Command(("keytool", "jarsigner", "apksigner"), r"-(?:storepass|keypass|srcstorepass|deststorepass|new)(?: |:)(?:pass:)?"),
-    Command(("smbclient", "winexe", "rpcclient", "smbget", "wmic"), r"-U ?['\"]?[^\s%]{1,60}%"),
-    Command(("rabbitmqctl",), r"(?:add_user|change_password|authenticate_user) [^\s]{1,60} "),
-    Command(("htpasswd",), r"-[a-zA-Z]{0,4}b[a-zA-Z]{0,4} (?:\S{1,100} )?\S{1,60} "),
-    Command(("wpa_passphrase",), r"['\"]?\S{1,40}['\"]? "),
-    Command(("net",), r"/user:\S{1,60} "),
-    Command(("net",), r"user \S{1,60} (?=\S{1,60} /add)"),
-    Command(("xfreerdp", "mstsc", "cmdkey", "rdesktop", "wmic", "schtasks"), r"/(?:p|pass|password|rp):"),
-    Command(("psexec", "evil-winrm", "crackmapexec", "netexec", "rdesktop", "ncftpput", "ncftp"), r"-p "),
-    Command(("snmpwalk", "snmpget", "snmpset", "snmpbulkwalk"), r"-[AXc] ?"),
-    Command(("wandb", "vault", "snyk", "netlify", "doctl", "flyctl", "railway", "huggingface-cli", "npm"), r"(?:login|auth)(?: [a-z]{2,12}){0,2}(?: (?:-t|--token|--key|--relogin))?[ =]"),
-)  # fmt: skip
-
-
-def _of_command(command: Command) -> Context:
-    tools = "|".join(command.tools)
-    pattern = rf"(?<![\w.-])(?:{tools})(?:\.exe)?(?= )[^\n|;]{{0,160}}? {command.before}{_ARGUMENT}"
-    return Context(f"password of {command.tools[0]}", command.tools, pattern, "argument", are_words=True)
+def _command(tools: tuple[str, ...], before: str) -> Context:
+    """The password in the arguments of tools of the command line; `before` is directly before it."""
+    pattern = rf"(?<![\w.-])(?:{'|'.join(tools)})(?:\.exe)?(?= )[^\n|;]{{0,160}}? {before}{_ARGUMENT}"
+    return Context(f"password of {tools[0]}", tools, pattern, "argument", are_words=True)
 
 
 CONTEXTS: tuple[Context, ...] = (
-    *map(_of_command, COMMANDS),
+    _command(("curl", "wget", "httpie", "xh"), rf"(?:-u|--user|--proxy-user|-U|-a|--auth)[ =]?['\"]?{_USER}:"),
+    _command(("http", "https"), rf"(?:-a|--auth)[ =]?['\"]?{_USER}:"),
+    _command(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlsh", "mariadb", "mariadb-dump"), r"-p"),
+    _command(("sshpass",), r"-p ?"),
+    _command(("plink", "pscp", "psftp", "putty", "kitty"), r"-pw "),
+    _command(("lftp", "sftp"), r"-u ?['\"]?[^\s,]{1,60},"),
+    _command(("sqlcmd", "bcp", "osql", "tsql", "ipmitool", "mosquitto_pub", "mosquitto_sub", "vncdo"), r"-P ?"),
+    _command(("redis-cli", "keydb-cli", "valkey-cli"), r"(?:-a|--pass) "),
+    _command(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh", "nodetool", "tabcmd"), r"-p ?"),
+    _command(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), r"-[ws] ?"),
+    _command(("ssh-keygen",), r"-[NP] ?"),
+    _command(("mc",), r"(?:alias set|config host add) \S{1,40} \S{1,100} \S{1,60} "),
+    _command(("zip", "unzip", "zipcloak"), r"-P ?"),
+    _command(("7z", "7za", "7zz", "rar", "unrar"), r"-h?p"),
+    _command(("openssl",), r"(?:-k|-pass(?:in|out)?|-passwd) (?:pass:)?"),
+    _command(("keytool", "jarsigner", "apksigner"), r"-(?:storepass|keypass|srcstorepass|deststorepass|new)(?: |:)(?:pass:)?"),
+    _command(("smbclient", "winexe", "rpcclient", "smbget", "wmic"), r"-U ?['\"]?[^\s%]{1,60}%"),
+    _command(("rabbitmqctl",), r"(?:add_user|change_password|authenticate_user) [^\s]{1,60} "),
+    _command(("htpasswd",), r"-[a-zA-Z]{0,4}b[a-zA-Z]{0,4} (?:\S{1,100} )?\S{1,60} "),
+    _command(("wpa_passphrase",), r"['\"]?\S{1,40}['\"]? "),
+    _command(("net",), r"/user:\S{1,60} "),
+    _command(("net",), r"user \S{1,60} (?=\S{1,60} /add)"),
+    _command(("xfreerdp", "mstsc", "cmdkey", "rdesktop", "wmic", "schtasks"), r"/(?:p|pass|password|rp):"),
+    _command(("psexec", "evil-winrm", "crackmapexec", "netexec", "rdesktop", "ncftpput", "ncftp"), r"-p "),
+    _command(("snmpwalk", "snmpget", "snmpset", "snmpbulkwalk"), r"-[AXc] ?"),
+    _command(("wandb", "vault", "snyk", "netlify", "doctl", "flyctl", "railway", "huggingface-cli", "npm"), r"(?:login|auth)(?: [a-z]{2,12}){0,2}(?: (?:-t|--token|--key|--relogin))?[ =]"),
     Context("password of a command", (" -u", " --user"), rf"\s(?:-u|-U|--user|--username)[ =]?[^\s-]\S{{0,60}} (?:[^\n|;]{{0,80}}? )?(?:-p|-P|-w|-pw)[ =]?{_ARGUMENT}", "strong"),
     Context("password of sqlplus", ("sqlplus", "expdp", "impdp", "rman", "sqlldr", "imp", "exp"), r"\b(?:sqlplus|expdp|impdp|rman|sqlldr|imp|exp)(?= )[^\n|;]{0,80}? ['\"]?(?:userid=)?[\w.]{1,40}/(?P<secret>[^\s@/'\"]{3,100})@", "any", are_words=True),
     Context("password of a login", ("docker", "podman", "helm", "nerdctl", "skopeo", "buildah", "oc", "az", "cf", "ibmcloud"), rf"\b(?:docker|podman|helm|nerdctl|skopeo|buildah|oc|az|cf|ibmcloud) (?:registry )?login\b[^\n|;]{{0,160}}? -p[ =]?{_ARGUMENT}", "argument", are_words=True),

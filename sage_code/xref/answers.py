@@ -7,7 +7,7 @@ the confidence of a chain is the product of its steps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from sage_code.values import Reference
@@ -19,7 +19,8 @@ from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, owner
 _MAX_VISITED = 2_000
 # Other names of one definition (`import f as g`) that are looked up.
 _MAX_NAMES = 8
-# Less likely effects of a change are not listed.
+# How far the effects of a change are followed; less likely effects are not listed.
+_IMPACT_STEPS = 3
 _LEAST_IMPACT = 0.1
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct", "init"})
 _VERBS = {"call": "calls", "inherit": "inherits from", "type": "names the type", "use": "uses", "import": "imports"}
@@ -76,30 +77,18 @@ class Affected:
     why: str  # such as `calls run`
 
 
-def references(
-    graph: CodeGraph,
-    definition: Definition,
-    *,
-    min_confidence: float = DEFAULT_CONFIDENCE,
-    resolver: Resolver | None = None,
-) -> list[Usage]:
+def references(resolver: Resolver, definition: Definition, min_confidence: float = DEFAULT_CONFIDENCE) -> list[Usage]:
     """Every reference to `definition`, by file and line."""
-    usages = _usages(resolver or Resolver(graph), definition, min_confidence)
+    usages = _usages(resolver, definition, min_confidence)
     return sorted(usages, key=lambda usage: (usage.file, usage.line, -usage.confidence))
 
 
 def callers(
-    graph: CodeGraph,
-    definition: Definition,
-    depth: int = 1,
-    min_confidence: float = DEFAULT_CONFIDENCE,
-    *,
-    resolver: Resolver | None = None,
+    resolver: Resolver, definition: Definition, depth: int = 1, min_confidence: float = DEFAULT_CONFIDENCE
 ) -> list[Caller]:
     """The callers of `definition` and their callers, up to `depth`; by distance, then confidence.
 
     Every step reaches `min_confidence`; the confidence of a caller is the product of the steps."""
-    resolver = resolver or Resolver(graph)
     found: dict[tuple[str, str], Caller] = {}
     level = [(definition, 1.0)]
     seen = {definition.key}
@@ -114,24 +103,15 @@ def callers(
                     continue
                 line = min(known.line, usage.line) if known else usage.line
                 found[key] = Caller(usage.file, line, usage.scope, called, distance, confidence, usage.why)
-                for around in _around(graph, usage):
-                    if around.key not in seen and len(seen) < _MAX_VISITED:
-                        seen.add(around.key)
-                        following.append((around, confidence))
+                following += [(one, confidence) for one in _unseen(_around(resolver.graph, usage), seen)]
         level = following
     return sorted(found.values(), key=lambda caller: (caller.distance, -caller.confidence, caller.file, caller.line))
 
 
 def callees(
-    graph: CodeGraph,
-    definition: Definition,
-    depth: int = 1,
-    min_confidence: float = DEFAULT_CONFIDENCE,
-    *,
-    resolver: Resolver | None = None,
+    resolver: Resolver, definition: Definition, depth: int = 1, min_confidence: float = DEFAULT_CONFIDENCE
 ) -> list[Callee]:
     """The definitions that `definition` calls and those that they call, up to `depth`; by distance, file and line."""
-    resolver = resolver or Resolver(graph)
     found: dict[tuple[str, str], Callee] = {}
     level = [(definition, 1.0)]
     seen = {definition.key}
@@ -141,44 +121,26 @@ def callees(
             for reference, target in _calls(resolver, caller, min_confidence):
                 key = target.definition.key
                 if key not in found:
-                    confidence = chance * target.confidence
-                    found[key] = Callee(
-                        caller.file,
-                        reference.line,
-                        reference.scope,
-                        target.definition,
-                        distance,
-                        confidence,
-                        target.why,
-                    )
-                if key not in seen and len(seen) < _MAX_VISITED:
-                    seen.add(key)
-                    following.append((target.definition, found[key].confidence))
+                    where, confidence = (caller.file, reference.line, reference.scope), chance * target.confidence
+                    found[key] = Callee(*where, target.definition, distance, confidence, target.why)
+                following += [(one, found[key].confidence) for one in _unseen([target.definition], seen)]
         level = following
     return sorted(found.values(), key=lambda callee: (callee.distance, callee.file, callee.line, -callee.confidence))
 
 
-def impact(
-    graph: CodeGraph,
-    what: str | Definition,
-    *,
-    max_distance: int = 3,
-    min_confidence: float = DEFAULT_CONFIDENCE,
-    resolver: Resolver | None = None,
-) -> list[Affected]:
+def impact(resolver: Resolver, what: str | Definition, min_confidence: float = DEFAULT_CONFIDENCE) -> list[Affected]:
     """What could break when a file (its path) or a definition changes: callers, subclasses, importers, and so on."""
-    resolver = resolver or Resolver(graph)
     found: dict[tuple[str, str], Affected] = {}
     if isinstance(what, str):
-        language = graph.file_language(what)
-        level = [(Definition(what, language, symbol), 1.0) for symbol in graph.file_symbols(what)]
-        for file, reference, confidence in _importers(resolver, what):
-            found[file, ""] = Affected(file, reference.line, "", 1, confidence, f"imports {what}")
+        language = resolver.graph.file_language(what)
+        level = [(Definition(what, language, symbol), 1.0) for symbol in resolver.graph.file_symbols(what)]
+        for file, reference in _importers(resolver, what):
+            found[file, ""] = Affected(file, reference.line, "", 1, 1.0, f"imports {what}")
     else:
         level = [(what, 1.0)]
     changed = {definition.key for definition, _ in level}
     seen = set(changed)
-    for distance in range(1, max_distance + 1):
+    for distance in range(1, _IMPACT_STEPS + 1):
         following = []
         for definition, chance in level:
             for usage in _usages(resolver, definition, min_confidence):
@@ -189,10 +151,7 @@ def impact(
                 if known is None or (known.distance == distance and known.confidence < confidence):
                     why = f"{_VERBS[usage.kind]} {definition.symbol.qualname}"
                     found[key] = Affected(usage.file, usage.line, usage.scope, distance, confidence, why)
-                for around in _around(graph, usage):
-                    if around.key not in seen and len(seen) < _MAX_VISITED:
-                        seen.add(around.key)
-                        following.append((around, confidence))
+                following += [(one, confidence) for one in _unseen(_around(resolver.graph, usage), seen)]
         level = following
     return sorted(found.values(), key=lambda one: (one.distance, -one.confidence, one.file, one.line))
 
@@ -211,9 +170,7 @@ def _usages(resolver: Resolver, definition: Definition, min_confidence: float) -
             if cls.symbol.kind in CLASS_LIKE:
                 for usage in _usages(resolver, cls, min_confidence):
                     if usage.kind == "call":
-                        yield Usage(
-                            usage.file, usage.line, usage.scope, "call", definition, usage.confidence, "constructs"
-                        )
+                        yield replace(usage, definition=definition, why="constructs")
 
 
 def _mentions(resolver: Resolver, definition: Definition) -> Iterator[tuple[str, Reference]]:
@@ -245,7 +202,7 @@ def _calls(resolver: Resolver, caller: Definition, min_confidence: float) -> Ite
                     yield reference, target
 
 
-def _importers(resolver: Resolver, file: str) -> Iterator[tuple[str, Reference, float]]:
+def _importers(resolver: Resolver, file: str) -> Iterator[tuple[str, Reference]]:
     """The imports of `file` as a module; imports of its definitions are found by their names."""
     stem = file.rpartition("/")[2].partition(".")[0]
     folder = file.rpartition("/")[0].rpartition("/")[2]
@@ -254,7 +211,15 @@ def _importers(resolver: Resolver, file: str) -> Iterator[tuple[str, Reference, 
             path = f"{reference.receiver}.{reference.name}"
             is_likely = reference.kind == "import" and (stem in path or folder in path) and importer != file
             if is_likely and file in resolver.imported_files(importer, reference):
-                yield importer, reference, 1.0
+                yield importer, reference
+
+
+def _unseen(found: Iterable[Definition], seen: set[tuple[str, str]]) -> Iterator[Definition]:
+    """The definitions to follow: those that were not visited yet, up to the limit."""
+    for one in found:
+        if one.key not in seen and len(seen) < _MAX_VISITED:
+            seen.add(one.key)
+            yield one
 
 
 def _around(graph: CodeGraph, usage: Usage) -> list[Definition]:

@@ -94,13 +94,11 @@ class Expressions:
         """The direct bases of a class."""
         if cls.key not in self._bases_of:
             self._bases_of[cls.key] = []  # a class that inherits from itself ends here
-            view = self._views[cls.file]
+            view, scope = self._views[cls.file], owner(cls.symbol.qualname)
             self._bases_of[cls.key] = [
                 meaning
                 for reference in view.bases.get(cls.symbol.qualname, ())
-                for meaning in self.evaluate(
-                    view, owner(cls.symbol.qualname), _dotted(reference), MAX_STEPS, is_type=True
-                )
+                for meaning in self.evaluate(view, scope, _dotted(reference), MAX_STEPS, is_type=True)
             ]
         return self._bases_of[cls.key]
 
@@ -245,15 +243,12 @@ class Expressions:
             return [meaning]
         entity = meaning.entity
         if isinstance(entity, Definition) and entity.symbol.kind not in CLASS_LIKE:
-            return [kind for kind in self.types(meaning, steps, keep_containers=True) if kind.is_inside]
+            return [kind for kind in self._all_types(meaning, steps) if kind.is_inside]
         return []
 
-    def types(self, meaning: Meaning, steps: int, *, keep_containers: bool = False) -> list[Meaning]:
-        """The classes, modules or external types whose members `meaning` has.
-
-        A container is external, unless `keep_containers`."""
-        found = self._all_types(meaning, steps)
-        return found if keep_containers else [EXTERNAL if kind.is_inside else kind for kind in found]
+    def types(self, meaning: Meaning, steps: int) -> list[Meaning]:
+        """The classes, modules or external types whose members `meaning` has; a container is external."""
+        return [EXTERNAL if kind.is_inside else kind for kind in self._all_types(meaning, steps)]
 
     def _all_types(self, meaning: Meaning, steps: int) -> list[Meaning]:
         """The same with containers: a class itself, the return type of a function, the type of a variable."""

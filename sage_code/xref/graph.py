@@ -1,12 +1,11 @@
 """The interface through which names are resolved: definitions and references of a project, by name or by file.
 
-`CompiledGraph` answers from the compiled index, `ParsedGraph` from parsed files, for tests and measurements.
+`CompiledGraph` answers from the compiled index.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,42 +46,3 @@ class CodeGraph(Protocol):
 
     def files(self) -> Iterable[str]:
         """Every file; the resolver reads this once, to find the modules that imports mean."""
-
-
-class ParsedGraph:
-    """A graph of parsed files: {file: (language, symbols, references)}."""
-
-    def __init__(self, files: Mapping[str, tuple[str, Sequence[Symbol], Sequence[Reference]]]) -> None:
-        self._files = files
-        self._definitions: dict[str, list[Definition]] = defaultdict(list)
-        self._references: dict[str, list[tuple[str, Reference]]] = defaultdict(list)
-        for file, (language, symbols, references) in files.items():
-            for symbol in symbols:
-                self._definitions[symbol.name].append(Definition(file, language, symbol))
-            for reference in references:
-                if reference.kind != "bind":
-                    self._references[reference.name].append((file, reference))
-
-    def definitions(self, name: str) -> Sequence[Definition]:
-        """By name."""
-        return self._definitions.get(name, ())
-
-    def references(self, name: str) -> Sequence[tuple[str, Reference]]:
-        """By name."""
-        return self._references.get(name, ())
-
-    def file_references(self, file: str) -> Sequence[Reference]:
-        """By file."""
-        return self._files[file][2] if file in self._files else ()
-
-    def file_symbols(self, file: str) -> Sequence[Symbol]:
-        """By file."""
-        return self._files[file][1] if file in self._files else ()
-
-    def file_language(self, file: str) -> str:
-        """By file."""
-        return self._files[file][0] if file in self._files else ""
-
-    def files(self) -> Iterable[str]:
-        """All of them."""
-        return self._files

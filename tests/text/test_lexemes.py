@@ -48,7 +48,7 @@ def test_a_lexicon_counts_what_lexemes_lists(documents: list[str]) -> None:
     assert len(lengths) == len(documents)
     assert sum(lengths) == len(numbers) == len(counts)
     names = list(lexicon.numbers)
-    assert [lexicon.numbers[name] for name in names] == list(range(len(lexicon)))
+    assert [lexicon.numbers[name] for name in names] == list(range(len(lexicon.numbers)))
     start = 0
     for document, length in zip(documents, lengths, strict=True):
         counted: Counter[str] = Counter()

@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
 from sage_code.languages.table import detect
 from sage_code.parse.definitions import parse
-from sage_code.values import Reference
-from sage_code.xref.graph import Definition, ParsedGraph
+from sage_code.values import Reference, Symbol
+from sage_code.xref.graph import Definition
 from sage_code.xref.resolve import Resolver
+
+
+class ParsedGraph:
+    """A graph of parsed files: {file: (language, symbols, references)}."""
+
+    def __init__(self, files: Mapping[str, tuple[str, Sequence[Symbol], Sequence[Reference]]]) -> None:
+        self._files = files
+        self._definitions: dict[str, list[Definition]] = defaultdict(list)
+        self._references: dict[str, list[tuple[str, Reference]]] = defaultdict(list)
+        for file, (language, symbols, references) in files.items():
+            for symbol in symbols:
+                self._definitions[symbol.name].append(Definition(file, language, symbol))
+            for reference in references:
+                if reference.kind != "bind":
+                    self._references[reference.name].append((file, reference))
+
+    def definitions(self, name: str) -> Sequence[Definition]:
+        """By name."""
+        return self._definitions.get(name, ())
+
+    def references(self, name: str) -> Sequence[tuple[str, Reference]]:
+        """By name."""
+        return self._references.get(name, ())
+
+    def file_references(self, file: str) -> Sequence[Reference]:
+        """By file."""
+        return self._files[file][2] if file in self._files else ()
+
+    def file_symbols(self, file: str) -> Sequence[Symbol]:
+        """By file."""
+        return self._files[file][1] if file in self._files else ()
+
+    def file_language(self, file: str) -> str:
+        """By file."""
+        return self._files[file][0] if file in self._files else ""
+
+    def files(self) -> Iterable[str]:
+        """All of them."""
+        return self._files
 
 
 def graph(files: dict[str, str]) -> ParsedGraph:
