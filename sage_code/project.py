@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Settings
     from sage_code.values import Location, Scope
-    from sage_code.xref.answers import Affected, Callee, Caller, Usage
-    from sage_code.xref.graph import Definition
-    from sage_code.xref.resolve import Resolver
 
 
 class Project:
@@ -228,75 +225,6 @@ class Project:
         with reading(self.root):
             return open_symbols(self.root).nearest(name)
 
-    def definitions(self, name: str, *, resolver: Resolver | None = None) -> list[Definition]:
-        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`.
-
-        With one `resolver` for all these questions, they are answered from one state of the index.
-        """
-        with reading(self.root):
-            return list((resolver or self.resolver()).graph.definitions(name))
-
-    def resolver(self, seconds: float = float("inf")) -> Resolver:
-        """What several questions about references share: one state of the index, what is known about it so far, and
-        `seconds` for all of them."""
-        from sage_code.xref.compiled_graph import CompiledGraph
-        from sage_code.xref.resolve import Resolver
-
-        with reading(self.root):
-            return Resolver(CompiledGraph(self.root), seconds)
-
-    def references(
-        self, definition: Definition, *, min_confidence: float | None = None, resolver: Resolver | None = None
-    ) -> list[Usage]:
-        """The uses of a definition: every reference that may mean it, with a confidence."""
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        with reading(self.root):
-            return answers.references(
-                resolver.graph, definition, min_confidence=_or_default(min_confidence), resolver=resolver
-            )
-
-    def callers(
-        self,
-        definition: Definition,
-        depth: int = 1,
-        min_confidence: float | None = None,
-        *,
-        resolver: Resolver | None = None,
-    ) -> list[Caller]:
-        """What calls a definition, and what calls the callers, `depth` steps up."""
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        with reading(self.root):
-            return answers.callers(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
-
-    def callees(
-        self,
-        definition: Definition,
-        depth: int = 1,
-        min_confidence: float | None = None,
-        *,
-        resolver: Resolver | None = None,
-    ) -> list[Callee]:
-        """What a definition calls, `depth` steps down."""
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        with reading(self.root):
-            return answers.callees(resolver.graph, definition, depth, _or_default(min_confidence), resolver=resolver)
-
-    def impact(self, what: str | Definition, *, resolver: Resolver | None = None) -> list[Affected]:
-        """What could break when a file or a definition changes."""
-        from sage_code.files.inside import relative_path
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        target = relative_path(self.root, what) if isinstance(what, str) else what
-        with reading(self.root):
-            return answers.impact(resolver.graph, target, resolver=resolver)
-
     def related(
         self,
         name: str,
@@ -329,8 +257,8 @@ class Project:
         location = parse_location(self.root, what)
         if location is not None and location.start_line is not None:
             return location
-        found = self.definitions(what)
-        return Location(found[0].file, found[0].symbol.line, found[0].symbol.line) if found else None
+        found = self.grep(what)
+        return Location(found[0]["file"], found[0]["line"], found[0]["line"]) if found else None
 
     def contains(self, path: str) -> bool:
         """Whether a file is one of those that are indexed, or would be: not ignored, nor kept by Sage or git."""
@@ -456,9 +384,3 @@ def _has_memories(root: str) -> bool:
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
-
-
-def _or_default(confidence: float | None) -> float:
-    from sage_code.xref.resolve import DEFAULT_CONFIDENCE
-
-    return DEFAULT_CONFIDENCE if confidence is None else confidence
