@@ -6,7 +6,7 @@ import os
 import sys
 
 from sage_cli import hot
-from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_warnings
 from sage_code.errors import NotIndexed
 
 TYPE_CHECKING = False
@@ -73,8 +73,7 @@ def run(
     # NumPy is loaded next. For one question its threads, which spin, cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     opened = Project.named(project)
-    for warning in opened.settings.warnings:
-        print(f"warning: {one_line(warning)}", file=sys.stderr)
+    say_warnings(opened.settings.warnings)
 
     def ask() -> SearchResponse:
         return opened.search(

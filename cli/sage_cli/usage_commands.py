@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.options import JsonOption
-from sage_cli.output import EXIT_NOTHING, one_line, print_json
+from sage_cli.output import exit_if_nothing, one_line, print_json
 from sage_code.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def usage(
         print_json(_document(report, start))
     else:
         _show(report)
-    if not report.rows:
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(report.rows)
 
 
 def _start(since: str) -> date | None:
