@@ -15,6 +15,7 @@ from sage_cli.options import JsonOption, LimitOption, PositiveLimitOption, Proje
 from sage_cli.output import answer, exit_if_nothing, one_line, plain, print_json
 from sage_cli.reading import read_text
 from sage_cli.tables import answer_table, shortened
+from sage_code.errors import UsageError
 
 if TYPE_CHECKING:
     from sage_code.memory.memory import Memory
@@ -208,7 +209,6 @@ def prune(
 
     Example:  sage checkpoint prune --older-than 180 --keep 500
     """
-    from sage_code.errors import UsageError
     from sage_code.memory.documents import maintenance_lines
     from sage_code.memory.files.maintenance import Limits
 
@@ -257,8 +257,6 @@ def edit(checkpoint: IdArgument, project: ProjectOption = ".") -> None:
 
 def _read_json(source: str) -> dict[str, Any]:
     """The object in a JSON file, or on standard input."""
-    from sage_code.errors import UsageError
-
     hint = "give an object with core_question, thesis ..."
     try:
         given = json.loads(read_text(source))
@@ -270,8 +268,6 @@ def _read_json(source: str) -> dict[str, Any]:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from sage_code.errors import UsageError
-
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{text[:60]!r} is no NAME=TEXT", "write --field options='A or B'")

@@ -25,19 +25,17 @@ if TYPE_CHECKING:
 
 # The flags that are read without Typer: flag -> (parameter, type). With any other, such as `--help`, Typer answers.
 # A test compares this with the Typer command.
-FLAGS: dict[str, tuple[str, type]] = {
-    "--kind": ("kind", str),
-    "-k": ("kind", str),
-    "--ignore-case": ("ignore_case", bool),
-    "-i": ("ignore_case", bool),
-    "--prefix": ("prefix", bool),
-    "-p": ("prefix", bool),
-    "--limit": ("limit", int),
-    "-n": ("limit", int),
-    "--names": ("names", bool),
-    "--project": ("project", str),
-    "--json": ("as_json", bool),
-}
+FLAGS = hot.by_spelling(
+    {
+        "--kind -k": ("kind", str),
+        "--ignore-case -i": ("ignore_case", bool),
+        "--prefix -p": ("prefix", bool),
+        "--limit -n": ("limit", int),
+        "--names": ("names", bool),
+        "--project": ("project", str),
+        "--json": ("as_json", bool),
+    }
+)
 DEFAULT_LIMIT = 50
 
 

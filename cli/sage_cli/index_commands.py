@@ -111,15 +111,13 @@ def analyze(
     """
     opened = open_project(project)
     found = opened.analyze(name)
+    nearest = {} if found else {"nearest": opened.nearest(name)}
     if as_json:
-        document: dict[str, Any] = {"name": name, "matches": found}
-        if not found:
-            document["nearest"] = opened.nearest(name)
-        print_json(document)
+        print_json({"name": name, "matches": found, **nearest})
     elif found:
         _print_sources(opened.root, found)
     else:
-        say_missing(name, opened.nearest(name))
+        say_missing(name, **nearest)
     exit_if_nothing(found)
 
 
@@ -148,15 +146,12 @@ def stats_lines(stats: IndexStats) -> tuple[str, str]:
 
 def show_preview(preview: Preview, as_json: bool) -> None:
     """Print what a run would do."""
+    lines = [f"index  {one_line(file.path)}" for file in preview.to_index]
+    lines += [f"remove {one_line(path)}" for path in preview.removed]
+    lines += [f"skip   {_skip_line(skip)}" for skip in preview.skipped]
+    answer(asdict(preview), as_json, *lines)
     if as_json:
-        print_json(asdict(preview))
         return
-    for file in preview.to_index:
-        print(f"index  {one_line(file.path)}")
-    for path in preview.removed:
-        print(f"remove {one_line(path)}")
-    for skip in preview.skipped:
-        print(f"skip   {_skip_line(skip)}")
     total = sum(file.size for file in preview.to_index)
     print(
         f"{len(preview.to_index):,} files to index ({total / 1e6:,.1f} MB), {preview.unchanged:,} unchanged, "

@@ -18,27 +18,23 @@ if TYPE_CHECKING:
 
 # The flags that are read without Typer, each with its parameter and type; any other, `--help` too, goes to Typer.
 # A test compares them with the Typer command.
-FLAGS: dict[str, tuple[str, type]] = {
-    "--limit": ("limit", int),
-    "-n": ("limit", int),
-    "--lang": ("lang", list),
-    "-l": ("lang", list),
-    "--under": ("under", list),
-    "-u": ("under", list),
-    "--kind": ("kind", list),
-    "-k": ("kind", list),
-    "--project": ("project", str),
-    "--all": ("everywhere", bool),
-    "--context": ("context", int),
-    "-C": ("context", int),
-    "--max-tokens": ("max_tokens", int),
-    "-t": ("max_tokens", int),
-    "--files": ("files", bool),
-    "--open": ("open_editor", bool),
-    "--explain": ("explain", bool),
-    "--no-refresh": ("no_refresh", bool),
-    "--json": ("as_json", bool),
-}
+FLAGS = hot.by_spelling(
+    {
+        "--limit -n": ("limit", int),
+        "--lang -l": ("lang", list),
+        "--under -u": ("under", list),
+        "--kind -k": ("kind", list),
+        "--project": ("project", str),
+        "--all": ("everywhere", bool),
+        "--context -C": ("context", int),
+        "--max-tokens -t": ("max_tokens", int),
+        "--files": ("files", bool),
+        "--open": ("open_editor", bool),
+        "--explain": ("explain", bool),
+        "--no-refresh": ("no_refresh", bool),
+        "--json": ("as_json", bool),
+    }
+)
 MINIMUM = {"limit": 1, "max_tokens": 16, "context": 0}
 DEFAULT_LIMIT = 10
 

@@ -50,21 +50,5 @@ def search(
 
     Example:  sage search "open the database" --open
     """
-    raise typer.Exit(
-        search_command.run(
-            words,
-            limit,
-            lang,
-            under,
-            kind,
-            project,
-            everywhere,
-            context,
-            max_tokens,
-            files,
-            open_editor,
-            explain,
-            no_refresh,
-            as_json,
-        )
-    )
+    asked = (words, limit, lang, under, kind, project, everywhere, context, max_tokens)
+    raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json))

@@ -74,10 +74,7 @@ def sage_find_references(
     context: Context,
     name: Name,
     project: AskedProject = None,
-    relation: Annotated[
-        Relation,
-        Field(description="impact: what a change may break."),
-    ] = "references",
+    relation: Annotated[Relation, Field(description="impact: what a change may break.")] = "references",
     depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls.")] = 1,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
@@ -103,11 +100,7 @@ def sage_find_references(
 
 
 def sage_outline(
-    context: Context,
-    file: OneFile,
-    project: AskedProject = None,
-    offset: Offset = 0,
-    max_tokens: MaxTokens = TOKENS,
+    context: Context, file: OneFile, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
     """The skeleton of a file: every definition with line, signature and first line of documentation. A tenth of what
     reading the file costs; then read the lines that you need."""
@@ -181,13 +174,10 @@ def _missing(project: Project, name: str, data: dict[str, Any]) -> str:
 
 
 def _symbol_text(match: dict[str, Any]) -> str:
-    text = (
-        f"{one_line(match['file'])}:{match['line']}-{match['end_line']}  {match['kind']} {one_line(match['qualname'])}"
-    )
-    if match["signature"]:
-        text += f"\n   {one_line(match['signature'])}"
+    where = f"{one_line(match['file'])}:{match['line']}-{match['end_line']}"
     first = match["docstring"].strip().partition("\n")[0]
-    return f"{text}\n   {one_line(first)}" if first else text
+    rest = (f"\n   {one_line(line)}" for line in (match["signature"], first) if line)
+    return f"{where}  {match['kind']} {one_line(match['qualname'])}{''.join(rest)}"
 
 
 def _source(match: dict[str, Any], max_tokens: int) -> Row:
@@ -207,12 +197,12 @@ def _naming_cut_lines(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answ
     """The answer; if a source was cut, it names the lines that are missing."""
     shown = answer.data["matches"]
     short = [(whole, part) for whole, part in zip(matches, shown, strict=False) if part["source"] != whole["source"]]
-    if not short:
-        return answer
     missing = []
     for whole, part in short:
         first = whole["start_line"] + (part["source"].count("\n") + 1 if part["source"] else 0)
         missing.append(f"{one_line(whole['file'])}:{first}-{whole['end_line']}")
+    if not missing:
+        return answer
     rest = f"source cut: read {', '.join(missing)}, or ask with a larger max_tokens"
     return replace(answer, truncated=True, next=f"{rest}; {answer.next}" if answer.next else rest)
 

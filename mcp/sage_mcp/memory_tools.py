@@ -38,8 +38,7 @@ Tensions = Annotated[Records, Field(description="{between: [a, b], nature, resol
 Contributions = Annotated[Records, Field(description="What you found out yourself: {type, content}.")]
 Skill = Annotated[str, Field(max_length=200)]
 Limit = Annotated[int, Field(ge=1, le=_MOST_LISTED)]
-Messages = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
-TokenCount = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
+SoFar = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
 CodeRefs = Annotated[
     Records, Field(description="Code it is about: FILE:LINE[-LINE], a symbol, or {file, lines: [a, b], relevance}.")
 ]
@@ -106,8 +105,8 @@ def sage_autosave_check(
     unique_contributions: Records = None,
     key_evidence: Texts = None,
     reasoning_trace: Text = "",
-    message_count: Messages = 0,
-    token_estimate: TokenCount = 0,
+    message_count: SoFar = 0,
+    token_estimate: SoFar = 0,
     project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
@@ -147,7 +146,7 @@ def sage_load_checkpoint(
 def sage_list_checkpoints(
     context: Context,
     limit: Limit = 10,
-    skill: Annotated[str, Field(max_length=200)] = "",
+    skill: Skill = "",
     project: AskedProject = None,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
