@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from sage_code.index.models import Model, Table
     from sage_code.index.outcome import IndexStats
     from sage_code.index.portable.exporting import ExportReport
     from sage_code.index.portable.importing import ImportReport
@@ -310,24 +309,6 @@ class Project:
         from sage_code.memory.files.core_files import unmark
 
         return unmark(self.root, path)
-
-    def models(self) -> list[Model]:
-        """The embedding models that are here or in use."""
-        from sage_code.index.models import list_models
-
-        return list_models(self.settings)
-
-    def model(self, name: str) -> Model:
-        """A description of one model, which is not loaded for it."""
-        from sage_code.index.models import model_info
-
-        return model_info(name, self.settings)
-
-    def vector_tables(self) -> list[Table]:
-        """The vectors in the store, model by model."""
-        from sage_code.index.models import list_tables
-
-        return list_tables(self.settings)
 
     def use_model(
         self, name: str, *, scope: Scope = "user", index: bool = True, progress: Progress | None = None

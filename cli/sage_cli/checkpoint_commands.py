@@ -85,17 +85,12 @@ def save(
     """
     from sage_code.memory.documents import maintenance_lines, saved_document
 
-    given: dict[str, Any] = _read_json(source) if source else {}
     typed = {
         "thesis": thesis, "core_question": question, "key_evidence": evidence, "open_questions": open_question,
         "reasoning_trace": reasoning, "skill": skill, "parent": parent, "template": template,
     }  # fmt: skip
-    given = {
-        "confidence": confidence,
-        "trigger": trigger,
-        **given,
-        **{key: value for key, value in typed.items() if value},
-    }
+    given = {"confidence": confidence, "trigger": trigger, **(_read_json(source) if source else {})}
+    given |= {key: value for key, value in typed.items() if value}
     if ref:
         given["code_refs"] = [*(given.get("code_refs") or []), *ref]
     if field:

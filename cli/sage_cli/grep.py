@@ -5,19 +5,7 @@ from __future__ import annotations
 import sys
 
 from sage_cli import hot
-from sage_cli.output import (
-    CYAN,
-    DIM,
-    END,
-    EXIT_FOUND,
-    EXIT_NOTHING,
-    has_colour,
-    one_line,
-    print_json,
-    say,
-    say_missing,
-    shown_path,
-)
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, colours, one_line, print_json, say, say_missing, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +80,7 @@ def _kinds(matches: list[dict[str, Any]]) -> list[str]:
 
 
 def _show(root: str, matches: list[dict[str, Any]]) -> None:
-    cyan, dim, end = (CYAN, DIM, END) if has_colour() else ("", "", "")
+    cyan, dim, _, _, end = colours()
     for match in matches:
         where = f"{cyan}{one_line(shown_path(root, match['file']))}:{match['line']}{end}"
         what = f"{dim}{one_line(match['kind'])}{end} {one_line(match['qualname'])}"

@@ -25,8 +25,10 @@ def list_models(project: ProjectOption = ".", as_json: JsonOption = False) -> No
 
     Example:  sage models list
     """
-    opened = open_project(project)
-    models, tables = opened.models(), opened.vector_tables()
+    from sage_code.index.models import list_models, list_tables
+
+    settings = open_project(project).settings
+    models, tables = list_models(settings), list_tables(settings)
     if as_json:
         print_json({"models": [asdict(model) for model in models], "tables": [asdict(table) for table in tables]})
         return
@@ -47,8 +49,10 @@ def info(
 
     Example:  sage models info bundled
     """
-    opened = open_project(project)
-    model = opened.model(name or opened.settings.code_embedding_model)
+    from sage_code.index.models import model_info
+
+    settings = open_project(project).settings
+    model = model_info(name or settings.code_embedding_model, settings)
     facts = [("from", model.source), ("size", f"{_size(model)}, {_dim(model.dim)}"), ("vectors", model.vectors)]
     facts += [("used for", ", ".join(model.used_for)), *(("project", root) for root in model.projects)]
     facts += [("card", model.card)]

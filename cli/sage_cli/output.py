@@ -121,6 +121,11 @@ def has_colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
+def colours() -> tuple[str, ...]:
+    """Cyan, dim, mark, bold and the end of all of them; empty texts where no colours are printed."""
+    return _COLOURS if has_colour() else ("",) * len(_COLOURS)
+
+
 def say_missing(name: str, nearest: list[str]) -> None:
     """Say that no symbol is called `name`, and which names are nearest."""
     hint = f"; nearest: {one_line(', '.join(nearest))}" if nearest else ""

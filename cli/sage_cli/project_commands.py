@@ -9,7 +9,7 @@ import typer
 
 from sage_cli.dates import when
 from sage_cli.options import DatesOption, JsonOption
-from sage_cli.output import exit_if_nothing, one_line, print_json, say
+from sage_cli.output import answer, exit_if_nothing, one_line, print_json, say
 
 app = typer.Typer(name="projects", help="List and forget indexed projects.", no_args_is_help=True)
 
@@ -44,11 +44,8 @@ def forget(
     from sage_code.index.upkeep import forget_project
 
     report = forget_project(project)
-    if as_json:
-        print_json(asdict(report))
-    else:
-        print(f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store")
-        if report.waits:
-            print("  `sage admin compact` removes what no project uses any more, earlier versions of its files too")
-        for folder in report.left:
-            print(f"  {one_line(folder)} is behind a link and was left alone")
+    lines = [f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store"]
+    if report.waits:
+        lines.append("  `sage admin compact` removes what no project uses any more, earlier versions of its files too")
+    lines += [f"  {one_line(folder)} is behind a link and was left alone" for folder in report.left]
+    answer(asdict(report), as_json, *lines)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sage_cli.output import BOLD, END, columns, has_colour, one_line, print_json, wrapped
+from sage_cli.output import colours, columns, one_line, print_json, wrapped
 
 _GAP = "  "
 # A last column that is narrower than this is hard to read.
@@ -54,7 +54,7 @@ def _print_table(headings: Sequence[str], rows: list[list[str]]) -> None:
     before = sum(fixed) + len(_GAP) * len(fixed)
     room = columns() - before
     if room >= min(last, _LEAST_ROOM):
-        bold, end = (BOLD, END) if has_colour() else ("", "")
+        *_, bold, end = colours()
         for number, row in enumerate([list(headings), *rows]):
             padded = _GAP.join([cell + " " * (width - cell_len(cell)) for cell, width in zip(row, fixed, strict=False)])
             first, *rest = wrapped(row[-1], "", room).split("\n")

@@ -150,11 +150,10 @@ def sage_similar(
     """Code like the code at a line: other implementations, copies, what else to change along with it. Ask before
     writing something that may exist already."""
     opened = projects.indexed(context, project)
-    data: dict[str, Any] = {"query": where}
+    data = {"query": where}
     location = opened.locate(where)
     if location is None:
-        head = _missing(opened, where, data)
-        del data["nearest"]
+        head = _missing(opened, where, {})
         return listing(head, "similar", [], data, root=opened.root, max_tokens=max_tokens)
     line = location.start_line or 1
     rows = []

@@ -146,9 +146,8 @@ def serve(server: MCPServer[Any], port: int | None, token_file: str | None) -> N
             listener.bind((_LOOPBACK, port))
         except (OSError, OverflowError) as error:
             why = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
-            raise ConfigError(
-                f"port {port} cannot be used: {why}", "give another --port; 0 takes a free one"
-            ) from error
+            refused = f"port {port} cannot be used: {why}"
+            raise ConfigError(refused, "give another --port; 0 takes a free one") from error
         listener.listen()  # before the address is printed: a client that is faster than the server waits
         number = listener.getsockname()[1]
         sys.stderr.write(f"sage-mcp: http://{_LOOPBACK}:{number}/mcp, the token is in {source}\n")
