@@ -173,6 +173,7 @@ class Project:
         `paths` are folders, parts of paths or globs; `in:NAME` in the query asks another project, `everywhere` all.
         A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
         """
+        from sage_code.search.everywhere import Searchers
         from sage_code.search.query import Filters, parse_query
         from sage_code.search.results import within
         from sage_code.search.service import SearchOptions
@@ -183,7 +184,9 @@ class Project:
         parsed = parse_query(query, Filters(_several(language), _several(paths), _several(kinds)))
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
         options = SearchOptions(limit, explain, refresh, shown, context)
-        response = self._searching.search(parsed, options, everywhere=everywhere)
+        if self._searchers is None:
+            self._searchers = Searchers(self.root, self.settings)
+        response = self._searchers.search(parsed, options, everywhere=everywhere)
         if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 
@@ -199,14 +202,6 @@ class Project:
 
         parsed = parse_query(query, Filters(_several(language), _several(paths)))
         return quick_look(self.root, self.settings, parsed, limit)
-
-    @property
-    def _searching(self) -> Searchers:
-        if self._searchers is None:
-            from sage_code.search.everywhere import Searchers
-
-            self._searchers = Searchers(self.root, self.settings)
-        return self._searchers
 
     def grep(
         self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
@@ -359,8 +354,7 @@ class Project:
 
 
 def _has_memories(root: str) -> bool:
-    folder = os.path.join(root, DOT_SAGE)
-    return os.path.exists(os.path.join(folder, "checkpoints")) or os.path.exists(os.path.join(folder, "knowledge"))
+    return any(os.path.exists(os.path.join(root, DOT_SAGE, kind)) for kind in ("checkpoints", "knowledge"))
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

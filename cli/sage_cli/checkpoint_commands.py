@@ -39,8 +39,7 @@ def memory_of(path: str) -> Memory:
 
 def say_masked(masked: Sequence[str]) -> None:
     """Say on stderr which secrets were masked."""
-    for kind in masked:
-        print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
+    say_notes([f"masked: {kind}; --allow-secret keeps it as it is" for kind in masked])
 
 
 def say_notes(lines: list[str]) -> None:

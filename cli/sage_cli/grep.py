@@ -51,11 +51,13 @@ def run(
     opened = Project.named(project)
     matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
     shown = matches[:limit] if limit else matches
-    kinds = _kinds(opened.grep(name, ignore_case=ignore_case, prefix=prefix)) if kind and not matches else []
+    more = len(matches) - len(shown)
+    others = opened.grep(name, ignore_case=ignore_case, prefix=prefix) if kind and not matches else []
+    kinds = sorted({match["kind"] for match in others})
     if as_json:
         document: dict[str, Any] = {"name": name, "matches": shown}
-        if len(shown) < len(matches):
-            document["truncated"] = len(matches) - len(shown)
+        if more:
+            document["truncated"] = more
         if kinds:
             document["kinds"] = kinds
         elif not matches:
@@ -70,13 +72,9 @@ def run(
             print(one_line(one))
     else:
         _show(opened.root, shown)
-        if len(shown) < len(matches):
-            print(f"... and {len(matches) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
+        if more:
+            print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
     return EXIT_FOUND if matches else EXIT_NOTHING
-
-
-def _kinds(matches: list[dict[str, Any]]) -> list[str]:
-    return sorted({match["kind"] for match in matches})
 
 
 def _show(root: str, matches: list[dict[str, Any]]) -> None:

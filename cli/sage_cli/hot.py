@@ -27,10 +27,9 @@ def parse(
         if not word.startswith("-"):
             plain.append(word)
             continue
-        flag = flags.get(word)
-        if flag is None:
+        if word not in flags:
             return None
-        parameter, kind = flag
+        parameter, kind = flags[word]
         if kind is bool:
             given[parameter] = True
             continue

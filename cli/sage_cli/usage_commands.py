@@ -118,8 +118,7 @@ def _show(report: UsageReport) -> None:
     print(f"{'total':<{wide}}  {_line(report.total)}")
     if report.unpriced_models:
         models = one_line(", ".join(report.unpriced_models))
-        share = _short(report.total.unpriced)
-        print(f"without a known price: {models} ({share} tokens)", file=sys.stderr)
+        print(f"without a known price: {models} ({_short(report.total.unpriced)} tokens)", file=sys.stderr)
     print(f"list prices of {dated()}; what a subscription costs is another matter", file=sys.stderr)
 
 

@@ -108,10 +108,9 @@ def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int
     if response.note:
         head += f"\nNote: {one_line(response.note)}"
     del data["results"], data["truncated"]
-    narrow = ", or narrow by under, language or kind"
     return listing(
         head, "results", rows, data, root=root, max_tokens=max_tokens, offset=offset, more=response.truncated,
-        narrow=narrow,
+        narrow=", or narrow by under, language or kind",
     )  # fmt: skip
 
 

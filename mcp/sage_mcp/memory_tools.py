@@ -212,9 +212,8 @@ def sage_save_knowledge(
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
-    lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
-    lines += map(one_line, alike_lines(saved))
-    lines += [*_notices(found.memory), *_masked(masked)]
+    kept = f"{'Replaced' if saved.replaced else 'Kept'} {saved.item.id} ({saved.item.type})"
+    lines = [*map(one_line, [kept, *alike_lines(saved)]), *_notices(found.memory), *_masked(masked)]
     lines += map(one_line, maintenance_lines(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
