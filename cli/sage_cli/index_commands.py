@@ -12,6 +12,7 @@ import typer
 from sage_cli.dates import when
 from sage_cli.options import DatesOption, JsonOption, NameOption, ProjectArgument, ProjectOption
 from sage_cli.output import (
+    EXIT_NOTHING,
     answer,
     exit_if_nothing,
     has_colour,
@@ -79,7 +80,8 @@ def _is_wanted(project: Project) -> bool:
     why = project.unusual()
     if not why or not sys.stdin.isatty() or not sys.stderr.isatty():
         return False
-    exit_if_nothing(typer.confirm(f"{one_line(project.root)} is {why}. Index everything in it?", err=True))
+    if not typer.confirm(f"{one_line(project.root)} is {why}. Index everything in it?", err=True):
+        raise typer.Exit(EXIT_NOTHING)
     return True
 
 
@@ -111,13 +113,13 @@ def analyze(
     """
     opened = open_project(project)
     found = opened.analyze(name)
-    nearest = {} if found else {"nearest": opened.nearest(name)}
+    nearest = [] if found else opened.nearest(name)
     if as_json:
-        print_json({"name": name, "matches": found, **nearest})
+        print_json({"name": name, "matches": found, **({} if found else {"nearest": nearest})})
     elif found:
         _print_sources(opened.root, found)
     else:
-        say_missing(name, **nearest)
+        say_missing(name, nearest)
     exit_if_nothing(found)
 
 
@@ -146,12 +148,15 @@ def stats_lines(stats: IndexStats) -> tuple[str, str]:
 
 def show_preview(preview: Preview, as_json: bool) -> None:
     """Print what a run would do."""
-    lines = [f"index  {one_line(file.path)}" for file in preview.to_index]
-    lines += [f"remove {one_line(path)}" for path in preview.removed]
-    lines += [f"skip   {_skip_line(skip)}" for skip in preview.skipped]
-    answer(asdict(preview), as_json, *lines)
     if as_json:
+        print_json(asdict(preview))
         return
+    for file in preview.to_index:
+        print(f"index  {one_line(file.path)}")
+    for path in preview.removed:
+        print(f"remove {one_line(path)}")
+    for skip in preview.skipped:
+        print(f"skip   {_skip_line(skip)}")
     total = sum(file.size for file in preview.to_index)
     print(
         f"{len(preview.to_index):,} files to index ({total / 1e6:,.1f} MB), {preview.unchanged:,} unchanged, "

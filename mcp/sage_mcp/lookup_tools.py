@@ -196,12 +196,12 @@ def _naming_cut_lines(answer: Answer, matches: Sequence[dict[str, Any]]) -> Answ
     """The answer; if a source was cut, it names the lines that are missing."""
     shown = answer.data["matches"]
     short = [(whole, part) for whole, part in zip(matches, shown, strict=False) if part["source"] != whole["source"]]
+    if not short:
+        return answer
     missing = []
     for whole, part in short:
         first = whole["start_line"] + (part["source"].count("\n") + 1 if part["source"] else 0)
         missing.append(f"{one_line(whole['file'])}:{first}-{whole['end_line']}")
-    if not missing:
-        return answer
     rest = f"source cut: read {', '.join(missing)}, or ask with a larger max_tokens"
     return replace(answer, truncated=True, next=f"{rest}; {answer.next}" if answer.next else rest)
 

@@ -155,9 +155,8 @@ def sage_list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     found = projects.find(context, project)
-    newest = islice(found.memory.checkpoints.newest(skill=skill), offset + limit)
     rows = []
-    for one, scope in newest:
+    for one, scope in islice(found.memory.checkpoints.newest(skill=skill), offset + limit):
         data = {**checkpoint_row(one, scope), "thesis": _line(one.thesis), "core_question": _line(one.core_question)}
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {data['thesis']}"
         rows.append(Row(text, data))
