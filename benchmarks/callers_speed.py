@@ -45,18 +45,21 @@ def main() -> None:
 def asked(root: str, names: int) -> list[list[Any]]:
     """For each of the worst names of a project: the question, the callers found, and the time."""
     from sage_code.project import Project
+    from sage_code.xref.answers import callers
+    from sage_code.xref.compiled_graph import CompiledGraph
+    from sage_code.xref.resolve import Resolver
 
     Project.open(root).index()
     rows = []
     for name, uses in worst(root, names):
         took = _Stopwatch()
-        project = Project.open(root)
-        resolver = project.resolver()
-        found = {target: project.callers(target, resolver=resolver) for target in project.definitions(name)}
+        graph = CompiledGraph(root)
+        resolver = Resolver(graph)
+        found = {target: callers(graph, target, resolver=resolver) for target in graph.definitions(name)}
         row = [name, len(found), f"{uses:,}", sum(map(len, found.values())), *took()]
         most = max(found, key=lambda target: len(found[target]))
         took = _Stopwatch()
-        assert Project.open(root).callers(most) == found[most]
+        assert callers(CompiledGraph(root), most) == found[most]
         rows.append([*row, most.symbol.qualname, *took()])
     return rows
 
@@ -73,7 +76,6 @@ class _Stopwatch:
 
 def worst(root: str, names: int) -> list[tuple[str, int]]:
     """Names by definitions times uses, with their uses."""
-    from sage_code.project import Project
     from sage_code.xref.compiled_graph import CompiledGraph
 
     graph = CompiledGraph(root)
@@ -84,9 +86,8 @@ def worst(root: str, names: int) -> list[tuple[str, int]]:
         for reference in graph.file_references(file)
         if reference.kind != "bind" and reference.name in defined
     )
-    project = Project.open(root)
     likely = sorted(used, key=lambda name: -used[name] * defined[name])
-    return [(name, used[name]) for name in likely if project.definitions(name)][:names]
+    return [(name, used[name]) for name in likely if graph.definitions(name)][:names]
 
 
 if __name__ == "__main__":

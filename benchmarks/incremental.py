@@ -37,6 +37,9 @@ from sage_code.compiled.lookup import open_symbols
 from sage_code.index.pipeline import index_project
 from sage_code.paths import HOME_VARIABLE
 from sage_code.settings.loading import load_settings
+from sage_code.xref.answers import callees, callers, impact, references
+from sage_code.xref.compiled_graph import CompiledGraph
+from sage_code.xref.resolve import Resolver
 
 # One run in so many is killed first, merges everything, keeps small segments apart, comes from an old commit.
 _KILLED, _MERGED, _SPLIT, _SWITCHED = 9, 13, 5, 17
@@ -197,14 +200,15 @@ def _answers(project: Project, questions: dict[str, list[Any]]) -> Iterator[tupl
         yield f"grep {name}", project.grep(name)
         yield f"grep -i -p {name}", project.grep(name[:4], ignore_case=True, prefix=True)
         yield f"nearest {name}", project.nearest(name[:-1] + "x")
-        resolver = project.resolver()
-        for number, one in enumerate(project.definitions(name, resolver=resolver)[:4]):
-            yield f"refs {name} {number}", [asdict(use) for use in project.references(one, resolver=resolver)]
-            yield f"callers {name} {number}", [asdict(use) for use in project.callers(one, 2, resolver=resolver)]
-            yield f"callees {name} {number}", [asdict(use) for use in project.callees(one, 2, resolver=resolver)]
-            yield f"impact {name} {number}", [asdict(use) for use in project.impact(one, resolver=resolver)]
+        graph = CompiledGraph(project.root)
+        resolver = Resolver(graph)
+        for number, one in enumerate(graph.definitions(name)[:4]):
+            yield f"refs {name} {number}", [asdict(use) for use in references(graph, one, resolver=resolver)]
+            yield f"callers {name} {number}", [asdict(use) for use in callers(graph, one, 2, resolver=resolver)]
+            yield f"callees {name} {number}", [asdict(use) for use in callees(graph, one, 2, resolver=resolver)]
+            yield f"impact {name} {number}", [asdict(use) for use in impact(graph, one, resolver=resolver)]
     for file in questions["files"]:
-        yield f"impact {file}", [asdict(use) for use in project.impact(file)]
+        yield f"impact {file}", [asdict(use) for use in impact(CompiledGraph(project.root), file)]
         yield f"outline {file}", asdict(project.outline(file))
     for file, line in questions["places"]:
         yield f"similar {file}:{line}", [asdict(one) for one in project.similar(file, line)]

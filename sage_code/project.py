@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from sage_code.index.models import Model, Table
     from sage_code.index.outcome import IndexStats
     from sage_code.index.portable.exporting import ExportReport
     from sage_code.index.portable.importing import ImportReport
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Settings
     from sage_code.values import Location, Scope
-    from sage_code.xref.answers import Affected, Callee, Caller, Usage
-    from sage_code.xref.graph import Definition
-    from sage_code.xref.resolve import Resolver
 
 
 class Project:
@@ -177,6 +173,7 @@ class Project:
         `paths` are folders, parts of paths or globs; `in:NAME` in the query asks another project, `everywhere` all.
         A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
         """
+        from sage_code.search.everywhere import Searchers
         from sage_code.search.query import Filters, parse_query
         from sage_code.search.results import within
         from sage_code.search.service import SearchOptions
@@ -187,7 +184,9 @@ class Project:
         parsed = parse_query(query, Filters(_several(language), _several(paths), _several(kinds)))
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
         options = SearchOptions(limit, explain, refresh, shown, context)
-        response = self._searching.search(parsed, options, everywhere=everywhere)
+        if self._searchers is None:
+            self._searchers = Searchers(self.root, self.settings)
+        response = self._searchers.search(parsed, options, everywhere=everywhere)
         if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 
@@ -204,14 +203,6 @@ class Project:
         parsed = parse_query(query, Filters(_several(language), _several(paths)))
         return quick_look(self.root, self.settings, parsed, limit)
 
-    @property
-    def _searching(self) -> Searchers:
-        if self._searchers is None:
-            from sage_code.search.everywhere import Searchers
-
-            self._searchers = Searchers(self.root, self.settings)
-        return self._searchers
-
     def grep(
         self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
     ) -> list[dict[str, Any]]:
@@ -227,73 +218,6 @@ class Project:
 
         with reading(self.root):
             return open_symbols(self.root).nearest(name)
-
-    def definitions(self, name: str, *, resolver: Resolver | None = None) -> list[Definition]:
-        """The definitions called `name`, bare or qualified, for `references`, `callers`, `callees` and `impact`.
-
-        With one `resolver` for all these questions, they are answered from one state of the index.
-        """
-        with reading(self.root):
-            return list((resolver or self.resolver()).graph.definitions(name))
-
-    def resolver(self, seconds: float = float("inf")) -> Resolver:
-        """What several questions about references share: one state of the index, what is known about it so far, and
-        `seconds` for all of them."""
-        from sage_code.xref.compiled_graph import CompiledGraph
-        from sage_code.xref.resolve import Resolver
-
-        with reading(self.root):
-            return Resolver(CompiledGraph(self.root), seconds)
-
-    def references(
-        self, definition: Definition, *, min_confidence: float | None = None, resolver: Resolver | None = None
-    ) -> list[Usage]:
-        """The uses of a definition: every reference that may mean it, with a confidence."""
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        with reading(self.root):
-            return answers.references(resolver, definition, _or_default(min_confidence))
-
-    def callers(
-        self,
-        definition: Definition,
-        depth: int = 1,
-        min_confidence: float | None = None,
-        *,
-        resolver: Resolver | None = None,
-    ) -> list[Caller]:
-        """What calls a definition, and what calls the callers, `depth` steps up."""
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        with reading(self.root):
-            return answers.callers(resolver, definition, depth, _or_default(min_confidence))
-
-    def callees(
-        self,
-        definition: Definition,
-        depth: int = 1,
-        min_confidence: float | None = None,
-        *,
-        resolver: Resolver | None = None,
-    ) -> list[Callee]:
-        """What a definition calls, `depth` steps down."""
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        with reading(self.root):
-            return answers.callees(resolver, definition, depth, _or_default(min_confidence))
-
-    def impact(self, what: str | Definition, *, resolver: Resolver | None = None) -> list[Affected]:
-        """What could break when a file or a definition changes."""
-        from sage_code.files.inside import relative_path
-        from sage_code.xref import answers
-
-        resolver = resolver or self.resolver()
-        target = relative_path(self.root, what) if isinstance(what, str) else what
-        with reading(self.root):
-            return answers.impact(resolver, target)
 
     def related(
         self,
@@ -327,8 +251,8 @@ class Project:
         location = parse_location(self.root, what)
         if location is not None and location.start_line is not None:
             return location
-        found = self.definitions(what)
-        return Location(found[0].file, found[0].symbol.line, found[0].symbol.line) if found else None
+        found = self.grep(what)
+        return Location(found[0]["file"], found[0]["line"], found[0]["line"]) if found else None
 
     def contains(self, path: str) -> bool:
         """Whether a file is one of those that are indexed, or would be: not ignored, nor kept by Sage or git."""
@@ -381,24 +305,6 @@ class Project:
 
         return unmark(self.root, path)
 
-    def models(self) -> list[Model]:
-        """The embedding models that are here or in use."""
-        from sage_code.index.models import list_models
-
-        return list_models(self.settings)
-
-    def model(self, name: str) -> Model:
-        """A description of one model, which is not loaded for it."""
-        from sage_code.index.models import model_info
-
-        return model_info(name, self.settings)
-
-    def vector_tables(self) -> list[Table]:
-        """The vectors in the store, model by model."""
-        from sage_code.index.models import list_tables
-
-        return list_tables(self.settings)
-
     def use_model(
         self, name: str, *, scope: Scope = "user", index: bool = True, progress: Progress | None = None
     ) -> IndexStats | None:
@@ -448,15 +354,8 @@ class Project:
 
 
 def _has_memories(root: str) -> bool:
-    folder = os.path.join(root, DOT_SAGE)
-    return os.path.exists(os.path.join(folder, "checkpoints")) or os.path.exists(os.path.join(folder, "knowledge"))
+    return any(os.path.exists(os.path.join(root, DOT_SAGE, kind)) for kind in ("checkpoints", "knowledge"))
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
-
-
-def _or_default(confidence: float | None) -> float:
-    from sage_code.xref.resolve import DEFAULT_CONFIDENCE
-
-    return DEFAULT_CONFIDENCE if confidence is None else confidence

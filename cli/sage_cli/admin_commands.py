@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sage_cli.index_commands import open_project, show_stats
+from sage_cli.index_commands import open_project, stats_lines
 from sage_cli.options import JsonOption, ProjectArgument, ProjectOption
-from sage_cli.output import EXIT_ERROR, one_line, print_json, say
+from sage_cli.output import EXIT_ERROR, answer, one_line, say
 from sage_cli.terminal import TerminalProgress
 
 app = typer.Typer(name="admin", help="Check, mend and tidy up.", no_args_is_help=True)
@@ -33,15 +33,10 @@ def verify(
     opened = open_project(named or project)
     with TerminalProgress(quiet=as_json) as progress:
         report = verify_project(opened.root, opened.settings, mend=mend, progress=progress)
-    if as_json:
-        print_json(asdict(report))
-    else:
-        for finding in report.findings:
-            say(one_line(finding))
-        if report.clean:
-            say(f"clean: {report.files:,} files, {report.rows:,} rows")
-        else:
-            say(f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}")
+    outcome = f"{len(report.findings)} findings, {'mended' if report.mended else 'not mended'}"
+    if report.clean:
+        outcome = f"clean: {report.files:,} files, {report.rows:,} rows"
+    answer(asdict(report), as_json, *map(one_line, report.findings), outcome, show=say)
     if not report.clean and not report.mended:
         raise typer.Exit(EXIT_ERROR)
 
@@ -55,11 +50,9 @@ def rebuild_embeddings(named: ProjectArgument = "", project: ProjectOption = "."
     opened = open_project(named or project)
     with TerminalProgress(quiet=as_json) as progress:
         stats, memories = opened.rebuild_embeddings(progress)
-    if as_json:
-        print_json({**asdict(stats), "memories": memories})
-        return
-    show_stats(stats, as_json)
-    say(f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge embedded again")
+    embedded = f"{memories['checkpoints']:,} checkpoints and {memories['knowledge']:,} items of knowledge"
+    lines = (*stats_lines(stats), f"{embedded} embedded again")
+    answer({**asdict(stats), "memories": memories}, as_json, *lines, show=say)
 
 
 @app.command("compact")
@@ -72,8 +65,6 @@ def compact(named: ProjectArgument = "", project: ProjectOption = ".", as_json: 
 
     opened = open_project(named or project)
     report = compact_store(opened.settings)
-    if as_json:
-        print_json(asdict(report))
-    else:
-        say(f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models")
-        say(f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)")
+    removed = f"removed {report.rows_deleted:,} rows and {len(report.tables_dropped)} tables of other models"
+    taken = f"the store takes {report.bytes_after / 1e6:,.1f} MB (before: {report.bytes_before / 1e6:,.1f} MB)"
+    answer(asdict(report), as_json, removed, taken, show=say)

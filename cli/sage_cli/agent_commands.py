@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
-from sage_cli.output import EXIT_ERROR, EXIT_NOTHING, one_line, print_json
+from sage_cli.output import EXIT_ERROR, answer, exit_if_nothing, one_line, print_json
 
 if TYPE_CHECKING:
     from sage_code.agents.install import Change, Step
@@ -72,13 +72,16 @@ def install(
 
     chosen = chosen_agents(agent)
     command = agents.server_command(scope.value, version=__version__ if via is Via.UVX else "")
+    root = Project.named(project).root
     if print_only:
-        _print_only([agents.preview(one, scope.value, Project.named(project).root, command) for one in chosen], as_json)
+        previews = [agents.preview(one, scope.value, root, command) for one in chosen]
+        lines = (f"{preview['agent']}: {one_line(preview['path'])}\n{preview['text']}" for preview in previews)
+        answer({"changes": [], "previews": previews}, as_json, *lines)
         return
     steps: list[Step] = [("server", partial(agents.install, command=command, force=force))]
     steps += [("snippet", agents.install_notes)] if snippet else []
     steps += [("subagent", agents.install_subagent)] if subagent else []
-    _show(agents.apply_to(chosen, steps, scope.value, Project.named(project).root), as_json)
+    _show(agents.apply_to(chosen, steps, scope.value, root), as_json)
 
 
 def uninstall(
@@ -106,16 +109,7 @@ def uninstall(
     changes = agents.apply_to(chosen_agents(agent), steps, scope.value, Project.named(project).root)
     # Most agents never had lines or a helper.
     _show([one for one in changes if one.kind == "server" or one.action not in ("absent", "skipped")], as_json)
-    if all(change.action in ("absent", "skipped") for change in changes):
-        raise typer.Exit(EXIT_NOTHING)
-
-
-def _print_only(previews: list[dict[str, str]], as_json: bool) -> None:
-    if as_json:
-        print_json({"changes": [], "previews": previews})
-        return
-    for preview in previews:
-        print(f"{preview['agent']}: {one_line(preview['path'])}\n{preview['text']}")
+    exit_if_nothing(any(change.action not in ("absent", "skipped") for change in changes))
 
 
 def _show(changes: list[Change], as_json: bool) -> None:

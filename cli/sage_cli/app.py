@@ -28,7 +28,7 @@ from sage_cli import (
     template_commands,
     usage_commands,
 )
-from sage_cli.options import JsonOption, ProjectOption
+from sage_cli.options import JsonOption, LimitOption, ProjectOption
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
@@ -116,9 +116,7 @@ def grep(
     ] = None,
     ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="Ignore upper and lower case.")] = False,
     prefix: Annotated[bool, typer.Option("--prefix", "-p", help="Names that start like this.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")] = (
-        grep_command.DEFAULT_LIMIT
-    ),
+    limit: LimitOption = grep_command.DEFAULT_LIMIT,
     names: Annotated[bool, typer.Option("--names", help="Print names only, each once.")] = False,
     project: ProjectOption = ".",
     as_json: JsonOption = False,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.index_commands import open_project
-from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.options import JsonOption, LimitOption, PositiveLimitOption, ProjectOption
+from sage_cli.output import answer, exit_if_nothing, one_line, plain, print_json
 from sage_cli.reading import read_text
-from sage_cli.tables import shortened, show
+from sage_cli.tables import answer_table, shortened
+from sage_code.errors import UsageError
 
 if TYPE_CHECKING:
     from sage_code.memory.memory import Memory
@@ -38,8 +39,7 @@ def memory_of(path: str) -> Memory:
 
 def say_masked(masked: Sequence[str]) -> None:
     """Say on stderr which secrets were masked."""
-    for kind in masked:
-        print(f"sage: masked: {one_line(kind)}; --allow-secret keeps it as it is", file=sys.stderr)
+    say_notes([f"masked: {kind}; --allow-secret keeps it as it is" for kind in masked])
 
 
 def say_notes(lines: list[str]) -> None:
@@ -84,17 +84,12 @@ def save(
     """
     from sage_code.memory.documents import maintenance_lines, saved_document
 
-    given: dict[str, Any] = _read_json(source) if source else {}
     typed = {
         "thesis": thesis, "core_question": question, "key_evidence": evidence, "open_questions": open_question,
         "reasoning_trace": reasoning, "skill": skill, "parent": parent, "template": template,
     }  # fmt: skip
-    given = {
-        "confidence": confidence,
-        "trigger": trigger,
-        **given,
-        **{key: value for key, value in typed.items() if value},
-    }
+    given = {"confidence": confidence, "trigger": trigger, **(_read_json(source) if source else {})}
+    given |= {key: value for key, value in typed.items() if value}
     if ref:
         given["code_refs"] = [*(given.get("code_refs") or []), *ref]
     if field:
@@ -103,22 +98,19 @@ def save(
         given, autosave=auto, auto_code_context=code_context, allow_secret=allow_secret, scope="user" if user else None
     )
     document = saved_document(saved)
-    if as_json:
-        print_json(document)
-    elif saved.checkpoint is not None:
+    line = f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}"
+    if saved.checkpoint is not None:
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
-        print(f"saved{files}: {one_line(saved.checkpoint.id)}")
-    else:
-        print(f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}")
+        line = f"saved{files}: {one_line(saved.checkpoint.id)}"
+    answer(document, as_json, line)
     say_masked(saved.masked)
     say_notes(maintenance_lines(saved.maintenance, "checkpoint"))
-    if saved.checkpoint is None:
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(saved.checkpoint)
 
 
 @app.command("list")
 def list_checkpoints(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")] = 20,
+    limit: LimitOption = 20,
     skill: Annotated[str, typer.Option("--skill", help="Only those of this skill.")] = "",
     archived: ArchivedOption = False,
     project: ProjectOption = ".",
@@ -134,19 +126,11 @@ def list_checkpoints(
 
     store = memory_of(project).checkpoints
     shown = islice((store.archived if archived else store.newest)(skill=skill), limit or None)
-    if as_json:
-        rows = [checkpoint_row(one, scope) for one, scope in shown]
-        print_json({"checkpoints": rows})
-        count = len(rows)
-    else:
-        cells = ((one.id, f"{one.confidence:.0%}", one.trigger, shortened(one.thesis)) for one, _ in shown)
-        count = show(("id", "sure", "trigger", "thesis"), cells)
-    if not count:
-        print(
-            "no checkpoint is archived" if archived else "no checkpoint; `sage checkpoint save` keeps one",
-            file=sys.stderr,
-        )
-        raise typer.Exit(EXIT_NOTHING)
+    rows = (checkpoint_row(one, scope) for one, scope in shown)
+    cells = ((one.id, f"{one.confidence:.0%}", one.trigger, shortened(one.thesis)) for one, _ in shown)
+    count = answer_table("checkpoints", rows, ("id", "sure", "trigger", "thesis"), cells, as_json)
+    none = "no checkpoint is archived" if archived else "no checkpoint; `sage checkpoint save` keeps one"
+    exit_if_nothing(count, none)
 
 
 @app.command("show")
@@ -174,7 +158,7 @@ def show_checkpoint(checkpoint: IdArgument, project: ProjectOption = ".", as_jso
 @app.command("search")
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What it was about, in words.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")] = 5,
+    limit: PositiveLimitOption = 5,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -187,14 +171,9 @@ def search(
     from sage_code.memory.documents import found_row
 
     found = memory_of(project).checkpoints.search(query, limit)
-    if as_json:
-        print_json({"query": query, "results": [found_row(one) for one in found]})
-    else:
-        cells = ((f"{one.score:.0%}", one.id, shortened(str(one.shown.get("thesis", "")))) for one in found)
-        show(("score", "id", "thesis"), cells)
-    if not found:
-        print("no checkpoint is about that", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    cells = ((f"{one.score:.0%}", one.id, shortened(str(one.shown.get("thesis", "")))) for one in found)
+    answer_table("results", map(found_row, found), ("score", "id", "thesis"), cells, as_json, query=query)
+    exit_if_nothing(found, "no checkpoint is about that")
 
 
 @app.command("rm")
@@ -203,11 +182,7 @@ def remove(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonOp
 
     Example:  sage checkpoint rm 2026-01-16T12-00-00_which-queue
     """
-    removed = memory_of(project).checkpoints.remove(checkpoint)
-    if as_json:
-        print_json({"id": removed, "removed": True})
-    else:
-        print(f"removed {one_line(removed)}")
+    show_removed(memory_of(project).checkpoints.remove(checkpoint), as_json)
 
 
 @app.command("prune")
@@ -228,7 +203,6 @@ def prune(
 
     Example:  sage checkpoint prune --older-than 180 --keep 500
     """
-    from sage_code.errors import UsageError
     from sage_code.memory.documents import maintenance_lines
     from sage_code.memory.files.maintenance import Limits
 
@@ -236,12 +210,10 @@ def prune(
         raise UsageError("no limit was given", "--older-than DAYS, --keep N, or both")
     limits = Limits(older_than, keep, is_asked=True, everything=everything)
     done = memory_of(project).tidy_checkpoints("user" if user else None, limits)
-    if as_json:
-        print_json({"archived": list(done.archived), "notice": done.notice, "remaining": done.total_remaining})
-    else:
-        print("\n".join(map(one_line, maintenance_lines(done, "checkpoint"))) or "nothing to archive")
-    if not done.archived:
-        raise typer.Exit(EXIT_NOTHING)
+    document = {"archived": list(done.archived), "notice": done.notice, "remaining": done.total_remaining}
+    lines = map(one_line, maintenance_lines(done, "checkpoint") or ["nothing to archive"])
+    answer(document, as_json, *lines)
+    exit_if_nothing(done.archived)
 
 
 @app.command("restore")
@@ -255,10 +227,12 @@ def restore(checkpoint: IdArgument, project: ProjectOption = ".", as_json: JsonO
 
 def show_restored(id_: str, scope: str, as_json: bool) -> None:
     """Say that a memory was restored."""
-    if as_json:
-        print_json({"id": id_, "restored": True, "scope": scope})
-    else:
-        print(f"restored {one_line(id_)}")
+    answer({"id": id_, "restored": True, "scope": scope}, as_json, f"restored {one_line(id_)}")
+
+
+def show_removed(id_: str, as_json: bool) -> None:
+    """Say that a memory was deleted."""
+    answer({"id": id_, "removed": True}, as_json, f"removed {one_line(id_)}")
 
 
 @app.command("edit")
@@ -277,8 +251,6 @@ def edit(checkpoint: IdArgument, project: ProjectOption = ".") -> None:
 
 def _read_json(source: str) -> dict[str, Any]:
     """The object in a JSON file, or on standard input."""
-    from sage_code.errors import UsageError
-
     hint = "give an object with core_question, thesis ..."
     try:
         given = json.loads(read_text(source))
@@ -290,8 +262,6 @@ def _read_json(source: str) -> dict[str, Any]:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from sage_code.errors import UsageError
-
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{text[:60]!r} is no NAME=TEXT", "write --field options='A or B'")

@@ -30,8 +30,7 @@ class _Command(NamedTuple):
 
 
 def completion(
-    context: typer.Context,
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")]
 ) -> None:
     """Print a script that completes Sage's commands, options and symbols in your shell.
 

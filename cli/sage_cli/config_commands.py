@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
-from sage_cli.output import one_line, print_json, say
+from sage_cli.output import answer, exit_if_nothing, one_line, print_json, say, say_warnings
 
 if TYPE_CHECKING:  # the library is loaded by the command that runs, not by `sage --help`
     from sage_code.settings.loading import Settings
 
-app = typer.Typer(
-    name="config",
-    help="Show and change settings.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True, add_completion=False)
 
 KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A setting; `sage config list` shows all.")]
 
@@ -34,8 +29,7 @@ def list_settings(as_json: JsonOption = False, project: ProjectOption = ".") -> 
 
     settings = _load(project)
     if as_json:
-        rows = [_record(settings, key) for key in LISTED]
-        print_json({"settings": rows, "warnings": list(settings.warnings)})
+        print_json({"settings": [_record(settings, key) for key in LISTED], "warnings": list(settings.warnings)})
         return
     for key, known in LISTED.items():
         source, value = settings.origin(key), one_line(_text(getattr(settings, key)))
@@ -56,10 +50,7 @@ def get_setting(key: KeyArgument, as_json: JsonOption = False, project: ProjectO
 
     setting(key)  # an unknown key is refused before anything else can be wrong
     settings = _load(project)
-    if as_json:
-        print_json(_record(settings, key))
-    else:
-        print(one_line(_text(getattr(settings, key))))
+    answer(_record(settings, key), as_json, one_line(_text(getattr(settings, key))))
 
 
 @app.command("set")
@@ -104,9 +95,7 @@ def reset_settings(
     root = _root(project)
     removed = reset(scope.value, root, key)
     where = tuning_path(scope.value, root)
-    if not removed:
-        print(f"nothing to reset in {one_line(where)}", file=sys.stderr)
-        raise typer.Exit(1)
+    exit_if_nothing(removed, f"nothing to reset in {one_line(where)}")
     print(f"reset {', '.join(removed)}  ({one_line(where)})")
 
 
@@ -120,8 +109,7 @@ def _load(project: str) -> Settings:
     from sage_code.settings.loading import load_settings
 
     settings = load_settings(_root(project))
-    for warning in settings.warnings:
-        print(f"warning: {one_line(warning)}", file=sys.stderr)
+    say_warnings(settings.warnings)
     return settings
 
 

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from sage_cli.index_commands import open_project
-from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, asked_file, one_line, print_json, say, shown_path
+from sage_cli.options import FileArgument, JsonOption, ProjectOption
+from sage_cli.output import answer, asked_file, exit_if_nothing, one_line, print_json, say, shown_path
 
 app = typer.Typer(name="core", help="Mark the files that an agent should know first.", no_args_is_help=True)
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")]
 
 
 @app.command("list")
@@ -33,9 +32,7 @@ def list_core(project: ProjectOption = ".", as_json: JsonOption = False) -> None
         say(f"{one_line(shown_path(opened.root, file.path))}{gone}")
         if file.summary:
             say(f"    {one_line(file.summary)}")
-    if not files:
-        print("no core file; `sage core add FILE` marks one", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(files, "no core file; `sage core add FILE` marks one")
 
 
 @app.command("add")
@@ -51,10 +48,7 @@ def add(
     """
     opened = open_project(project)
     marked = opened.mark_core(asked_file(opened.root, file), summary)
-    if as_json:
-        print_json(asdict(marked))
-    else:
-        print(f"{one_line(marked.path)} is core; commit .sage/core.md to share it")
+    answer(asdict(marked), as_json, f"{one_line(marked.path)} is core; commit .sage/core.md to share it")
     if summary and marked.is_masked:
         print(f"sage: a secret in the summary was masked: {one_line(marked.summary)}", file=sys.stderr)
 
@@ -67,9 +61,6 @@ def remove(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption
     """
     opened = open_project(project)
     removed = opened.unmark_core(asked_file(opened.root, file))
-    if as_json:
-        print_json({"path": removed or file, "removed": removed is not None})
-    else:
-        print(f"{one_line(removed or file)} is {'no longer' if removed else 'not'} core")
-    if removed is None:
-        raise typer.Exit(EXIT_NOTHING)
+    line = f"{one_line(removed or file)} is {'no longer' if removed else 'not'} core"
+    answer({"path": removed or file, "removed": removed is not None}, as_json, line)
+    exit_if_nothing(removed)

@@ -30,9 +30,8 @@ def doctor(named: ProjectArgument = "", project: ProjectOption = ".", as_json: J
     findings = examine(root, __version__)
     level = worst(findings)
     if as_json:
-        print_json(
-            {"version": __version__, "root": root, "level": level, "findings": [asdict(found) for found in findings]}
-        )
+        rows = [asdict(found) for found in findings]
+        print_json({"version": __version__, "root": root, "level": level, "findings": rows})
     for found in [] if as_json else findings:
         say(f"{_MARKS[found.level]} {found.check:<8} {one_line(found.message)}", " " * 17)
         if found.fix:

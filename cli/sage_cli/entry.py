@@ -20,32 +20,28 @@ def main() -> None:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()  # raises BrokenPipeError here, not while Python shuts down
-        sys.exit(code)
-    except SageError as error:
-        if debug:
-            raise
-        sys.exit(fail(error, as_json="--json" in arguments))
-    except KeyboardInterrupt:
-        if debug:
-            raise
-        print("\nsage: interrupted; the last good index is untouched", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         # The reader (`head`, a pager) has closed the pipe. Python would fail again while it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except OSError as error:
+        code = 0
+    except (Exception, KeyboardInterrupt) as error:
         if debug:
             raise
-        sys.exit(fail(explain(error), as_json="--json" in arguments))
-    except Exception as error:
-        if debug:
-            raise
-        report = SageError(
-            f"unexpected {type(error).__name__}: {error}",
-            "this is a bug: run again with --debug and report what it prints",
-        )
-        sys.exit(fail(report, as_json="--json" in arguments))
+        code = _report(error, as_json="--json" in arguments)
+    sys.exit(code)
+
+
+def _report(error: BaseException, *, as_json: bool) -> int:
+    """Print what went wrong; returns the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        print("\nsage: interrupted; the last good index is untouched", file=sys.stderr)
+        return _INTERRUPTED
+    if isinstance(error, OSError):
+        error = explain(error)
+    elif not isinstance(error, SageError):
+        hint = "this is a bug: run again with --debug and report what it prints"
+        error = SageError(f"unexpected {type(error).__name__}: {error}", hint)
+    return fail(error, as_json=as_json)
 
 
 def _present_name(word: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sage_cli.options import JsonOption
 from sage_cli.output import one_line, print_json
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def evaluate(
     ] = ".",
     whole: Annotated[bool, typer.Option("--whole", help="Whole repositories are indexed; paths strictly.")] = False,
     path_blind: Annotated[bool, typer.Option("--path-blind", help="Hide file and folder names.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure search on labelled questions: NDCG@10, recall, MRR, latency, by language and category.
 

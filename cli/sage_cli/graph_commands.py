@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.index_commands import open_project
-from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, asked_file, one_line, plain, print_json, say, say_missing, shown_path
+from sage_cli.options import FileArgument, JsonOption, LimitOption, ProjectOption
+from sage_cli.output import asked_file, exit_if_nothing, one_line, plain, print_json, say, say_missing, shown_path
 
 if TYPE_CHECKING:
     from sage_code.lookup.related import Relation
@@ -23,7 +23,6 @@ DepthOption = Annotated[int, typer.Option("--depth", "-d", min=1, max=20, help="
 ConfidenceOption = Annotated[
     float | None, typer.Option("--min-confidence", "-c", min=0, max=1, help="Leave out what is less certain.")
 ]
-LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")]
 SecondsOption = Annotated[
     float | None,
     typer.Option("--seconds", "-s", min=0, help="Look no longer than this (8), and say so; 0 looks to the end."),
@@ -95,11 +94,7 @@ def impact(
     _show_related("impact", what, limit, seconds, project, as_json)
 
 
-def outline(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")],
-    project: ProjectOption = ".",
-    as_json: JsonOption = False,
-) -> None:
+def outline(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
     """Show the skeleton of a file: signatures and docstrings, bodies left out.
 
     Example:  sage outline src/server.py
@@ -112,9 +107,7 @@ def outline(
     for item in () if as_json else found.items:
         for number, line in enumerate(plain(item.text()).split("\n")):
             say(f"{item.symbol.line if number == 0 else '':>6}  {line}", " " * (10 + 4 * item.depth))
-    if not found.items:
-        print(f"nothing is defined in {one_line(found.file)}", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(found.items, f"nothing is defined in {one_line(found.file)}")
 
 
 def map_project(
@@ -137,9 +130,7 @@ def map_project(
     for line in found.text.split("\n") if found.text and not as_json else ():
         is_file = not line.startswith("  ")
         say(f"{one_line(shown_path(opened.root, line[:-1]))}:" if is_file else one_line(line), " " * 8)
-    if not found.entries:
-        print("nothing here is referred to from elsewhere", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(found.entries, "nothing here is referred to from elsewhere")
 
 
 def similar(
@@ -241,8 +232,7 @@ def _answer(
             print(f"{_NOTHING[key]}{'' if is_complete else ' so far'}", file=sys.stderr)
         if not is_complete:
             print("the time was over before everything was looked at; --seconds 0 looks to the end", file=sys.stderr)
-    if not rows:
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(rows)
 
 
 def _use_lines(root: str, row: dict[str, Any]) -> list[str]:

@@ -5,19 +5,7 @@ from __future__ import annotations
 import sys
 
 from sage_cli import hot
-from sage_cli.output import (
-    CYAN,
-    DIM,
-    END,
-    EXIT_FOUND,
-    EXIT_NOTHING,
-    has_colour,
-    one_line,
-    print_json,
-    say,
-    say_missing,
-    shown_path,
-)
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, colours, one_line, print_json, say, say_missing, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,19 +13,17 @@ if TYPE_CHECKING:
 
 # The flags that are read without Typer: flag -> (parameter, type). With any other, such as `--help`, Typer answers.
 # A test compares this with the Typer command.
-FLAGS: dict[str, tuple[str, type]] = {
-    "--kind": ("kind", str),
-    "-k": ("kind", str),
-    "--ignore-case": ("ignore_case", bool),
-    "-i": ("ignore_case", bool),
-    "--prefix": ("prefix", bool),
-    "-p": ("prefix", bool),
-    "--limit": ("limit", int),
-    "-n": ("limit", int),
-    "--names": ("names", bool),
-    "--project": ("project", str),
-    "--json": ("as_json", bool),
-}
+FLAGS = hot.by_spelling(
+    {
+        "--kind -k": ("kind", str),
+        "--ignore-case -i": ("ignore_case", bool),
+        "--prefix -p": ("prefix", bool),
+        "--limit -n": ("limit", int),
+        "--names": ("names", bool),
+        "--project": ("project", str),
+        "--json": ("as_json", bool),
+    }
+)
 DEFAULT_LIMIT = 50
 
 
@@ -65,11 +51,13 @@ def run(
     opened = Project.named(project)
     matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
     shown = matches[:limit] if limit else matches
-    kinds = _kinds(opened.grep(name, ignore_case=ignore_case, prefix=prefix)) if kind and not matches else []
+    more = len(matches) - len(shown)
+    others = opened.grep(name, ignore_case=ignore_case, prefix=prefix) if kind and not matches else []
+    kinds = sorted({match["kind"] for match in others})
     if as_json:
         document: dict[str, Any] = {"name": name, "matches": shown}
-        if len(shown) < len(matches):
-            document["truncated"] = len(matches) - len(shown)
+        if more:
+            document["truncated"] = more
         if kinds:
             document["kinds"] = kinds
         elif not matches:
@@ -84,17 +72,13 @@ def run(
             print(one_line(one))
     else:
         _show(opened.root, shown)
-        if len(shown) < len(matches):
-            print(f"... and {len(matches) - len(shown)} more; --limit 0 shows all", file=sys.stderr)
+        if more:
+            print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
     return EXIT_FOUND if matches else EXIT_NOTHING
 
 
-def _kinds(matches: list[dict[str, Any]]) -> list[str]:
-    return sorted({match["kind"] for match in matches})
-
-
 def _show(root: str, matches: list[dict[str, Any]]) -> None:
-    cyan, dim, end = (CYAN, DIM, END) if has_colour() else ("", "", "")
+    cyan, dim, _, _, end = colours()
     for match in matches:
         where = f"{cyan}{one_line(shown_path(root, match['file']))}:{match['line']}{end}"
         what = f"{dim}{one_line(match['kind'])}{end} {one_line(match['qualname'])}"

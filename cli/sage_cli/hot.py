@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     Flags = Mapping[str, tuple[str, type]]
 
 
+def by_spelling(options: Mapping[str, tuple[str, type]]) -> dict[str, tuple[str, type]]:
+    """The options by each of their spellings: `--limit -n` is one row of the table."""
+    return {flag: option for spellings, option in options.items() for flag in spellings.split()}
+
+
 def parse(
     arguments: list[str], flags: Flags, minimum: Mapping[str, int] | None = None
 ) -> tuple[list[str], dict[str, Any]] | None:
@@ -22,10 +27,9 @@ def parse(
         if not word.startswith("-"):
             plain.append(word)
             continue
-        flag = flags.get(word)
-        if flag is None:
+        if word not in flags:
             return None
-        parameter, kind = flag
+        parameter, kind = flags[word]
         if kind is bool:
             given[parameter] = True
             continue

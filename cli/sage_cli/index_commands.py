@@ -11,7 +11,19 @@ import typer
 
 from sage_cli.dates import when
 from sage_cli.options import DatesOption, JsonOption, NameOption, ProjectArgument, ProjectOption
-from sage_cli.output import EXIT_NOTHING, has_colour, one_line, plain, print_json, say, say_missing, shown_path
+from sage_cli.output import (
+    EXIT_NOTHING,
+    answer,
+    exit_if_nothing,
+    has_colour,
+    one_line,
+    plain,
+    print_json,
+    say,
+    say_missing,
+    say_warnings,
+    shown_path,
+)
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
@@ -50,14 +62,17 @@ def index(
 
     `sage index export FILE` and `sage index import FILE` move an index; a folder of that name is `./export`.
     """
-    opened = open_folder(path, {"code_embedding_model": model} if model else None)
+    from sage_code.project import Project
+
+    opened = Project.open(path, overrides={"code_embedding_model": model} if model else None)
+    say_warnings(opened.settings.warnings)
     if dry_run:
         show_preview(opened.preview(), as_json)
         return
     anywhere = yes or _is_wanted(opened)
     with TerminalProgress(quiet=as_json) as progress:
         stats = opened.index(full=full, progress=progress, name=name, anywhere=anywhere)
-    show_stats(stats, as_json)
+    answer(asdict(stats), as_json, *stats_lines(stats), show=say)
 
 
 def _is_wanted(project: Project) -> bool:
@@ -65,8 +80,7 @@ def _is_wanted(project: Project) -> bool:
     why = project.unusual()
     if not why or not sys.stdin.isatty() or not sys.stderr.isatty():
         return False
-    question = f"{one_line(project.root)} is {why}. Index everything in it?"
-    if not typer.confirm(question, err=True):
+    if not typer.confirm(f"{one_line(project.root)} is {why}. Index everything in it?", err=True):
         raise typer.Exit(EXIT_NOTHING)
     return True
 
@@ -85,8 +99,7 @@ def status(
         print_json({**asdict(found), "fresh": found.fresh})
     else:
         _print_status(found, dates)
-    if not found.indexed:
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(found.indexed)
 
 
 def analyze(
@@ -100,54 +113,37 @@ def analyze(
     """
     opened = open_project(project)
     found = opened.analyze(name)
+    nearest = [] if found else opened.nearest(name)
     if as_json:
-        document: dict[str, Any] = {"name": name, "matches": found}
-        if not found:
-            document["nearest"] = opened.nearest(name)
-        print_json(document)
+        print_json({"name": name, "matches": found, **({} if found else {"nearest": nearest})})
     elif found:
         _print_sources(opened.root, found)
     else:
-        say_missing(name, opened.nearest(name))
-    if not found:
-        raise typer.Exit(EXIT_NOTHING)
+        say_missing(name, nearest)
+    exit_if_nothing(found)
 
 
 def open_project(name: str) -> Project:
     """Open the project with this name or at this path, and print the warnings of its settings."""
     from sage_code.project import Project
 
-    return _warned(Project.named(name))
-
-
-def open_folder(path: str, overrides: dict[str, object] | None = None) -> Project:
-    """The same for a path; the project need not be indexed yet."""
-    from sage_code.project import Project
-
-    return _warned(Project.open(path, overrides=overrides))
-
-
-def _warned(project: Project) -> Project:
-    for warning in project.settings.warnings:
-        print(f"warning: {one_line(warning)}", file=sys.stderr)
+    project = Project.named(name)
+    say_warnings(project.settings.warnings)
     return project
 
 
-def show_stats(stats: IndexStats, as_json: bool) -> None:
-    """Print the outcome of a run."""
-    if as_json:
-        print_json(asdict(stats))
-        return
-    seconds = stats.duration_ms / 1000
-    say(
+def stats_lines(stats: IndexStats) -> tuple[str, str]:
+    """The outcome of a run, for people."""
+    files = (
         f"{one_line(stats.project)}: {stats.files_indexed:,} files indexed, {stats.files_unchanged:,} unchanged, "
-        f"{stats.files_removed:,} removed, {stats.files_skipped:,} skipped in {seconds:.1f} s"
+        f"{stats.files_removed:,} removed, {stats.files_skipped:,} skipped in {stats.duration_ms / 1000:.1f} s"
     )
-    say(
+    contents = (
         f"  {stats.chunks_created:,} chunks embedded, {stats.chunks_reused:,} reused; "
         f"{stats.functions_compiled:,} functions, {stats.classes_compiled:,} classes, "
         f"{stats.constants_compiled:,} constants; {len(stats.languages)} languages; model {one_line(stats.model)}"
     )
+    return files, contents
 
 
 def show_preview(preview: Preview, as_json: bool) -> None:
@@ -160,7 +156,7 @@ def show_preview(preview: Preview, as_json: bool) -> None:
     for path in preview.removed:
         print(f"remove {one_line(path)}")
     for skip in preview.skipped:
-        print(f"skip   {one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})")
+        print(f"skip   {_skip_line(skip)}")
     total = sum(file.size for file in preview.to_index)
     print(
         f"{len(preview.to_index):,} files to index ({total / 1e6:,.1f} MB), {preview.unchanged:,} unchanged, "
@@ -197,24 +193,27 @@ def _print_skips(skipped: list[SkippedFile]) -> None:
     reasons = Counter(skip.reason.value for skip in skipped)
     say(f"  skipped   {', '.join(f'{reason} {count:,}' for reason, count in reasons.most_common())}", _STATUS_INDENT)
     for skip in skipped[:_SHOWN_SKIPS]:
-        say(f"    {one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})", " " * 6)
+        say(f"    {_skip_line(skip)}", " " * 6)
     if len(skipped) > _SHOWN_SKIPS:
         print(f"    ... and {len(skipped) - _SHOWN_SKIPS:,} more; --json lists all")
+
+
+def _skip_line(skip: SkippedFile) -> str:
+    return f"{one_line(skip.path)}  ({skip.reason}{': ' + one_line(skip.detail) if skip.detail else ''})"
 
 
 def _print_sources(root: str, found: list[dict[str, Any]]) -> None:
     """Print definitions with their whole source, on a terminal in colour."""
     for match in found:
-        heading = f"{shown_path(root, match['file'])}:{match['line']}  {match['kind']} {match['qualname']}"
-        say(one_line(heading))
+        say(one_line(f"{shown_path(root, match['file'])}:{match['line']}  {match['kind']} {match['qualname']}"))
+        source = plain(match["source"])
         if has_colour():
             from rich.console import Console
             from rich.syntax import Syntax
 
-            source, first = plain(match["source"]), match["start_line"]
-            syntax = Syntax(source, match["language"], line_numbers=True, start_line=first, word_wrap=True)
-            Console().print(syntax)
+            first = match["start_line"]
+            Console().print(Syntax(source, match["language"], line_numbers=True, start_line=first, word_wrap=True))
         else:
-            for line in plain(match["source"]).split("\n"):
+            for line in source.split("\n"):
                 say(line, " " * 8)
         print()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,12 +15,13 @@ from sage_cli.checkpoint_commands import (
     memory_of,
     say_masked,
     say_notes,
+    show_removed,
     show_restored,
 )
-from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.options import JsonOption, PositiveLimitOption, ProjectOption
+from sage_cli.output import answer, exit_if_nothing, one_line, plain, print_json
 from sage_cli.reading import read_text
-from sage_cli.tables import show
+from sage_cli.tables import answer_table
 
 if TYPE_CHECKING:
     from sage_code.memory.knowledge_store import SavedKnowledge
@@ -82,23 +82,17 @@ def list_knowledge(
 
     knowledge = memory_of(project).knowledge
     found = (knowledge.archived if archived else knowledge.items)(skill=skill or None, kind=kind or None)
-    if as_json:
-        rows = [knowledge_row(one.item, one.scope) for one in found]
-        print_json({"items": rows})
-        count = len(rows)
-    else:
-        cells = ((one.item.id, one.item.type, one.item.skill, ", ".join(one.item.keywords), one.scope) for one in found)
-        count = show(("id", "type", "skill", "keywords", "where"), cells)
-    if not count:
-        print("no knowledge; `sage knowledge add` keeps some", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    rows = (knowledge_row(one.item, one.scope) for one in found)
+    cells = ((one.item.id, one.item.type, one.item.skill, ", ".join(one.item.keywords), one.scope) for one in found)
+    count = answer_table("items", rows, ("id", "type", "skill", "keywords", "where"), cells, as_json)
+    exit_if_nothing(count, "no knowledge; `sage knowledge add` keeps some")
 
 
 @app.command("match")
 def match(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question as you would ask it.")],
     skill: SkillOption = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")] = 10,
+    limit: PositiveLimitOption = 10,
     project: ProjectOption = ".",
     as_json: JsonOption = False,
 ) -> None:
@@ -111,19 +105,14 @@ def match(
     from sage_code.memory.documents import score_row
 
     scores = memory_of(project).recaller.scores(query, skill=skill, limit=limit)
-    if as_json:
-        print_json({"query": query, "results": [score_row(one) for one in scores]})
-    else:
-        cells = (
-            ("✓" if one.is_recalled else "below", f"{one.score:.2f}", f"of {one.threshold:.2f}", one.id, one.arithmetic)
-            for one in scores
-        )
-        show(("", "score", "wanted", "id", "how"), cells)
-    if not any(one.is_recalled for one in scores):
-        near = next(iter(scores), None)
-        nearest = f"; nearest: {one_line(near.id)} ({near.score:.2f} of {near.threshold:.2f})" if near else ""
-        print(f"nothing would be recalled{nearest}", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    cells = (
+        ("✓" if one.is_recalled else "below", f"{one.score:.2f}", f"of {one.threshold:.2f}", one.id, one.arithmetic)
+        for one in scores
+    )
+    answer_table("results", map(score_row, scores), ("", "score", "wanted", "id", "how"), cells, as_json, query=query)
+    near = next(iter(scores), None)
+    nearest = f"; nearest: {one_line(near.id)} ({near.score:.2f} of {near.threshold:.2f})" if near else ""
+    exit_if_nothing(any(one.is_recalled for one in scores), f"nothing would be recalled{nearest}")
 
 
 @app.command("show")
@@ -132,7 +121,25 @@ def show_knowledge(item: IdArgument, project: ProjectOption = ".", as_json: Json
 
     Example:  sage knowledge show my-prefs
     """
-    _show(item, project, as_json)
+    from sage_code.memory.documents import knowledge_document
+
+    memory = memory_of(project)
+    found = memory.knowledge.load(item)
+    scope = memory.knowledge.find(item)[0].scope
+    states = memory.ref_states(found.code_refs)
+    document: dict[str, Any] = knowledge_document(found, scope, states)
+    if as_json:
+        print_json(document)
+        return
+    facts = [
+        f"{key}: {document[key]}" for key in ("type", "skill", "source", "added", "status", "due") if document[key]
+    ]
+    print(one_line(f"{found.id}  {', '.join(facts)}"))
+    if found.keywords:
+        print(one_line(f"keywords: {', '.join(found.keywords)}"))
+    print(plain(found.content))
+    for state in states:
+        print(f"{state.state:>10}  {one_line(state.ref.file)}  {one_line(state.ref.symbol)}")
 
 
 @app.command("rm")
@@ -141,11 +148,7 @@ def remove(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption =
 
     Example:  sage knowledge rm my-prefs
     """
-    removed = memory_of(project).knowledge.remove(item)
-    if as_json:
-        print_json({"id": removed, "removed": True})
-    else:
-        print(f"removed {one_line(removed)}")
+    show_removed(memory_of(project).knowledge.remove(item), as_json)
 
 
 @app.command("restore")
@@ -172,10 +175,8 @@ def merge(
 
     knowledge = memory_of(project).knowledge
     item = knowledge.merge(keep, other)
-    if as_json:
-        print_json(knowledge_document(item, knowledge.find(item.id)[0].scope))
-    else:
-        print(f"{one_line(other)} is part of {one_line(item.id)} now")
+    document = knowledge_document(item, knowledge.find(item.id)[0].scope)
+    answer(document, as_json, f"{one_line(other)} is part of {one_line(item.id)} now")
 
 
 @app.command("edit")
@@ -244,20 +245,15 @@ def done(item: IdArgument, project: ProjectOption = ".", as_json: JsonOption = F
 
     knowledge = memory_of(project).knowledge
     finished = knowledge.finish(item)
-    if as_json:
-        print_json(knowledge_document(finished, knowledge.find(finished.id)[0].scope))
-    else:
-        print(f"done: {one_line(finished.id)}")
+    document = knowledge_document(finished, knowledge.find(finished.id)[0].scope)
+    answer(document, as_json, f"done: {one_line(finished.id)}")
 
 
 def _show_saved(saved: SavedKnowledge, masked: Sequence[str], lines: Sequence[str], as_json: bool) -> None:
     """Say that an item was saved, and what happened besides."""
     from sage_code.memory.documents import maintenance_lines, saved_knowledge
 
-    if as_json:
-        print_json(saved_knowledge(saved, masked))
-    for line in () if as_json else lines:
-        print(one_line(line))
+    answer(saved_knowledge(saved, masked), as_json, *map(one_line, lines))
     say_masked(masked)
     say_notes(maintenance_lines(saved.maintenance, "knowledge"))
 
@@ -267,40 +263,12 @@ def _todos(project: str, as_json: bool, *, pending_only: bool) -> None:
     from sage_code.memory.documents import knowledge_row
 
     found = memory_of(project).knowledge.todos(pending_only=pending_only)
-    if as_json:
-        print_json({"items": [knowledge_row(one.item, one.scope) for one in found]})
-    else:
-        cells = (
-            (one.item.id, "due" if one.item.is_due else one.item.status or "pending", one.item.due or "-")
-            for one in found
-        )
-        show(("id", "state", "by"), cells)
-    if not found:
-        print("no todo; `sage todo add TEXT` adds one", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
-
-
-def _show(item: str, project: str, as_json: bool) -> None:
-    """Print an item, and what has become of the code that it is about."""
-    from sage_code.memory.documents import knowledge_document
-
-    memory = memory_of(project)
-    found = memory.knowledge.load(item)
-    scope = memory.knowledge.find(item)[0].scope
-    states = memory.ref_states(found.code_refs)
-    document: dict[str, Any] = knowledge_document(found, scope, states)
-    if as_json:
-        print_json(document)
-        return
-    facts = [
-        f"{key}: {document[key]}" for key in ("type", "skill", "source", "added", "status", "due") if document[key]
-    ]
-    print(one_line(f"{found.id}  {', '.join(facts)}"))
-    if found.keywords:
-        print(one_line(f"keywords: {', '.join(found.keywords)}"))
-    print(plain(found.content))
-    for state in states:
-        print(f"{state.state:>10}  {one_line(state.ref.file)}  {one_line(state.ref.symbol)}")
+    rows = (knowledge_row(one.item, one.scope) for one in found)
+    cells = (
+        (one.item.id, "due" if one.item.is_due else one.item.status or "pending", one.item.due or "-") for one in found
+    )
+    count = answer_table("items", rows, ("id", "state", "by"), cells, as_json)
+    exit_if_nothing(count, "no todo; `sage todo add TEXT` adds one")
 
 
 def _words(keywords: str) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sage_cli.index_commands import open_project, show_stats
+from sage_cli.index_commands import open_project, stats_lines
 from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
-from sage_cli.output import one_line, print_json, say
+from sage_cli.output import answer, one_line, print_json, say
 from sage_cli.terminal import TerminalProgress
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ def list_models(project: ProjectOption = ".", as_json: JsonOption = False) -> No
 
     Example:  sage models list
     """
-    opened = open_project(project)
-    models, tables = opened.models(), opened.vector_tables()
+    from sage_code.index.models import list_models, list_tables
+
+    settings = open_project(project).settings
+    models, tables = list_models(settings), list_tables(settings)
     if as_json:
         print_json({"models": [asdict(model) for model in models], "tables": [asdict(table) for table in tables]})
         return
@@ -47,22 +49,15 @@ def info(
 
     Example:  sage models info bundled
     """
-    opened = open_project(project)
-    model = opened.model(name or opened.settings.code_embedding_model)
-    if as_json:
-        print_json(asdict(model))
-        return
-    say(one_line(model.name))
-    say(f"  from      {one_line(model.source)}")
-    say(f"  size      {_size(model)}, {_dim(model.dim)}")
-    if model.vectors:
-        say(f"  vectors   {one_line(model.vectors)}")
-    if model.used_for:
-        say(f"  used for  {', '.join(model.used_for)}")
-    for root in model.projects:
-        say(f"  project   {one_line(root)}")
-    if model.card:
-        say(f"  card      {one_line(model.card)}")
+    from sage_code.index.models import model_info
+
+    settings = open_project(project).settings
+    model = model_info(name or settings.code_embedding_model, settings)
+    facts = [("from", model.source), ("size", f"{_size(model)}, {_dim(model.dim)}"), ("vectors", model.vectors)]
+    facts += [("used for", ", ".join(model.used_for)), *(("project", root) for root in model.projects)]
+    facts += [("card", model.card)]
+    lines = (f"  {name:<9} {one_line(text)}" for name, text in facts if text)
+    answer(asdict(model), as_json, one_line(model.name), *lines, show=say)
 
 
 @app.command("use")
@@ -94,10 +89,8 @@ def use(
     say(f"the model for code is {one_line(used)} now  ({one_line(source.where)})")
     if source.kind != scope.value:
         print(f"note: {one_line(source.where)} sets the model too, and wins here", file=sys.stderr)
-    if stats:
-        show_stats(stats, as_json=False)
-    else:
-        say("the next `sage index` uses it")
+    for line in stats_lines(stats) if stats else ("the next `sage index` uses it",):
+        say(line)
 
 
 def _dim(dim: int | None) -> str:

@@ -23,5 +23,8 @@ ProjectArgument = Annotated[
 ]
 NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Call the project NAME.")]
 ScopeOption = Annotated[ScopeChoice, typer.Option("--scope", help="For you in every project, or for this project.")]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")]
+PositiveLimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DatesOption = Annotated[bool, typer.Option("--dates", help="Print dates, not how long ago.")]

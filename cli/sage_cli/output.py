@@ -16,6 +16,7 @@ from sage_code.text.escaping import in_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from typing import Any, TextIO
 
 EXIT_FOUND, EXIT_NOTHING, EXIT_ERROR = 0, 1, 2
@@ -34,6 +35,31 @@ def print_json(value: Any) -> None:
 
         text = dumps(value, ensure_ascii=not _utf8())
     print(in_json(text))
+
+
+def answer(document: Any, as_json: bool, *lines: str, show: Callable[[str], None] = print) -> None:
+    """Print the document with `--json`, else the lines, which are safe to print."""
+    if as_json:
+        print_json(document)
+        return
+    for line in lines:
+        show(line)
+
+
+def exit_if_nothing(found: object, message: str = "") -> None:
+    """If nothing was found, say so on standard error and exit with 1."""
+    if not found:
+        from typer import Exit  # lazy: `sage grep` needs no Typer
+
+        if message:
+            print(message, file=sys.stderr)
+        raise Exit(EXIT_NOTHING)
+
+
+def say_warnings(warnings: Iterable[str]) -> None:
+    """Print the warnings of the settings on standard error."""
+    for warning in warnings:
+        print(f"warning: {one_line(warning)}", file=sys.stderr)
 
 
 def plain(text: str) -> str:
@@ -93,6 +119,11 @@ def asked_file(root: str, path: str) -> str:
 def has_colour() -> bool:
     """Whether to print colours: standard output is a terminal that has them, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def colours() -> tuple[str, ...]:
+    """Cyan, dim, mark, bold and the end of all of them; empty texts where no colours are printed."""
+    return _COLOURS if has_colour() else ("",) * len(_COLOURS)
 
 
 def say_missing(name: str, nearest: list[str]) -> None:

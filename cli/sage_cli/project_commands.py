@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from sage_cli.dates import when
 from sage_cli.options import DatesOption, JsonOption
-from sage_cli.output import EXIT_NOTHING, one_line, print_json, say
+from sage_cli.output import answer, exit_if_nothing, one_line, print_json, say
 
 app = typer.Typer(name="projects", help="List and forget indexed projects.", no_args_is_help=True)
 
@@ -30,9 +29,7 @@ def list_projects(dates: DatesOption = False, as_json: JsonOption = False) -> No
         say(f"{one_line(entry.name)}  {one_line(entry.root)}")
         facts = f"{entry.files:,} files, {entry.chunks:,} chunks, {one_line(entry.model)}"
         say(f"  {facts}, {when(entry.indexed_at, dates)}")
-    if not known:
-        print("no project is indexed; `sage index` in one does it", file=sys.stderr)
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(known, "no project is indexed; `sage index` in one does it")
 
 
 @app.command("forget")
@@ -47,11 +44,8 @@ def forget(
     from sage_code.index.upkeep import forget_project
 
     report = forget_project(project)
-    if as_json:
-        print_json(asdict(report))
-    else:
-        print(f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store")
-        if report.waits:
-            print("  `sage admin compact` removes what no project uses any more, earlier versions of its files too")
-        for folder in report.left:
-            print(f"  {one_line(folder)} is behind a link and was left alone")
+    lines = [f"forgot {one_line(report.root)}: {report.rows_deleted:,} rows removed from the store"]
+    if report.waits:
+        lines.append("  `sage admin compact` removes what no project uses any more, earlier versions of its files too")
+    lines += [f"  {one_line(folder)} is behind a link and was left alone" for folder in report.left]
+    answer(asdict(report), as_json, *lines)

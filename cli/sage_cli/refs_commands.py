@@ -9,7 +9,7 @@ import typer
 
 from sage_cli.index_commands import open_project
 from sage_cli.options import JsonOption, ProjectOption
-from sage_cli.output import EXIT_NOTHING, one_line, plain, print_json
+from sage_cli.output import answer, exit_if_nothing, one_line, plain, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,11 +63,9 @@ def still_true(
     from sage_code.memory.documents import confirmed_document
 
     done = confirm(open_project(project).memory, memory)
-    if as_json:
-        print_json(confirmed_document(done))
-        return
     dropped = f", {done.dropped} gone and taken out" if done.dropped else ""
-    print(f"still true: {one_line(done.id)} ({len(done.refs)} references, {done.renewed} renewed{dropped})")
+    line = f"still true: {one_line(done.id)} ({len(done.refs)} references, {done.renewed} renewed{dropped})"
+    answer(confirmed_document(done), as_json, line)
 
 
 def why(
@@ -86,8 +84,7 @@ def why(
     opened = open_project(project)
     found = opened.why(what)
     _answer(what, opened.root, found, as_json, (), "no memory about this code")
-    if not found:
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(found)
 
 
 def _answer(

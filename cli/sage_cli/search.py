@@ -6,7 +6,7 @@ import os
 import sys
 
 from sage_cli import hot
-from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_warnings
 from sage_code.errors import NotIndexed
 
 TYPE_CHECKING = False
@@ -18,27 +18,23 @@ if TYPE_CHECKING:
 
 # The flags that are read without Typer, each with its parameter and type; any other, `--help` too, goes to Typer.
 # A test compares them with the Typer command.
-FLAGS: dict[str, tuple[str, type]] = {
-    "--limit": ("limit", int),
-    "-n": ("limit", int),
-    "--lang": ("lang", list),
-    "-l": ("lang", list),
-    "--under": ("under", list),
-    "-u": ("under", list),
-    "--kind": ("kind", list),
-    "-k": ("kind", list),
-    "--project": ("project", str),
-    "--all": ("everywhere", bool),
-    "--context": ("context", int),
-    "-C": ("context", int),
-    "--max-tokens": ("max_tokens", int),
-    "-t": ("max_tokens", int),
-    "--files": ("files", bool),
-    "--open": ("open_editor", bool),
-    "--explain": ("explain", bool),
-    "--no-refresh": ("no_refresh", bool),
-    "--json": ("as_json", bool),
-}
+FLAGS = hot.by_spelling(
+    {
+        "--limit -n": ("limit", int),
+        "--lang -l": ("lang", list),
+        "--under -u": ("under", list),
+        "--kind -k": ("kind", list),
+        "--project": ("project", str),
+        "--all": ("everywhere", bool),
+        "--context -C": ("context", int),
+        "--max-tokens -t": ("max_tokens", int),
+        "--files": ("files", bool),
+        "--open": ("open_editor", bool),
+        "--explain": ("explain", bool),
+        "--no-refresh": ("no_refresh", bool),
+        "--json": ("as_json", bool),
+    }
+)
 MINIMUM = {"limit": 1, "max_tokens": 16, "context": 0}
 DEFAULT_LIMIT = 10
 
@@ -73,8 +69,7 @@ def run(
     # NumPy is loaded next. For one question its threads, which spin, cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     opened = Project.named(project)
-    for warning in opened.settings.warnings:
-        print(f"warning: {one_line(warning)}", file=sys.stderr)
+    say_warnings(opened.settings.warnings)
 
     def ask() -> SearchResponse:
         return opened.search(

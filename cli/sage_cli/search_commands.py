@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import sage_cli.search as search_command
-from sage_cli.options import ProjectOption
+from sage_cli.options import JsonOption, PositiveLimitOption, ProjectOption
 
 
 def search(
@@ -15,9 +15,7 @@ def search(
         list[str],
         typer.Argument(metavar="QUERY", help="A question, a name, a path, an error message or a bit of code."),
     ],
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")
-    ] = search_command.DEFAULT_LIMIT,
+    limit: PositiveLimitOption = search_command.DEFAULT_LIMIT,
     lang: Annotated[
         list[str] | None, typer.Option("--lang", "-l", metavar="LANGUAGE", help="Only this language: go, py ...")
     ] = None,
@@ -37,7 +35,7 @@ def search(
     open_editor: Annotated[bool, typer.Option("--open", help="Open the best match in $VISUAL or $EDITOR.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say why, signal by signal; count callers.")] = False,
     no_refresh: Annotated[bool, typer.Option("--no-refresh", help="Do not look for changed files first.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find the code that answers a question.
 
@@ -52,21 +50,5 @@ def search(
 
     Example:  sage search "open the database" --open
     """
-    raise typer.Exit(
-        search_command.run(
-            words,
-            limit,
-            lang,
-            under,
-            kind,
-            project,
-            everywhere,
-            context,
-            max_tokens,
-            files,
-            open_editor,
-            explain,
-            no_refresh,
-            as_json,
-        )
-    )
+    asked = (words, limit, lang, under, kind, project, everywhere, context, max_tokens)
+    raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sage_cli.output import CYAN, DIM, END, MARK, has_colour, one_line, plain, say, shown_path
+from sage_cli.output import colours, one_line, plain, say, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def print_files(response: SearchResponse) -> None:
 
 def print_hits(response: SearchResponse) -> None:
     """Print the hits, best first."""
-    cyan, dim, mark, end = (CYAN, DIM, MARK, END) if has_colour() else ("", "", "", "")
+    cyan, dim, mark, _, end = colours()
     for hit in response.results:
         where = f"{cyan}{one_line(_path(response, hit))}:{hit.line}{end}"
         name = f"  {one_line(hit.qualname)}" if hit.qualname else ""

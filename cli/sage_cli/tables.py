@@ -7,15 +7,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sage_cli.output import BOLD, END, columns, has_colour, one_line, wrapped
+from sage_cli.output import colours, columns, one_line, print_json, wrapped
 
 _GAP = "  "
 # A last column that is narrower than this is hard to read.
 _LEAST_ROOM = 24
 
 
-def show(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
+def answer_table(
+    key: str,
+    rows: Iterable[dict[str, Any]],
+    headings: Sequence[str],
+    cells: Iterable[Sequence[object]],
+    as_json: bool,
+    **document: Any,
+) -> int:
+    """Print the document with the rows under `key` with `--json`, else the cells; return how many rows there are."""
+    if as_json:
+        document[key] = list(rows)
+        print_json(document)
+        return len(document[key])
+    return _show(headings, cells)
+
+
+def _show(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
     """Print the rows, and return how many there are."""
     count = 0
     if not sys.stdout.isatty():
@@ -37,7 +54,7 @@ def _print_table(headings: Sequence[str], rows: list[list[str]]) -> None:
     before = sum(fixed) + len(_GAP) * len(fixed)
     room = columns() - before
     if room >= min(last, _LEAST_ROOM):
-        bold, end = (BOLD, END) if has_colour() else ("", "")
+        *_, bold, end = colours()
         for number, row in enumerate([list(headings), *rows]):
             padded = _GAP.join([cell + " " * (width - cell_len(cell)) for cell, width in zip(row, fixed, strict=False)])
             first, *rest = wrapped(row[-1], "", room).split("\n")

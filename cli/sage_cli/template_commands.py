@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from sage_cli.options import JsonOption
-from sage_cli.output import one_line, plain, print_json
-from sage_cli.tables import show
+from sage_cli.output import answer, one_line, plain, print_json
+from sage_cli.tables import answer_table
 
 app = typer.Typer(name="templates", help="See and check the layouts of checkpoints.", no_args_is_help=True)
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The template's name.")]
@@ -23,10 +23,8 @@ def list_templates(as_json: JsonOption = False) -> None:
     from sage_code.memory.documents import template_rows
 
     rows = template_rows()
-    if as_json:
-        print_json({"templates": rows})
-    else:
-        show(("name", "what for"), ((row["name"], row["problem"] or row["description"]) for row in rows))
+    cells = ((row["name"], row["problem"] or row["description"]) for row in rows)
+    answer_table("templates", rows, ("name", "what for"), cells, as_json)
 
 
 @app.command("show")
@@ -54,7 +52,5 @@ def validate(name: NameArgument, as_json: JsonOption = False) -> None:
     from sage_code.memory.files import templates
 
     found = templates.validate(name)
-    if as_json:
-        print_json(template_document(found))
-    else:
-        print(f"{one_line(found.name)} is sound; it needs {one_line(', '.join(found.required_fields)) or 'nothing'}")
+    needs = one_line(", ".join(found.required_fields)) or "nothing"
+    answer(template_document(found), as_json, f"{one_line(found.name)} is sound; it needs {needs}")

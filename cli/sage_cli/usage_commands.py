@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.options import JsonOption
-from sage_cli.output import EXIT_NOTHING, one_line, print_json
+from sage_cli.output import exit_if_nothing, one_line, print_json
 from sage_code.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def usage(
         print_json(_document(report, start))
     else:
         _show(report)
-    if not report.rows:
-        raise typer.Exit(EXIT_NOTHING)
+    exit_if_nothing(report.rows)
 
 
 def _start(since: str) -> date | None:
@@ -120,8 +119,7 @@ def _show(report: UsageReport) -> None:
     print(f"{'total':<{wide}}  {_line(report.total)}")
     if report.unpriced_models:
         models = one_line(", ".join(report.unpriced_models))
-        share = _short(report.total.unpriced)
-        print(f"without a known price: {models} ({share} tokens)", file=sys.stderr)
+        print(f"without a known price: {models} ({_short(report.total.unpriced)} tokens)", file=sys.stderr)
     print(f"list prices of {dated()}; what a subscription costs is another matter", file=sys.stderr)
 
 

@@ -108,10 +108,9 @@ def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int
     if response.note:
         head += f"\nNote: {one_line(response.note)}"
     del data["results"], data["truncated"]
-    narrow = ", or narrow by under, language or kind"
     return listing(
         head, "results", rows, data, root=root, max_tokens=max_tokens, offset=offset, more=response.truncated,
-        narrow=narrow,
+        narrow=", or narrow by under, language or kind",
     )  # fmt: skip
 
 
@@ -147,6 +146,7 @@ def sage_debug_query(
     found = projects.indexed(context, project)
     response = projects.allowed_hits(found.search(query, limit=limit, explain=True, lines=0))
     read = response.parsed
+    filters = {name: list(values) for name, values in read.filters._asdict().items()}
     reading = {
         "kind": read.kind,
         "terms": list(read.terms),
@@ -154,19 +154,16 @@ def sage_debug_query(
         "loose_names": list(read.loose_names),
         "paths": list(read.paths),
         "asks_for": sorted(read.asks_for),
-        "filters": {name: list(values) for name, values in read.filters._asdict().items()},
+        "filters": filters,
     }
     rows = [_scored(hit) for hit in response.results]
     lines = [f"{name}: {one_line(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
              for name, value in reading.items() if value and name != "filters"]  # fmt: skip
-    lines += [
-        f"filter {name}: {one_line(', '.join(values))}" for name, values in read.filters._asdict().items() if values
-    ]
+    lines += [f"filter {name}: {one_line(', '.join(values))}" for name, values in filters.items() if values]
     remembered, scores = debug_memory(found, query, min(limit, _MOST_REMEMBERED))
-    read_as = [f"{one_line(query[:200])!r} is read as", *(f"  {line}" for line in lines)]
-    head = "\n".join(
-        [*read_as, *(["remembered:"] if remembered else []), *(f"  {line}" for line in remembered), "and scored:"]
-    )
+    head = "\n  ".join([f"{one_line(query[:200])!r} is read as", *lines])
+    head += "\n  ".join(["\nremembered:", *remembered]) if remembered else ""
+    head += "\nand scored:"
     data = {"query": query, "root": response.root, "reading": reading, "good": response.good, "note": response.note}
     data |= scores
     return listing(head, "code", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a smaller limit")
@@ -182,11 +179,8 @@ def _scored(hit: Hit) -> Row:
     lines += [
         f"   {share:+.3f}  {name}: {FEATURES.get(name, '')}" for name, share in shares.items() if abs(share) >= 0.005
     ]
-    data = {
-        "rank": hit.rank, "score": hit.score, "file": hit.file, "start_line": hit.start_line, "end_line": hit.end_line,
-        "kind": hit.kind, "qualname": hit.qualname, "features": shares,
-    }  # fmt: skip
-    return Row("\n".join(lines), data)
+    shown = ("rank", "score", "file", "start_line", "end_line", "kind", "qualname")
+    return Row("\n".join(lines), {**{name: getattr(hit, name) for name in shown}, "features": shares})
 
 
 TOOLS = (

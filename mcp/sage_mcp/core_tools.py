@@ -43,8 +43,7 @@ def sage_list_core(
         summary = f": {one_line(one.summary)}" if one.summary else ""
         rows.append(Row(f"- {one_line(one.path)}{gone}{summary}", asdict(one)))
     head = f"{len(rows)} core files" if rows else "No core files yet; sage_mark_core adds one"
-    data = {"root": found.root}
-    return listing(head, "files", rows, data, root=found.root, max_tokens=max_tokens, offset=offset)
+    return listing(head, "files", rows, {"root": found.root}, root=found.root, max_tokens=max_tokens, offset=offset)
 
 
 def sage_unmark_core(

@@ -74,10 +74,7 @@ def sage_find_references(
     context: Context,
     name: Name,
     project: AskedProject = None,
-    relation: Annotated[
-        Relation,
-        Field(description="impact: what a change may break."),
-    ] = "references",
+    relation: Annotated[Relation, Field(description="impact: what a change may break.")] = "references",
     depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls.")] = 1,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
@@ -103,11 +100,7 @@ def sage_find_references(
 
 
 def sage_outline(
-    context: Context,
-    file: OneFile,
-    project: AskedProject = None,
-    offset: Offset = 0,
-    max_tokens: MaxTokens = TOKENS,
+    context: Context, file: OneFile, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
 ) -> Answer:
     """The skeleton of a file: every definition with line, signature and first line of documentation. A tenth of what
     reading the file costs; then read the lines that you need."""
@@ -157,11 +150,10 @@ def sage_similar(
     """Code like the code at a line: other implementations, copies, what else to change along with it. Ask before
     writing something that may exist already."""
     opened = projects.indexed(context, project)
-    data: dict[str, Any] = {"query": where}
+    data = {"query": where}
     location = opened.locate(where)
     if location is None:
-        head = _missing(opened, where, data)
-        del data["nearest"]
+        head = _missing(opened, where, {})
         return listing(head, "similar", [], data, root=opened.root, max_tokens=max_tokens)
     line = location.start_line or 1
     rows = []
@@ -181,13 +173,10 @@ def _missing(project: Project, name: str, data: dict[str, Any]) -> str:
 
 
 def _symbol_text(match: dict[str, Any]) -> str:
-    text = (
-        f"{one_line(match['file'])}:{match['line']}-{match['end_line']}  {match['kind']} {one_line(match['qualname'])}"
-    )
-    if match["signature"]:
-        text += f"\n   {one_line(match['signature'])}"
+    where = f"{one_line(match['file'])}:{match['line']}-{match['end_line']}"
     first = match["docstring"].strip().partition("\n")[0]
-    return f"{text}\n   {one_line(first)}" if first else text
+    rest = (f"\n   {one_line(line)}" for line in (match["signature"], first) if line)
+    return f"{where}  {match['kind']} {one_line(match['qualname'])}{''.join(rest)}"
 
 
 def _source(match: dict[str, Any], max_tokens: int) -> Row:

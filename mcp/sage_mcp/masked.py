@@ -20,7 +20,7 @@ _LEAST_CHARS = 8
 
 def masked(text: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The text and the data of an answer, with everything that looks like a secret masked."""
-    strings = dict.fromkeys(_strings(data))
+    strings = dict.fromkeys(string for string in strings_in(data) if len(string) >= _LEAST_CHARS)
     changed = _masked_strings(strings)
     if changed:
         data = _replaced(data, changed)
@@ -30,16 +30,13 @@ def masked(text: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return _without(text, _masked_strings([own])), data
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_in(value: object) -> Iterator[str]:
+    """Every string in nested data; keys do not count."""
     if isinstance(value, str):
-        if len(value) >= _LEAST_CHARS:
-            yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(item)
 
 
 def _masked_strings(strings: Iterable[str]) -> dict[str, str]:

@@ -38,8 +38,7 @@ Tensions = Annotated[Records, Field(description="{between: [a, b], nature, resol
 Contributions = Annotated[Records, Field(description="What you found out yourself: {type, content}.")]
 Skill = Annotated[str, Field(max_length=200)]
 Limit = Annotated[int, Field(ge=1, le=_MOST_LISTED)]
-Messages = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
-TokenCount = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
+SoFar = Annotated[int, Field(ge=0, description="Of the conversation so far.")]
 CodeRefs = Annotated[
     Records, Field(description="Code it is about: FILE:LINE[-LINE], a symbol, or {file, lines: [a, b], relevance}.")
 ]
@@ -106,8 +105,8 @@ def sage_autosave_check(
     unique_contributions: Records = None,
     key_evidence: Texts = None,
     reasoning_trace: Text = "",
-    message_count: Messages = 0,
-    token_estimate: TokenCount = 0,
+    message_count: SoFar = 0,
+    token_estimate: SoFar = 0,
     project: AskedProject = None,
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
@@ -147,7 +146,7 @@ def sage_load_checkpoint(
 def sage_list_checkpoints(
     context: Context,
     limit: Limit = 10,
-    skill: Annotated[str, Field(max_length=200)] = "",
+    skill: Skill = "",
     project: AskedProject = None,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
@@ -156,9 +155,8 @@ def sage_list_checkpoints(
     from sage_code.memory.documents import checkpoint_row
 
     found = projects.find(context, project)
-    newest = islice(found.memory.checkpoints.newest(skill=skill), offset + limit)
     rows = []
-    for one, scope in newest:
+    for one, scope in islice(found.memory.checkpoints.newest(skill=skill), offset + limit):
         data = {**checkpoint_row(one, scope), "thesis": _line(one.thesis), "core_question": _line(one.core_question)}
         text = f"- {one_line(one.id)} ({one.confidence:.0%}, {one_line(one.trigger)}): {data['thesis']}"
         rows.append(Row(text, data))
@@ -213,9 +211,8 @@ def sage_save_knowledge(
     found = projects.find(context, project)
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
-    lines = [f"{'Replaced' if saved.replaced else 'Kept'} {one_line(saved.item.id)} ({saved.item.type})"]
-    lines += map(one_line, alike_lines(saved))
-    lines += [*_notices(found.memory), *_masked(masked)]
+    kept = f"{'Replaced' if saved.replaced else 'Kept'} {saved.item.id} ({saved.item.type})"
+    lines = [*map(one_line, [kept, *alike_lines(saved)]), *_notices(found.memory), *_masked(masked)]
     lines += map(one_line, maintenance_lines(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 

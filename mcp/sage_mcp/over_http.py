@@ -43,16 +43,11 @@ MAX_SESSIONS = 1_000
 MAX_BODY_BYTES = 4 << 20
 
 
-def default_token_file() -> str:
-    """Where the token is kept unless the user gives a file."""
-    return os.path.join(sage_home(), "mcp-token")
-
-
 def find_token(file: str | None = None) -> tuple[str, str]:
     """The token and its source: the environment, or a file of the user, which is made when it is missing."""
     if token := os.environ.get(TOKEN_VARIABLE, "").strip():
         return _checked(token, TOKEN_VARIABLE), TOKEN_VARIABLE
-    path = file or default_token_file()
+    path = file or os.path.join(sage_home(), "mcp-token")
     try:
         return _checked(_read(path), path), path
     except FileNotFoundError:
@@ -107,10 +102,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the application's own start and end."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        status, reason = self._judge(scope)
+        status, reason = (0, "") if scope["type"] == "lifespan" else self._judge(scope)
         if status:
             await _refuse(send, status, reason)
         else:
@@ -145,29 +137,25 @@ async def _refuse(send: Send, status: int, reason: str) -> None:
 def serve(server: MCPServer[Any], port: int | None, token_file: str | None) -> None:
     """Serve until the process is ended."""
     token, source = find_token(token_file)
+    port = DEFAULT_PORT if port is None else port
     # The protocol by its number: asyncio turns Nagle's delay (40 ms an answer) off only for what says that it is TCP.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         if os.name != "nt":  # there it would let another program take the port over
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((_LOOPBACK, DEFAULT_PORT if port is None else port))
+            listener.bind((_LOOPBACK, port))
         except (OSError, OverflowError) as error:
             why = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
-            number = DEFAULT_PORT if port is None else port
-            raise ConfigError(
-                f"port {number} cannot be used: {why}", "give another --port; 0 takes a free one"
-            ) from error
+            refused = f"port {port} cannot be used: {why}"
+            raise ConfigError(refused, "give another --port; 0 takes a free one") from error
         listener.listen()  # before the address is printed: a client that is faster than the server waits
         number = listener.getsockname()[1]
         sys.stderr.write(f"sage-mcp: http://{_LOOPBACK}:{number}/mcp, the token is in {source}\n")
         sys.stderr.flush()
-        anyio.run(_run, server, listener, Guard(_bounded(server), token, number))
-
-
-def _bounded(server: MCPServer[Any]) -> ASGIApp:
-    return server.streamable_http_app(
-        session_idle_timeout=SESSION_IDLE_S, max_sessions=MAX_SESSIONS, max_request_body_size=MAX_BODY_BYTES
-    )
+        app = server.streamable_http_app(
+            session_idle_timeout=SESSION_IDLE_S, max_sessions=MAX_SESSIONS, max_request_body_size=MAX_BODY_BYTES
+        )
+        anyio.run(_run, server, listener, Guard(app, token, number))
 
 
 async def _run(server: MCPServer[Any], listener: socket.socket, app: Guard) -> None:

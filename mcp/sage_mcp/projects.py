@@ -80,17 +80,13 @@ def indexed(context: Context, given: str | None = None) -> Project:
     to come back."""
     project = find(context, given)
     check_indexable(project.root)
-    if not is_indexed(project):
+    # An index that only came with the files does not count.
+    if project.root not in _registered() or not is_known(project.root):
         run = start_indexing(context, project)
         if not run.wait(FIRST_WAIT_S):
             hint = "meanwhile sage_search_code answers by words, and sage_index_code waits for the index"
             raise NotIndexed(f"{project.root} is not indexed yet; {run.state()}", hint)
     return project
-
-
-def is_indexed(project: Project) -> bool:
-    """Whether this user has indexed it; an index that only came with the files does not count."""
-    return project.root in _registered() and is_known(project.root)
 
 
 def start_indexing(context: Context, project: Project) -> Run:

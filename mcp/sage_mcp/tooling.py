@@ -23,7 +23,7 @@ from sage_code.errors import SageError, UsageError, explain
 from sage_code.text.escaping import one_line
 from sage_mcp import opening
 from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
-from sage_mcp.masked import masked
+from sage_mcp.masked import masked, strings_in
 from sage_mcp.projects import session_of
 from sage_mcp.schemas import sent_answer_schema, sent_call_schema
 
@@ -138,17 +138,11 @@ def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]
 
 def _check_texts(given: object) -> None:
     """Refuse texts that no path, no name and no file can contain."""
-    if isinstance(given, str):
-        if "\0" in given:
+    for text in strings_in(given):
+        if "\0" in text:
             raise UsageError("an argument holds a NUL character", "leave it out")
-        if not given.isascii() and any("\ud800" <= letter <= "\udfff" for letter in given):
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise UsageError("an argument holds half of a surrogate pair", "send whole characters")
-    elif isinstance(given, dict):
-        for value in given.values():
-            _check_texts(value)
-    elif isinstance(given, list | tuple):
-        for value in given:
-            _check_texts(value)
 
 
 def _result(context: Context, answer: Answer) -> CallToolResult:

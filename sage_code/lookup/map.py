@@ -66,9 +66,7 @@ class ProjectMap:
 
 def project_map(root: str, *, below: str = "", max_tokens: int = 1024) -> ProjectMap:
     """The map of the project, or of the folder `below` it."""
-    ranked = [
-        entry for entry in _ranked(root) if not below or entry.file == below or entry.file.startswith(below + "/")
-    ]
+    ranked = [entry for entry in _ranked(root) if not below or f"{entry.file}/".startswith(f"{below}/")]
     listed: set[str] = set()
 
     def cost(entry: MapEntry) -> int:

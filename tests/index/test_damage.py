@@ -25,9 +25,7 @@ ASK: dict[str, Callable[[Project], Any]] = {
     "grep": lambda project: project.grep("connect"),
     "search": lambda project: [asdict(hit) for hit in project.search("reach a host", refresh=False).results],
     "by name": lambda project: [asdict(hit) for hit in project.search("Server", refresh=False, explain=True).results],
-    "refs": lambda project: [
-        asdict(use) for one in project.definitions("connect") for use in project.references(one)
-    ],
+    "refs": lambda project: [asdict(use) for use in project.related("connect", "references").uses],
     "similar": lambda project: [asdict(one) for one in project.similar("server.py", 6)],
     "map": lambda project: asdict(project.map()),
 }  # fmt: skip

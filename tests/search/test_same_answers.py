@@ -28,14 +28,10 @@ def _answers(root: Path) -> dict[str, Any]:
     for question in QUESTIONS * 2:  # the first is answered in another way than those that follow
         response = project.search(question, refresh=False, explain=True)
         found[question] = (response.good, response.truncated, [asdict(hit) for hit in response.results])
-    resolver = project.resolver()
     symbols = project.grep("", prefix=True)
     for name in sorted({symbol["name"] for symbol in symbols})[::5]:
-        found[f"refs {name}"] = [
-            asdict(use)
-            for one in project.definitions(name, resolver=resolver)
-            for use in project.references(one, resolver=resolver) + project.callers(one, 2, resolver=resolver)
-        ]
+        uses = project.related(name, "references").uses + project.related(name, "callers", depth=2).uses
+        found[f"refs {name}"] = [asdict(use) for use in uses]
     for symbol in symbols[::9]:
         place = (symbol["file"], symbol["line"])
         found[f"similar {place}"] = [asdict(one) for one in project.similar(*place)]

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from sage_code import Project
+from sage_code.xref import answers
+from sage_code.xref.compiled_graph import CompiledGraph
+from sage_code.xref.resolve import Resolver
 
 
 def test_without_time_the_answer_is_partial_and_says_so(sample: Path) -> None:
@@ -18,15 +21,16 @@ def test_without_time_the_answer_is_partial_and_says_so(sample: Path) -> None:
     )
     project = Project.open(sample)
     project.index()
-    [definition] = [found for found in project.definitions("connect") if found.file == "server.py"]
-    patient, hasty = project.resolver(), project.resolver(0)
-    assert len(project.callers(definition, resolver=patient)) == 300
+    graph = CompiledGraph(project.root)
+    [definition] = [found for found in graph.definitions("connect") if found.file == "server.py"]
+    patient, hasty = Resolver(graph), Resolver(graph, 0)
+    assert len(answers.callers(graph, definition, resolver=patient)) == 300
     assert not patient.ran_out
     time.sleep(0.001)
-    assert project.callers(definition, resolver=hasty) == []
-    assert project.references(definition, resolver=hasty) == []
-    assert project.callees(definition, resolver=hasty) == []
-    assert project.impact("server.py", resolver=hasty) is not None
+    assert answers.callers(graph, definition, resolver=hasty) == []
+    assert answers.references(graph, definition, resolver=hasty) == []
+    assert answers.callees(graph, definition, resolver=hasty) == []
+    assert answers.impact(graph, "server.py", resolver=hasty) is not None
     assert hasty.ran_out
 
 
