@@ -128,10 +128,10 @@ def _claude_replies(reader: LineReader) -> Iterator[Reply]:
         # Older versions fill only one of the two fields.
         written = max(_count(given, "cache_creation_input_tokens"), hour + _count(parts, "ephemeral_5m_input_tokens"))
         fresh, output, cached = (_count(given, f"{kind}_tokens") for kind in ("input", "output", "cache_read_input"))
+        tokens = Tokens(fresh, output, cached, written - hour, hour)
         given_id = message.get("id") or record.get("requestId") or record.get("uuid")
         id_ = string_or_empty(given_id) or f"{reader.path}:{reader.stats.bytes}"
         model = string_or_empty(message.get("model")) or UNKNOWN
-        tokens = Tokens(fresh, output, cached, written - hour, hour)
         yield Reply(id_, _day(record), model, project_of(string_or_empty(record.get("cwd"))), tokens)
 
 
