@@ -13,6 +13,7 @@ from functools import cache
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, write_bytes
 from sage_code.files.contained import read_regular
+from sage_code.files.locks import locked
 from sage_code.paths import DOT_SAGE, sage_home
 
 FOLDER = 0o700
@@ -71,17 +72,27 @@ def private_name() -> str:
 def _private_name(home: str) -> str:
     """The name that a home of Sage keeps, made when there is none or when it is damaged."""
     path = os.path.join(home, "codebase", "private-name")
+    if name := _read_name(path):
+        return name
+    new = os.urandom(_NAME_BYTES).hex()
+    with contextlib.suppress(OSError):  # if the home cannot be written, the name serves this process alone
+        make_private(os.path.dirname(path))
+        with locked(f"{path}.lock"):  # of several that begin at once, all take the name of the first
+            if name := _read_name(path):
+                return name
+            if os.path.isdir(path):
+                remove(path)
+            write_bytes(path, new.encode(), mode=PRIVATE_FILE)
+    return new
+
+
+def _read_name(path: str) -> str:
+    """The name in the file; empty without one, or with a damaged one."""
     with contextlib.suppress(OSError, ValueError):
         name = read_regular(path, 2 * _NAME_BYTES).decode("ascii")
         if len(name) == 2 * _NAME_BYTES and name.isalnum():
             return name
-    name = os.urandom(_NAME_BYTES).hex()
-    with contextlib.suppress(OSError):  # if the home cannot be written, the name serves this process alone
-        make_private(os.path.dirname(path))
-        if os.path.isdir(path):
-            remove(path)
-        write_bytes(path, name.encode(), mode=PRIVATE_FILE)
-    return name
+    return ""
 
 
 def _is_open(path: str) -> bool:

@@ -140,6 +140,7 @@ def _sed(words: list[str]) -> list[Touch]:
 
 
 def _head_lines(words: list[str]) -> tuple[int, int] | None:
+    """The lines that `head` with these arguments prints."""
     count = _COUNT.search(" ".join(words))
     return _range("1", count[1]) if count else (1, 10)
 

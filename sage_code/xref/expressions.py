@@ -359,6 +359,7 @@ def _as_values(meanings: Iterable[Meaning]) -> list[Meaning]:
 
 
 def _dotted(reference: Reference) -> str:
+    """A reference as it is written: `receiver.name`, or the bare name."""
     return f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
 
 

@@ -212,6 +212,7 @@ class Resolver:
 
 
 def _as_targets(meanings: Iterable[Meaning], confidence: float = 1.0) -> list[Target]:
+    """The meanings that are definitions, as targets of a reference."""
     return [
         Target(meaning.entity, confidence * meaning.confidence, meaning.why)
         for meaning in meanings

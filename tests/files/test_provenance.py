@@ -6,7 +6,9 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from sage_code.compiled.published import current
 from sage_code.compiled.texts import stored_text
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError
 from sage_code.files import provenance
+from sage_code.files.private import _private_name
 from sage_code.index import registry
 from sage_code.index.manifest import load_manifest
 from sage_code.memory.files.homes import MemoryHome
@@ -168,3 +171,15 @@ def test_memories_of_a_clone_are_read_from_its_markdown_alone(
     home.prepare("checkpoints")
     assert not list(Path(home.derived).iterdir())
     assert Path(MemoryHome("project", str(sample), ".sage").derived) == Path(home.derived)
+
+
+def test_all_that_begin_at_once_take_the_same_private_name(tmp_path: Path) -> None:
+    gate = Barrier(8)
+
+    def first_name(_: int) -> str:
+        gate.wait()
+        return _private_name.__wrapped__(str(tmp_path / "home"))
+
+    with ThreadPoolExecutor(8) as pool:
+        names = set(pool.map(first_name, range(8)))
+    assert names == {(tmp_path / "home" / "codebase" / "private-name").read_text()}
