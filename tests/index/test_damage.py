@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -25,7 +26,7 @@ ASK: dict[str, Callable[[Project], Any]] = {
     "grep": lambda project: project.grep("connect"),
     "search": lambda project: [asdict(hit) for hit in project.search("reach a host", refresh=False).results],
     "by name": lambda project: [asdict(hit) for hit in project.search("Server", refresh=False, explain=True).results],
-    "refs": lambda project: [asdict(use) for use in project.related("connect", "references").uses],
+    "refs": lambda project: [asdict(use) for use in project.related("connect", "references", seconds=math.inf).uses],
     "similar": lambda project: [asdict(one) for one in project.similar("server.py", 6)],
     "map": lambda project: asdict(project.map()),
 }  # fmt: skip

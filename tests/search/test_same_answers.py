@@ -30,8 +30,9 @@ def _answers(root: Path) -> dict[str, Any]:
         found[question] = (response.good, response.truncated, [asdict(hit) for hit in response.results])
     symbols = project.grep("", prefix=True)
     for name in sorted({symbol["name"] for symbol in symbols})[::5]:
-        uses = project.related(name, "references").uses + project.related(name, "callers", depth=2).uses
-        found[f"refs {name}"] = [asdict(use) for use in uses]
+        for relation in ("references", "callers"):
+            related = project.related(name, relation, depth=2, seconds=math.inf)
+            found[f"{relation} {name}"] = [asdict(use) for use in related.uses]
     for symbol in symbols[::9]:
         place = (symbol["file"], symbol["line"])
         found[f"similar {place}"] = [asdict(one) for one in project.similar(*place)]
