@@ -24,13 +24,13 @@ def test_without_time_the_answer_is_partial_and_says_so(sample: Path) -> None:
     graph = CompiledGraph(project.root)
     [definition] = [found for found in graph.definitions("connect") if found.file == "server.py"]
     patient, hasty = Resolver(graph), Resolver(graph, 0)
-    assert len(answers.callers(graph, definition, resolver=patient)) == 300
+    assert len(answers.callers(patient, definition)) == 300
     assert not patient.ran_out
     time.sleep(0.001)
-    assert answers.callers(graph, definition, resolver=hasty) == []
-    assert answers.references(graph, definition, resolver=hasty) == []
-    assert answers.callees(graph, definition, resolver=hasty) == []
-    assert answers.impact(graph, "server.py", resolver=hasty) is not None
+    assert answers.callers(hasty, definition) == []
+    assert answers.references(hasty, definition) == []
+    assert answers.callees(hasty, definition) == []
+    assert answers.impact(hasty, "server.py") is not None
     assert hasty.ran_out
 
 
