@@ -250,6 +250,10 @@ def test_the_plan_of_the_architecture_is_the_one_that_is_held() -> None:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ROOMS"
     ]
     assert rooms == [room for room in held if (TOP / "sage_code" / room).is_dir()]
+    for room, modules in re.findall(r"^\| `(\w+)/` \|[^|]+\| ([^|]+) \|$", table, re.MULTILINE):
+        folder = TOP / "sage_code" / room
+        found = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.py")}
+        assert set(modules.split(", ")) == {name for name in found if not name.endswith("__init__")}, room
 
 
 # Formats
