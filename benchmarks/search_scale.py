@@ -16,6 +16,7 @@ import random
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -62,7 +63,11 @@ _STEPS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sources", nargs="+", required=True, help="real projects, on the scratch folder's disk")
-    parser.add_argument("--scratch", default="/tmp/sage-scale", help="where the indexes are written, and kept")
+    parser.add_argument(
+        "--scratch",
+        default=os.path.join(tempfile.gettempdir(), "sage-scale"),
+        help="where the indexes are written, and kept",
+    )
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000], help="chunks; 1000000 takes long")
     parser.add_argument("--profile", type=int, default=0, metavar="N", help="also the N most expensive functions")
     given = parser.parse_args()

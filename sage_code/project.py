@@ -238,10 +238,17 @@ class Project:
         """
         from sage_code.lookup import related as lookup
 
-        given: dict[str, Any] = {"min_confidence": min_confidence, "seconds": seconds, "most": most, "check": check}
-        given = {key: value for key, value in given.items() if value is not None}
         with reading(self.root):
-            return lookup.related(self.root, name, relation, depth=depth, **given)
+            return lookup.related(
+                self.root,
+                name,
+                relation,
+                depth=depth,
+                min_confidence=min_confidence,
+                seconds=seconds,
+                most=most,
+                check=check,
+            )
 
     def locate(self, what: str) -> Location | None:
         """The location that `FILE:LINE` or `FILE:LINE-LINE` names, or that of the first definition called `what`."""

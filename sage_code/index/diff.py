@@ -88,11 +88,8 @@ def changes_by_stamp(listing: Iterable[SourceFile | SkippedFile], old: Manifest 
     return result
 
 
-def changes_by_content(
-    reader: ContentReader, listing: Iterable[SourceFile | SkippedFile], old: Manifest | None, read_at_ns: int
-) -> Changes:
-    """Compare by size and times, then read the known files whose size or time has moved; new files are not read."""
-    changes = changes_by_stamp(listing, old)
+def changes_by_content(reader: ContentReader, changes: Changes, old: Manifest | None, read_at_ns: int) -> Changes:
+    """The changes by stamp without the known files that turn out to have the same content; new files are not read."""
     if old is None:
         return changes
     if is_import_without_files(old, changes):

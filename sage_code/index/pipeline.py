@@ -160,11 +160,15 @@ class _IndexRun:
 
     def _diff(self, listing: list[SourceFile | SkippedFile], old: Manifest | None) -> Changes:
         """What has changed; an imported index without its files can be compiled again, but not made again."""
-        if old is not None and old.imported and is_import_without_files(old, changes_by_stamp(listing, old)):
+        changes = changes_by_stamp(listing, old)
+        if old is not None and is_import_without_files(old, changes):
             if self.full or self.reembed or model_changed(old, self.settings) or not is_of_this_chunker(old):
                 raise self._no_files()
             self.without_files = True
-        changes = changes_by_content(self.reader, listing, None if self.full else old, self.outcome.started_ns)
+        if self.full:
+            changes = changes_by_stamp(listing, None)
+        else:
+            changes = changes_by_content(self.reader, changes, old, self.outcome.started_ns)
         self.outcome.carry_over(changes)
         return changes
 

@@ -17,7 +17,7 @@ from sage_code.compiled.published import current
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import IndexCorrupt
 from sage_code.files.inside import relative_path
-from sage_code.index.diff import Changes, ContentReader, changes_by_content, model_changed
+from sage_code.index.diff import Changes, ContentReader, changes_by_content, changes_by_stamp, model_changed
 from sage_code.index.manifest import load_manifest, manifest_or_none, skip_states
 from sage_code.languages.table import detect
 from sage_code.paths import codebase_dir
@@ -101,7 +101,8 @@ def status(root: str, settings: Settings) -> Status:
     except IndexCorrupt as error:
         manifest, damaged = None, error.message
     rules = discover_rules(settings)
-    changes = changes_by_content(ContentReader(root, rules), list_files(root, rules), manifest, time.time_ns())
+    changes = changes_by_stamp(list_files(root, rules), manifest)
+    changes = changes_by_content(ContentReader(root, rules), changes, manifest, time.time_ns())
     generation = current(root)
     return Status(
         project=manifest.project if manifest else os.path.basename(root),
@@ -127,8 +128,9 @@ def status(root: str, settings: Settings) -> Status:
 def preview(root: str, settings: Settings) -> Preview:
     """What an index run would read and what it would skip."""
     rules = discover_rules(settings)
-    listing = list_files(root, rules, explain_ignored=True)
-    changes = changes_by_content(ContentReader(root, rules), listing, manifest_or_none(root), time.time_ns())
+    manifest = manifest_or_none(root)
+    changes = changes_by_stamp(list_files(root, rules, explain_ignored=True), manifest)
+    changes = changes_by_content(ContentReader(root, rules), changes, manifest, time.time_ns())
     changed = [changed.file for changed in changes.changed]
     languages = _count(language.name if (language := detect(file.path)) else "text" for file in changed)
     files = sorted(changed, key=lambda file: file.path)

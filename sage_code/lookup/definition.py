@@ -30,7 +30,7 @@ def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
         if text is None:
             continue
         if state is None or text.content_hash != state.content_hash:
-            symbol = _find_again(root, settings, match)
+            symbol = _find_again(root, settings, match, text)
             if symbol is None:
                 continue
             match = {**match, **{key: getattr(symbol, key) for key in Symbol.__dataclass_fields__}}
@@ -69,10 +69,10 @@ def _text(root: str, settings: Settings, path: str, indexed_hash: str, generatio
     return source if isinstance(source, SourceText) else None
 
 
-def _find_again(root: str, settings: Settings, match: dict[str, Any]) -> Symbol | None:
-    """The symbol in its changed file, by qualified name and kind; of several the one nearest to the old line."""
+def _find_again(root: str, settings: Settings, match: dict[str, Any], text: SourceText) -> Symbol | None:
+    """The symbol in the changed text of its file, by qualified name and kind; of several the nearest to the old one."""
     file = _file(root, match["file"])
-    chunked = chunk_here(root, file, discover_rules(settings)) if file else None
+    chunked = chunk_here(root, file, discover_rules(settings), source=text) if file else None
     if chunked is None or isinstance(chunked, SkippedFile):
         return None
     symbols = [symbol for chunk in chunked.chunks for symbol in chunk.symbols]

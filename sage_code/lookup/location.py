@@ -31,5 +31,6 @@ def parse_location(root: str, text: str) -> Location | None:
         return Location(file)
     first, last = int(found["first"]), int(found["last"] or found["first"])
     if not 1 <= first <= last:
-        raise UsageError(f"{text[:80]} names no lines", "the first line is 1, and the last is not before the first")
+        lines = text[found.end("file") :]
+        raise UsageError(f"{file}{lines} names no lines", "the first line is 1, and the last is not before the first")
     return Location(file, first, last)

@@ -39,24 +39,25 @@ def related(
     relation: Relation,
     *,
     depth: int = 1,
-    min_confidence: float = DEFAULT_CONFIDENCE,
-    seconds: float = DEFAULT_SECONDS,
-    most: float = float("inf"),
-    check: Callable[[], None] = lambda: None,
+    min_confidence: float | None = None,
+    seconds: float | None = None,
+    most: int | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Related:
     """What is related to `name`, for `impact` also to a file.
 
     No definition is looked at after `seconds`, or once there are `most` uses. `check` is called before each definition
     and may raise to end the question.
     """
-    resolver = Resolver(CompiledGraph(root), seconds)
+    resolver = Resolver(CompiledGraph(root), DEFAULT_SECONDS if seconds is None else seconds)
     targets = _targets(root, name, relation, resolver)
-    ask = _question(relation, depth, min_confidence, resolver)
+    ask = _question(relation, depth, DEFAULT_CONFIDENCE if min_confidence is None else min_confidence, resolver)
     uses: list[Use] = []
     for target in targets:
-        if len(uses) >= most or resolver.ran_out:
+        if (most is not None and len(uses) >= most) or resolver.ran_out:
             return Related(tuple(uses), len(targets), is_complete=False)
-        check()
+        if check is not None:
+            check()
         uses += ask(target)
     return Related(tuple(uses), len(targets), not resolver.ran_out)
 

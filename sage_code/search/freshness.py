@@ -66,8 +66,7 @@ class Freshness:
             suspects -= sum(looks_untouched(changed.file, old) for changed in changes.changed)
             return f"{suspects:,} files may have changed since the index was made: run `sage index`" if suspects else ""
         if suspects > _FEW_CHANGES:
-            reader = ContentReader(self._root, rules)
-            changes = changes_by_content(reader, list_files(self._root, rules), old, time.time_ns())
+            changes = changes_by_content(ContentReader(self._root, rules), changes, old, time.time_ns())
             changed = len(changes.changed) + len(changes.removed)
             if changed > _FEW_CHANGES:
                 return f"{changed:,} files have changed since the index was made: run `sage index`"
