@@ -1,6 +1,10 @@
 """Is this checkout slower than another one? Both answer the same questions in turns, each with its own home and copy.
 
     python benchmarks/before_after.py --before PYTHON --after PYTHON PROJECT [--rounds 25]
+    python benchmarks/before_after.py --before PYTHON --after PYTHON PROJECT --compare
+
+`--compare` measures nothing: it compares the bytes of the compiled files and the JSON of every kind of answer, and ends
+with 1 if one differs.
 
 PYTHON is the interpreter of an environment in which one version of Sage is installed. Whole processes: `sage grep`, a
 cold `sage search`, `sage index` with nothing to do, with one changed file and from nothing (a fifth of the rounds). In
@@ -11,6 +15,7 @@ Times are those of the processor, and the ratio is that of the medians; a busy m
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import resource
@@ -22,6 +27,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from measure import environment, table
 
@@ -32,6 +38,11 @@ PROCESSES = {
 }
 QUESTIONS = ("how is a file opened", "parse the configuration", "retry after an error", "write the result", "{name}")
 CODE = (".py", ".go", ".rb", ".c", ".ts", ".js", ".rs", ".java", ".php")
+# What `--compare` asks about each of the most central symbols.
+ABOUT_SYMBOLS = (["grep"], ["refs"], ["callers", "--depth", "2"], ["callees"], ["analyze"], ["similar"], ["impact"])
+SYMBOLS = 40
+# Fields that differ from run to run.
+VOLATILE = ("took_ms", "root", "project")
 # Answers one question a line with the processor's milliseconds that it took.
 WARM = """
 import sys, time
@@ -82,11 +93,25 @@ class Side:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
-    def a_name(self) -> str:
-        """The name of some function of the project."""
-        command = [self.python, "-m", "sage_cli.entry", "map", "--json"]
-        found = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, check=True)
-        return str(json.loads(found.stdout)["entries"][0]["qualname"])
+    def names(self) -> list[str]:
+        """The names of the most central symbols of the project."""
+        return [str(entry["qualname"]) for entry in self.ask(["map", "--max-tokens", "4000"])["entries"]]
+
+    def ask(self, words: list[str]) -> dict[str, Any]:
+        """What a command answers with `--json`, without what differs from run to run."""
+        command = [self.python, "-m", "sage_cli.entry", *words, "--json"]
+        found = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, check=False)
+        answer = json.loads(found.stdout)
+        return {"exit code": found.returncode, **{key: answer[key] for key in answer if key not in VOLATILE}}
+
+    def compiled(self) -> dict[str, str]:
+        """The hash of each compiled file; a segment's name, and the list of the files, differ from run to run."""
+        files = sorted((self.root / ".sage" / "codebase" / "compiled").iterdir())
+        return {
+            path.suffix if path.suffix == ".seg" else path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+            if path.name != "segments.json"
+        }
 
 
 def main() -> None:
@@ -94,12 +119,15 @@ def main() -> None:
     parser.add_argument("--before", required=True)
     parser.add_argument("--after", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--compare", action="store_true", help="compare results, measure nothing")
     parser.add_argument("project", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         sides = [Side(python, given.project, Path(scratch, name)) for name, python in
                  (("before", given.before), ("after", given.after))]  # fmt: skip
-        name = sides[1].a_name()
+        name = sides[1].names()[0]
+        if given.compare:
+            sys.exit(_compare(sides))
         rows = []
         for title, words in PROCESSES.items():
             asked = [word.format(name=name) for word in words]
@@ -109,6 +137,21 @@ def main() -> None:
         rows.append(_row("sage index, from nothing", _in_turns(sides, Side.index_from_nothing, few)))
         rows.append(_row("warm search", _warm(sides, name, given.rounds)))
         print(table(("", "before ms", "after ms", "ratio"), rows))
+
+
+def _compare(sides: list[Side]) -> int:
+    """Print what differs between the two versions; how many things do."""
+    before, after = (side.compiled() for side in sides)
+    different = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    print(f"{len(before)} compiled files, {len(different)} differ {different or ''}")
+    names = sides[0].names()[:SYMBOLS]
+    asked = [["map"], ["similar", "--duplicates"]]
+    for question in (*QUESTIONS, *names):
+        asked += [["search", question.format(name=names[0]), more] for more in ("--explain", "--no-refresh")]
+    asked += [[command, name, *more] for name in names for command, *more in ABOUT_SYMBOLS]
+    changed = [words for words in asked if sides[0].ask(words) != sides[1].ask(words)]
+    print(f"{len(asked)} answers, {len(changed)} differ", *changed, sep="\n")
+    return min(len(different) + len(changed), 1)
 
 
 def _in_turns(sides: list[Side], measure: Callable[[Side], float], rounds: int) -> list[list[float]]:
