@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # History of the format: 1: first version; 2: segments of format 3; 3: segments of format 4; 4: of format 5; 5: of 6;
 # 6: of 7, with the centrality file, the time of every file, and a checksum of the list itself;
-# 7: a second checksum of every file.
-FORMAT = 7
+# 7: a second checksum of every file; 8: segments of format 8.
+FORMAT = 8
 INDEX_FILE = "segments.json"
 # Written by `sage_code.compiled.centrality`.
 CENTRALITY_FILE = "centrality.bin"

@@ -51,6 +51,11 @@ def merge(segments: Sequence[Segment], path: str) -> None:
             segments, column, term_rows, len(terms), documents
         )
     arrays["posting_ends"] = posting_ends
+    arrays["words"] = [
+        rows.astype(np.uint32)[part] for rows, part in zip(term_rows, _column(segments, "words"), strict=True)
+    ]
+    word_ends = _shifted(segments, "words_at", _starts(len(part) for part in _column(segments, "words")))
+    arrays["words_at"] = [word_ends[0], *(part[1:] for part in word_ends[1:])]
     arrays.update(_references(segments, chunks))
     meta = {**segments[0].meta, "chunks": chunks[-1], "files": files[-1], "languages": languages}
     write_sections(path, meta, arrays)

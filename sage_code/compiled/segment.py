@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
 # 5: terms are searched by their first letters, and the ends of a term's postings are adjacent;
 # 6: definitions and their centrality; 7: hashes of paths and names, the line of a name, and centrality is counted over
-# the whole project, in a file of the generation.
-FORMAT = 7
+# the whole project, in a file of the generation; 8: the words of each chunk in their order.
+FORMAT = 8
 # Searched fields of a chunk: its text, the names defined in it, its documentation.
 CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
@@ -100,6 +100,11 @@ class Segment:
     def terms(self) -> Terms:
         """Every term of any field, sorted."""
         return Terms(self.arrays, "terms")
+
+    def words(self, chunk: int) -> NDArray[np.uint32]:
+        """The words of a chunk's text in their order, as rows of `terms`."""
+        start, end = self.arrays["words_at"][chunk : chunk + 2].tolist()
+        return self.arrays["words"][start:end]
 
     def postings(self, row: int) -> dict[str, tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
         """By field, the documents that hold the term of this row, and how often; fields without it are left out."""

@@ -46,6 +46,8 @@ class SegmentBuilder:
         self._model, self._dim = model, dim
         self._lexicon = Lexicon()
         self._fields = {field: _Postings(self._lexicon) for field in FIELDS}
+        self._words = array("I")
+        self._word_ends = array("Q", [0])
         self._vectors: list[NDArray[np.int8]] = []
         self._scales: list[NDArray[np.float32]] = []
         self._table: list[tuple[int, int, int, int, int]] = []
@@ -71,7 +73,9 @@ class SegmentBuilder:
             self._table.append((number, first, last, _KIND_NUMBER[chunk.kind], line))
             self._names.append(chunk.qualname.encode())
             self._signatures.append(chunk.signature.encode())
-        self._fields["body"].add([chunk.text for chunk in file.chunks])
+        for chunk in file.chunks:  # one by one, to know where the words of each end
+            self._fields["body"].add([chunk.text], self._words)
+            self._word_ends.append(len(self._words))
         self._fields["name"].add([_names(chunk) for chunk in file.chunks])
         self._fields["doc"].add([_docs(chunk) for chunk in file.chunks])
         self._fields["path"].add([file.path])
@@ -113,6 +117,8 @@ class SegmentBuilder:
             ends[1:, column], own = postings.arrays(rank)
             arrays.update({f"{field}_{name}": values for name, values in own.items()})
         arrays["posting_ends"] = ends
+        arrays["words"] = rank.astype(np.uint32)[np.asarray(self._words)]
+        arrays["words_at"] = np.asarray(self._word_ends)
         arrays.update(self._references.arrays())
         meta = {
             "format": FORMAT,
@@ -134,9 +140,9 @@ class _Postings:
         self._counts = array("B")
         self._entries = array("I")
 
-    def add(self, texts: list[str]) -> None:
-        """One document a text."""
-        numbers, counts, entries = self._lexicon.count(texts)
+    def add(self, texts: list[str], order: array[int] | None = None) -> None:
+        """One document a text; the numbers of its words, in their order, are appended to `order`."""
+        numbers, counts, entries = self._lexicon.count(texts, order)
         self._numbers.extend(numbers)
         try:
             self._counts.frombytes(bytes(counts))

@@ -15,11 +15,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sage_code.search.candidates import Signals, choose, defining_chunks, propose
+from sage_code.search.candidates import (
+    Signals,
+    View,
+    choose,
+    defining_chunks,
+    framed_files,
+    mentioned_files,
+    propose,
+)
 from sage_code.search.dense import DenseIndex
 from sage_code.search.features import NAMES, Candidates, measure
 from sage_code.search.filters import apply_filters
 from sage_code.search.lexical import TermPostings
+from sage_code.search.phrases import Phrases
 from sage_code.search.query import Query
 from sage_code.search.ranking import Ranking, learned
 from sage_code.search.snapshot import SearchSnapshot
@@ -62,15 +71,24 @@ class SearchEngine:
 
     def candidates(self, query: Query) -> Candidates:
         """The chunks that may answer, with their features."""
-        allowed = apply_filters(self.snapshot, query.filters)
-        vector = self._embedder.embed_query([query.text])[0]
-        words = TermPostings(self.snapshot, query.terms)
-        signals = Signals(words, self._dense.nearness(vector, allowed.chunks), defining_chunks(self.snapshot, query))
-        pool = propose(self.snapshot, signals, allowed)
-        chosen = choose(self.snapshot, pool, signals, allowed)
-        if signals.near.chunks is not None:  # a large snapshot: only the nearest have an exact cosine so far
-            pool.dense[chosen] = self._dense.scores_of(pool.chunks[chosen], vector)
-        return measure(self.snapshot, query, pool, chosen, signals)
+        snapshot = self.snapshot
+        allowed = apply_filters(snapshot, query.filters)
+        is_long = query.title_terms != query.terms
+        asked = self._embedder.embed_query([query.title, query.text] if is_long else [query.text])
+        near = [self._dense.nearness(vector, allowed.chunks) for vector in asked]
+        words = TermPostings(snapshot, dict(zip(query.terms, query.importance, strict=True)))
+        whole = View(words, near[-1])
+        title = View(words.only(query.title_terms), near[0]) if is_long else whole
+        signals = Signals(
+            title, whole, defining_chunks(snapshot, query), mentioned_files(snapshot, query),
+            framed_files(snapshot, query), Phrases(query, words),
+        )  # fmt: skip
+        pool = propose(snapshot, signals, allowed)
+        chosen = choose(snapshot, pool, signals, allowed)
+        for view, vector, found in zip((pool.title, pool.whole), asked, near, strict=False):
+            if found.chunks is not None:  # a large snapshot: only the nearest have an exact cosine so far
+                view.dense[chosen] = self._dense.scores_of(pool.chunks[chosen], vector)
+        return measure(snapshot, query, pool, chosen, signals)
 
     def _best_of_files(self, query: Query, candidates: Candidates, scores: Floats, limit: int) -> list[Ranked]:
         """Groups the candidates by file and turns the best score of each file into a probability."""

@@ -6,6 +6,7 @@ features are part of the format of `weights.json`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
-from sage_code.search.candidates import Pool, Signals
+from sage_code.search.candidates import Definitions, Pool, Signals
 from sage_code.search.path_classes import PATH_CLASSES, Stems, own_stems, path_classes, path_stems, superseded
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
@@ -40,18 +41,49 @@ FEATURES: dict[str, str] = {
     "file_dense": "nearness of meaning of the file's best chunk",
     "defines": "defines a name that is asked for",
     "file_defines": "the file defines a name that is asked for",
-    "path_match": "the path that is asked for",
+    "path_match": "the path or module that is asked for",
     "loose": "not a definition: imports, statements, prose",
     "large_file": "length of the file",
     "used": "how many files use what the chunk defines",
     "file_used": "how many files use what the file defines",
     **{f"is_{path_class}": f"the path is that of {path_class} code" for path_class in PATH_CLASSES},
     "is_superseded": "the path is that of an older version",
+    "rarest": "the rarest word of the question is in the chunk",
+    "run": "words of the question that follow each other in the text",
+    "run_share": "the same, as a share of the question",
+    "pairs": "pairs of adjacent words of the question in the text",
+    "file_run": "words of the question that follow each other in the file",
+    "whole_body": "words of the whole text in the chunk, against the best of the project",
+    "whole_cover": "share of the whole text found in the chunk, against the best of the project",
+    "whole_file_cover": "share of the whole text found in the file, against the best of the project",
+    "whole_name": "words of the whole text in the names, against the best of the project",
+    "whole_path": "words of the whole text in the path",
+    "whole_dense": "nearness of the whole text's meaning, against the rest of the project",
+    "whole_file_dense": "nearness of the whole text's meaning to the file's best chunk",
+    "names_defined": "how many of the names in the question the chunk defines",
+    "file_names_defined": "how many of the names in the question the file defines",
+    "frame": "the file is in the stack trace",
+    "frame_name": "the function is in the stack trace",
+    "body_rank": "place of the file by words of the text",
+    "name_rank": "place of the file by words of the names",
+    "dense_rank": "place of the file by meaning",
+    "whole_rank": "place of the file by words of the whole text",
+    "chunk_rank": "place of the chunk in its file, by words and meaning",
+    "chunk_lines": "length of the chunk",
+    "asked_words": "how many words the question has",
+    "asked_long": "the question is a long text",
+    "asked_names": "how many names of code the question has",
+    "asked_symbol": "the question is a name",
+    "asked_code": "the question is code or an error",
+    "asked_known": "the question names something that the project defines",
 }
 NAMES = tuple(FEATURES)
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
-    {"path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded"}
+    {
+        "path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded", "whole_path",
+        "frame",
+    }  # fmt: skip
     | {f"is_{path_class}" for path_class in PATH_CLASSES}
 )
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
@@ -76,41 +108,128 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
     starts = np.flatnonzero(np.diff(of_file, prepend=-1))
     runs = np.diff(starts, append=len(of_file))
     columns: dict[str, Floats] = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
-    lexical, dense, near = pool.lexical, pool.dense[chosen], signals.near
-    for field in ("body", "name", "doc"):
-        columns[field] = lexical.fields[field][chosen]
-    for field in ("body", "name"):
-        columns[f"{field}_relative"] = columns[field] / max(float(lexical.fields[field].max(initial=0)), 1e-6)
-    columns["cover"], columns["file_cover"] = lexical.chunk_cover[chosen], lexical.file_cover[of_file]
-    columns["path"], columns["path_cover"] = lexical.fields["path"][of_file], lexical.path_cover[of_file]
-    columns["dense"] = dense
-    columns["dense_relative"] = np.clip((dense - near.mean) / near.spread / 5, -1, 1)
+    if len(chunks):
+        columns |= _by_words(pool, chosen, of_file) | _by_meaning(pool, chosen, of_file, signals)
+        columns |= _by_runs(pool, chosen, of_file) | _by_place(pool, chosen, of_file)
+        sizes = np.diff(pool.first, append=len(pool.chunks))
+        columns["large_file"] = (np.log1p(sizes) / 8).astype(np.float32)[of_file]
     columns["used"] = _log_scale(snapshot.chunk_centrality[chunks])
     columns["file_used"] = _log_scale(snapshot.file_centrality[files])
     columns["loose"] = _IS_LOOSE[snapshot.chunk_kind[chunks]]
-    if len(chunks):
-        columns["file_body"] = (1 - np.exp(-np.add.reduceat(lexical.fields["body"], pool.first)))[of_file]
-        columns["file_dense"] = np.maximum.reduceat(pool.dense, pool.first)[of_file]
-        sizes = np.diff(pool.first, append=len(pool.chunks))
-        columns["large_file"] = (np.log1p(sizes) / 8).astype(np.float32)[of_file]
-    wanted = _WeightedStems(query, signals.words.weights)
+    columns["chunk_lines"] = _log_scale(snapshot.chunk_end[chunks] - snapshot.chunk_start[chunks] + 1)
+    wanted = _WeightedStems(query, signals.title.words.weights)
     paths = snapshot.paths(files[starts])
     for feature, values in _of_paths(paths, query, wanted).items():
         columns[feature] = np.repeat(values, runs)
-    own_words = [own_stems(qualname) for qualname in snapshot.qualnames(chunks)]
+    for feature, numbers in (("path_match", signals.mentioned), ("frame", signals.framed)):
+        if numbers:
+            columns[feature] = np.array([numbers.get(file, 0.0) for file in files.tolist()], np.float32)
+    qualnames = snapshot.qualnames(chunks)
+    own_words = [own_stems(qualname) for qualname in qualnames]
     columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
     columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
-    if defining := signals.defining:
-        by_file: dict[int, float] = {}
-        for chunk, certainty in defining.items():
-            file = int(snapshot.chunk_file[chunk])
-            by_file[file] = max(by_file.get(file, 0.0), certainty)
-        columns["defines"] = np.array([defining.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
-        columns["file_defines"] = np.array([by_file.get(file, 0.0) for file in files.tolist()], np.float32)
+    if frames := {frame.name: frame.closeness for frame in reversed(query.frames) if frame.name}:
+        named = [frames.get(qualname.rpartition(".")[2], 0.0) for qualname in qualnames]
+        columns["frame_name"] = np.array(named, np.float32) * (columns["frame"] > 0)
+    columns |= _by_definitions(snapshot, signals.defining, chunks, files)
+    columns |= {name: np.full(len(chunks), value, np.float32) for name, value in _of_query(query, signals).items()}
     matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
     by_path = np.empty(len(paths), np.int64)
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
     return Candidates(chunks, files, matrix, np.repeat(by_path, runs))
+
+
+def _by_words(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
+    """The words of the title and of the whole query in texts, names and paths."""
+    title, whole = pool.title.lexical, pool.whole.lexical
+    columns = {field: title.fields[field][chosen] for field in ("body", "name", "doc")}
+    for field in ("body", "name"):
+        columns[f"{field}_relative"] = _relative(title.fields[field])[chosen]
+    return columns | {
+        "cover": title.chunk_cover[chosen],
+        "file_cover": title.file_cover[of_file],
+        "file_body": (1 - np.exp(-np.add.reduceat(title.fields["body"], pool.first)))[of_file],
+        "path": title.fields["path"][of_file],
+        "path_cover": title.path_cover[of_file],
+        "rarest": title.rarest[chosen],
+        "whole_body": _relative(whole.fields["body"])[chosen],
+        "whole_cover": _relative(whole.chunk_cover)[chosen],
+        "whole_file_cover": _relative(whole.file_cover)[of_file],
+        "whole_name": _relative(whole.fields["name"])[chosen],
+        "whole_path": _relative(whole.fields["path"])[of_file],
+    }
+
+
+def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> dict[str, Floats]:
+    """The cosines of chunks and of their files with the title and with the whole query."""
+    columns: dict[str, Floats] = {"dense": pool.title.dense[chosen]}
+    for prefix, view, near in (("", pool.title, signals.title.near), ("whole_", pool.whole, signals.whole.near)):
+        relative = np.clip((view.dense[chosen] - near.mean) / near.spread / 5, -1, 1)
+        columns["whole_dense" if prefix else "dense_relative"] = relative
+        columns[f"{prefix}file_dense"] = np.maximum.reduceat(view.dense, pool.first)[of_file]
+    return columns
+
+
+def _by_runs(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
+    """The runs of words of the query."""
+    found = pool.runs
+    columns = {"run": found.information[chosen], "run_share": found.share[chosen], "pairs": found.pairs[chosen]}
+    return columns | {"file_run": np.maximum.reduceat(found.information, pool.first)[of_file]}
+
+
+def _by_place(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
+    """The places of files by one signal each, and of chunks in their file: 1 for the first, 1/2 for the second."""
+    columns = {}
+    for name, values in (
+        ("body_rank", pool.title.lexical.fields["body"]),
+        ("name_rank", pool.title.lexical.fields["name"]),
+        ("dense_rank", pool.title.dense),
+        ("whole_rank", pool.whole.lexical.fields["body"]),
+    ):
+        best = np.maximum.reduceat(values, pool.first)
+        ordered = np.sort(best)[::-1]
+        ahead = np.searchsorted(-ordered, -best, side="left")  # equal values share a place
+        columns[name] = (1 / (1 + ahead)).astype(np.float32)[of_file]
+    both = (_relative(pool.whole.lexical.fields["body"]) + _relative(pool.whole.dense))[chosen]
+    order = np.lexsort((-both, of_file))
+    starts = np.flatnonzero(np.diff(of_file[order], prepend=-1))
+    within = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    places = np.empty(len(order), np.float32)
+    places[order] = 1 / (1 + within)
+    return columns | {"chunk_rank": places}
+
+
+def _by_definitions(snapshot: SearchSnapshot, known: Definitions, chunks: Rows, files: Rows) -> dict[str, Floats]:
+    """What chunks and files define of what the query names."""
+    columns: dict[str, Floats] = {}
+    for name, of_chunk in (("defines", known.certainty), ("names_defined", known.sum)) if known.certainty else ():
+        of_file: dict[int, float] = {}
+        for chunk, value in of_chunk.items():
+            file = int(snapshot.chunk_file[chunk])
+            before = of_file.get(file, 0.0)
+            of_file[file] = max(before, value) if name == "defines" else before + value
+        values = np.array([of_chunk.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
+        in_file = np.array([of_file.get(file, 0.0) for file in files.tolist()], np.float32)
+        many = name == "names_defined"
+        columns[name] = np.log1p(values) if many else values
+        columns[f"file_{name}"] = np.log1p(in_file) if many else in_file
+    return columns
+
+
+def _of_query(query: Query, signals: Signals) -> dict[str, float]:
+    """What kind of query it is; the same for all candidates."""
+    return {
+        "asked_words": math.log1p(len(query.terms)) / 6,
+        "asked_long": float(query.title_terms != query.terms),
+        "asked_names": math.log1p(len(query.names)) / 4,
+        "asked_symbol": float(query.kind in {"symbol", "path"}),
+        "asked_code": float(query.kind in {"snippet", "error"}),
+        "asked_known": max(signals.defining.certainty.values(), default=0.0),
+    }
+
+
+def _relative(values: Floats) -> Floats:
+    return values / np.float32(max(float(values.max(initial=0)), 1e-6))
 
 
 def _log_scale(centrality: NDArray[np.float32] | NDArray[np.uint32]) -> Floats:
@@ -124,7 +243,7 @@ class _WeightedStems:
 
     def __init__(self, query: Query, weights: Mapping[str, float]) -> None:
         self._weights: dict[str, float] = {}
-        for term, stem in zip(query.terms, query.stems, strict=True):
+        for term, stem in zip(query.title_terms, query.stems, strict=True):
             self._weights[stem] = self._weights.get(stem, 0.0) + weights[term]
 
     def cover(self, stems: Stems) -> float:
@@ -147,10 +266,7 @@ def _of_paths(paths: Sequence[str], query: Query, wanted: _WeightedStems) -> dic
         "stem_cover": [wanted.cover(file) for file, _ in stems],
         "stem_share": [wanted.share(file) for file, _ in stems],
         "folder_cover": [wanted.cover(folders) for _, folders in stems],
-        "path_match": [
-            any(path.endswith(asked.lstrip("./")) or asked.endswith(path) for asked in query.paths) for path in paths
-        ],
-        "is_superseded": superseded(paths, query.terms),
+        "is_superseded": superseded(paths, query.title_terms),
     }
     asked = np.array([_ASKED_WITH.get(path_class, path_class) in query.asks_for for path_class in PATH_CLASSES])
     classes = np.array([path_classes(path) for path in paths], np.float32).reshape(-1, len(PATH_CLASSES)) * ~asked

@@ -8,7 +8,8 @@ all scores of the few files that were proposed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ _K1 = {"body": 1.5, "name": 1.2, "doc": 1.2, "path": 1.0}
 _B = {"body": 0.75, "name": 0.4, "doc": 0.6, "path": 0.3}
 # How much another form of a word counts (`retries` for `retry`), and a word derived from it (`parser` for `parse`).
 _FORM, _DERIVED = 0.85, 0.6
+# Terms of a long text that are looked up: those that count most. A term takes about 0.1 ms.
+_MAX_TERMS = 192
 _NO_ROWS: Rows = np.empty(0, np.int64)
 _NO_FLOATS: Floats = np.empty(0, np.float32)
 
@@ -35,6 +38,7 @@ class LexicalScores(NamedTuple):
     chunk_cover: Floats  # the share of the words that is in the chunk
     file_cover: Floats  # in the file or its path
     path_cover: Floats  # in the path
+    rarest: Floats  # the rarity of the rarest word that is in the chunk, against the rarest of the query
 
 
 class _Postings(NamedTuple):
@@ -47,13 +51,22 @@ class _Postings(NamedTuple):
 class TermPostings:
     """The documents of one snapshot that have terms of one query; `weights` has each term's share of the query."""
 
-    def __init__(self, snapshot: SearchSnapshot, terms: Sequence[str]) -> None:
+    def __init__(self, snapshot: SearchSnapshot, importance: Mapping[str, float]) -> None:
+        """`importance` says how much each term counts beside its rarity."""
         self._snapshot = snapshot
-        self._found = {term: _gather(snapshot, term) for term in terms}
+        chosen = importance if len(importance) <= _MAX_TERMS else _most_telling(snapshot, importance)
+        self._found = {term: _gather(snapshot, term) for term in chosen}
         self._sums = np.zeros(max(snapshot.chunks, snapshot.files), np.float32)  # only written pages take memory
-        idf = {term: self._idf(fields) for term, fields in self._found.items()}
-        total = sum(idf.values()) or 1.0
-        self.weights = {term: value / total for term, value in idf.items()}
+        self.idf = {term: self._idf(fields) for term, fields in self._found.items()}
+        self.weights = _shares({term: chosen[term] * idf for term, idf in self.idf.items()})
+
+    def only(self, terms: Sequence[str]) -> TermPostings:
+        """The same for some of the terms, each of which counts by its rarity alone; others are looked up."""
+        part = copy(self)
+        part._found = {term: self._found.get(term) or _gather(self._snapshot, term) for term in terms}
+        part.idf = {term: self._idf(fields) for term, fields in part._found.items()}
+        part.weights = _shares(part.idf)
+        return part
 
     def _idf(self, fields: dict[str, list[_Postings]]) -> float:
         """How rare a word is, by the field where it is most common: mostly the body, which has nearly all words."""
@@ -90,9 +103,11 @@ class TermPostings:
         """The scores of `files` and of all their `chunks`; those of each file start at `first`."""
         size = {name: len(files) if name in FILE_FIELDS else len(chunks) for name in FIELDS}
         fields = {name: np.zeros(size[name], np.float32) for name in FIELDS}
-        chunk_cover, file_cover, path_cover = (np.zeros(len(own), np.float32) for own in (chunks, files, files))
+        sizes = (len(chunks), len(files), len(files), len(chunks))
+        chunk_cover, file_cover, path_cover, rarest = (np.zeros(size, np.float32) for size in sizes)
         if not len(files):
-            return LexicalScores(fields, chunk_cover, file_cover, path_cover)
+            return LexicalScores(fields, chunk_cover, file_cover, path_cover, rarest)
+        most = max(self.idf.values(), default=1.0)
         among_files, among_chunks = _Subset(files, self._snapshot.files), _Subset(chunks, self._snapshot.chunks)
         among = {name: among_files if name in FILE_FIELDS else among_chunks for name in FIELDS}
         norms = {name: self._norms(name)[files if name in FILE_FIELDS else chunks] for name in FIELDS}
@@ -103,9 +118,10 @@ class TermPostings:
                 fields[name] += weight * (often / (often + norms[name]))
             inside = np.logical_or.reduce([counts[name] > 0 for name in CHUNK_FIELDS])
             chunk_cover += weight * inside
+            np.maximum(rarest, np.float32(self.idf[term] / most) * inside, out=rarest)
             file_cover += weight * (np.logical_or.reduceat(inside, first) | (counts["path"] > 0))
             path_cover += weight * np.minimum(counts["path"], np.float32(1))
-        return LexicalScores(fields, chunk_cover, file_cover, path_cover)
+        return LexicalScores(fields, chunk_cover, file_cover, path_cover, rarest)
 
     def _norms(self, field: str) -> Floats:
         return self._snapshot.norms(field, _K1[field], _B[field])
@@ -126,6 +142,27 @@ class _Subset:
             own = np.flatnonzero(self._inside[form.documents])
             counts[np.searchsorted(self._documents, form.documents[own])] += form.counts[own]
         return counts
+
+
+def _shares(values: Mapping[str, float]) -> dict[str, float]:
+    total = sum(values.values()) or 1.0
+    return {name: value / total for name, value in values.items()}
+
+
+def _most_telling(snapshot: SearchSnapshot, importance: Mapping[str, float]) -> dict[str, float]:
+    """The terms that count most by importance and rarity, in their order; those that no chunk has are left out."""
+    telling: dict[str, float] = {}
+    for term, value in importance.items():
+        holding = 0
+        for segment in snapshot.segments:
+            row = segment.terms.find(term)
+            if row is not None:
+                first, last = segment.arrays["posting_ends"][row : row + 2, 0].tolist()
+                holding += last - first
+        if holding:
+            telling[term] = value * math.log(1 + snapshot.chunks / holding)
+    best = set(sorted(telling, key=lambda term: (-telling[term], term))[:_MAX_TERMS])
+    return {term: value for term, value in importance.items() if term in best}
 
 
 def _gather(snapshot: SearchSnapshot, term: str) -> dict[str, list[_Postings]]:

@@ -6,16 +6,24 @@ with values of the index and never become part of an expression.
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sage_code.errors import UsageError
 from sage_code.search.words import STOP_WORDS, stem
-from sage_code.text.lexemes import split_word
+from sage_code.search.zones import CODE, NOISE, Frame, Zone, divide
+from sage_code.text.lexemes import split_word, words_of
 
-# A longer query is a pasted file or log; its beginning is enough.
-MAX_QUERY_CHARS = 8_192
-_MAX_TERMS = 64
+# A longer text is a pasted file or log, and its beginning is enough; this bounds what a query costs.
+MAX_QUERY_CHARS = 65_536
+# A text of several lines with more words is a report; with fewer it may be a snippet or a pasted message.
+_FEW_WORDS = 40
+# Names and paths that are looked up, words whose order is compared; of longer queries the first.
+_MAX_NAMES = 96
+_MAX_RUN_WORDS = 1_200
 
 _FILTER = re.compile(r"(?<!\S)(lang|language|path|kind|in):(\"[^\"]*\"|\S+)")
 _WORD = re.compile(r"\w+")
@@ -61,12 +69,17 @@ class Query(NamedTuple):
 
     asked: str  # as it was typed
     text: str  # without its filters
-    kind: str  # symbol path error snippet words
+    title: str  # what a long text is about; all of a short one
+    kind: str  # symbol path error snippet report words
     terms: tuple[str, ...]  # lexemes without stop words, each once
-    stems: tuple[str, ...]  # of each term
+    importance: tuple[float, ...]  # of each term: how often it occurs, and where
+    title_terms: tuple[str, ...]  # of the title
+    stems: tuple[str, ...]  # of each term of the title
     names: tuple[str, ...]  # what looks like a name of code, dotted where it was qualified
-    loose_names: tuple[str, ...]  # words that may also be names
+    loose_names: tuple[str, ...]  # words that may also be names, and names in the code of a report
     paths: tuple[str, ...]
+    frames: tuple[Frame, ...]  # of stack traces, innermost first
+    runs: tuple[tuple[str, ...], ...]  # line by line, the words in their order
     asks_for: frozenset[str]  # path classes
     filters: Filters = Filters()
 
@@ -81,26 +94,61 @@ def parse_query(asked: str, filters: Filters | None = None) -> Query:
         raise UsageError(
             "the question has no words", 'ask in words, or by a name: sage search "where are retries done"'
         )
-    lexemes = list(dict.fromkeys(lexeme for word in words for lexeme in split_word(word)))
-    telling = [lexeme for lexeme in lexemes if lexeme not in STOP_WORDS and (len(lexeme) > 1 or not lexeme.isascii())]
-    terms = tuple((telling or lexemes)[:_MAX_TERMS])
-    names = _names(text)
-    loose = tuple(
-        dict.fromkeys(word for word in words if word not in names and len(word) > 2 and word.lower() not in STOP_WORDS)
-    )
+    divided = divide(text)
+    counted = _count(divided.zones, whole=not divided.is_long)
+    title_terms = tuple(_count((Zone(1.0, divided.title),), whole=True)) if divided.is_long else tuple(counted)
+    spoken = "\n".join(zone.text for zone in divided.zones if zone.weight not in (CODE, CODE / 2, NOISE))
+    names = _names(spoken if divided.is_long else text)
+    loose = _names(text) if divided.is_long else ()
+    loose += tuple(word for word in _WORD.findall(divided.title) if len(word) > 2 and word.lower() not in STOP_WORDS)
     paths = _paths(text)
+    title_terms = title_terms or tuple(counted)
     return Query(
         asked=asked,
         text=text,
-        kind=_kind(text, words, names, paths),
-        terms=terms,
-        stems=tuple(map(stem, terms)),
+        title=divided.title or text,
+        kind=_kind(text, words, names, paths, is_long=divided.is_long),
+        terms=tuple(counted),
+        importance=tuple(counted.values()),
+        title_terms=title_terms,
+        stems=tuple(map(stem, title_terms)),
         names=names,
-        loose_names=loose[:_MAX_TERMS],
+        loose_names=tuple(word for word in dict.fromkeys(loose) if word not in names)[:_MAX_NAMES],
         paths=paths,
-        asks_for=frozenset(what for what, asking in _ASKS_FOR.items() if not asking.isdisjoint(lexemes)),
+        frames=divided.frames[:_MAX_NAMES],
+        runs=_runs(divided.zones),
+        asks_for=frozenset(what for what, asking in _ASKS_FOR.items() if not asking.isdisjoint(title_terms)),
         filters=own_filters if filters is None else own_filters.and_also(filters),
     )
+
+
+def _count(zones: Sequence[Zone], *, whole: bool) -> dict[str, float]:
+    """The lexemes of some zones, each with its importance; `whole`: they are all that was asked, and count alike."""
+    counted: dict[str, float] = {}
+    for weight in dict.fromkeys(zone.weight for zone in zones):
+        words = [word for zone in zones if zone.weight == weight for word in _WORD.findall(zone.text)]
+        for lexeme, count in Counter(lexeme for word in words for lexeme in split_word(word)).items():
+            counted[lexeme] = counted.get(lexeme, 0.0) + weight * (1 + math.log(count))
+    telling = {
+        lexeme: 1.0 if whole else importance
+        for lexeme, importance in counted.items()
+        if lexeme not in STOP_WORDS and (len(lexeme) > 1 or not lexeme.isascii()) and (whole or not lexeme.isdigit())
+    }
+    return telling or dict.fromkeys(counted, 1.0)
+
+
+def _runs(zones: Sequence[Zone]) -> tuple[tuple[str, ...], ...]:
+    """The words of each line as the index numbers them, without noise."""
+    runs: list[tuple[str, ...]] = []
+    room = _MAX_RUN_WORDS
+    for zone in zones:
+        if zone.weight == NOISE:
+            continue
+        run = tuple(lexemes[0] for word in words_of(zone.text)[:room] if (lexemes := split_word(word)))
+        room -= len(run)
+        if run:
+            runs.append(run)
+    return tuple(runs)
 
 
 def _filters(text: str) -> Filters:
@@ -117,17 +165,19 @@ def _names(text: str) -> tuple[str, ...]:
     for pattern in (_CALLED, _QUOTED, _CAMEL, _SNAKE):
         found += [re.sub(r"::|->", ".", name) for name in pattern.findall(text)]
     names = [name for name in dict.fromkeys(found) if not (name.count(".") == 1 and _PATH.fullmatch(name))]
-    return tuple(names[:_MAX_TERMS])
+    return tuple(names[:_MAX_NAMES])
 
 
 def _paths(text: str) -> tuple[str, ...]:
     """The paths in a text, those of a stack trace first."""
     traced = [match["a"] or match["b"] for match in _TRACE.finditer(text)]
-    return tuple(dict.fromkeys(traced + _PATH.findall(text)))[:_MAX_TERMS]
+    return tuple(dict.fromkeys(traced + _PATH.findall(text)))[:_MAX_NAMES]
 
 
-def _kind(text: str, words: list[str], names: tuple[str, ...], paths: tuple[str, ...]) -> str:
-    """What kind of query a text is, which decides the weights that rank its answers."""
+def _kind(text: str, words: list[str], names: tuple[str, ...], paths: tuple[str, ...], *, is_long: bool) -> str:
+    """What kind of query a text is."""
+    if is_long and len(words) > _FEW_WORDS:
+        return "report"
     if _TRACE.search(text) or (_ERROR.search(text) and ("\n" in text or ":" in text)):
         return "error"
     if " " not in text and "/" in text and paths:

@@ -21,7 +21,7 @@ from sage_code.search.features import NAMES
 _FILE = os.path.join(os.path.dirname(__file__), "weights.json")
 _TINY = 1e-9
 # The set of weights that a kind of query takes.
-GROUPS = {"symbol": "names", "path": "names", "error": "words", "snippet": "words", "words": "words"}
+GROUPS = {"symbol": "names", "path": "names", "error": "words", "snippet": "words", "words": "words", "report": "words"}
 
 
 class RelevanceTest(NamedTuple):

@@ -23,6 +23,9 @@ from sage_code.values import Symbol
 # Odd numbers without a pattern, with which hashes are mixed.
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))
 
+# Files that stand for their folder.
+_PACKAGE_FILES = frozenset({"__init__", "index", "mod", "lib", "init"})
+
 
 class SearchSnapshot:
     """One published generation."""
@@ -208,6 +211,36 @@ class SearchSnapshot:
             vectors.append(arrays["vectors"][own])
             scales.append(arrays["scales"][own])
         return np.concatenate(vectors), np.concatenate(scales)
+
+    def words(self, chunks: NDArray[np.int64]) -> Iterator[tuple[Segment, NDArray[np.uint32], NDArray[np.int64]]]:
+        """The words of chunks, which are in ascending order, segment by segment: rows of the segment's terms, and how
+        many words each chunk has."""
+        for number, own in self._by_segment(chunks, self.chunk_at):
+            segment = self.segments[number]
+            starts = segment.arrays["words_at"][own].astype(np.int64)
+            counts = segment.arrays["words_at"][own + 1].astype(np.int64) - starts
+            rows = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+            yield segment, segment.arrays["words"][rows], counts
+
+    @cached_property
+    def files_by_name(self) -> dict[str, list[int]]:
+        """The files that are alive, by the last part of their path."""
+        found: dict[str, list[int]] = {}
+        for path, number in self.file_numbers.items():
+            found.setdefault(path.rpartition("/")[2], []).append(number)
+        return found
+
+    @cached_property
+    def files_by_module(self) -> dict[tuple[str, str], list[int]]:
+        """The files that are alive, by the last two parts of the module that they are: (`linear_model`, `ridge`)."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for path, number in self.file_numbers.items():
+            *folders, name = path.split("/")
+            stem = name.partition(".")[0]
+            parts = folders if stem in _PACKAGE_FILES else [*folders, stem]
+            if len(parts) > 1:
+                found.setdefault((parts[-2], parts[-1]), []).append(number)
+        return found
 
     def _by_segment(self, numbers: NDArray[np.int64], starts: list[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Splits ascending numbers by segment, and turns them into numbers of that segment."""

@@ -8,6 +8,7 @@ counting adds up numbers.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -51,23 +52,27 @@ class Lexicon:
         self.numbers: dict[str, int] = {}
         self._of_word: dict[str, tuple[int, ...]] = {}
 
-    def count(self, texts: Iterable[str]) -> tuple[list[int], list[int], list[int]]:
+    def count(self, texts: Iterable[str], order: array[int] | None = None) -> tuple[list[int], list[int], list[int]]:
         """The lexemes of each text, and how often the word that each comes from occurs there.
 
         Three flat lists: numbers, counts, and for each text the number of its entries. A lexeme that several words of
-        a text share has an entry for each of them, which the caller adds up.
+        a text share has an entry for each of them, which the caller adds up. The numbers of the whole words, in the
+        order of the text, are appended to `order`.
         """
         numbers: list[int] = []
         counts: list[int] = []
         lengths: list[int] = []
         of_word, table, before = self._of_word, self.numbers, 0
         for text in texts:
-            for word, count in Counter(words_of(text)).items():
+            words = words_of(text)
+            for word, count in Counter(words).items():
                 known = of_word.get(word)
                 if known is None:
                     known = of_word[word] = tuple(table.setdefault(one, len(table)) for one in split_word(word))
                 numbers += known
                 counts += (count,) * len(known)
+            if order is not None:
+                order.extend([of_word[word][0] for word in words if of_word[word]])
             lengths.append(len(numbers) - before)
             before = len(numbers)
         return numbers, counts, lengths

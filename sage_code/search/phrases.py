@@ -1,0 +1,90 @@
+"""Finds runs of the query's words that are in chunks literally, word after word.
+
+A quoted message, a line of code or a rare phrase is more than its words: their order tells the one place where it
+stands. The segments keep the words of every chunk in order, so no file is read. Case and punctuation do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sage_code.search.lexical import TermPostings
+from sage_code.search.query import Query
+from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.top import Floats, Rows
+
+# What a stop word adds to a run: little, as it is in many places.
+_STOP_IDF = 0.5
+# A run of four rare words (idf 5) is nearly certain: 1 - exp(-20 / 12) is 0.81.
+_SCALE = 12.0
+
+
+class Runs(NamedTuple):
+    """Of each chunk, how much of the query is in it word after word."""
+
+    information: Floats  # of the longest run, 0 to 1: how unlikely it is by chance
+    share: Floats  # of the query's title that the longest run covers
+    pairs: Floats  # the share of the query's pairs of adjacent words
+
+
+class Phrases:
+    """The pairs of adjacent words of a query."""
+
+    def __init__(self, query: Query, words: TermPostings) -> None:
+        self._words = list(dict.fromkeys(word for run in query.runs for word in run))
+        number = {word: row for row, word in enumerate(self._words, 1)}
+        self._size = len(number) + 1
+        self._idf = np.array([0.0, *(words.idf.get(word, _STOP_IDF) for word in self._words)], np.float32)
+        pairs = {
+            number[first] * self._size + number[second]
+            for run in query.runs
+            for first, second in zip(run, run[1:], strict=False)
+        }
+        self._pairs = np.array(sorted(pairs), np.int64)
+        self._worth = np.minimum(self._idf[self._pairs // self._size], self._idf[self._pairs % self._size])
+        self._all = max(float(self._worth.sum()), 1e-6)
+        self._title = max(float(self._idf[[number[word] for word in query.runs[0]]].sum()), 1e-6) if query.runs else 1.0
+
+    def of(self, snapshot: SearchSnapshot, chunks: Rows) -> Runs:
+        """The runs in chunks, which are in ascending order."""
+        found = [np.zeros((3, 0), np.float32)]
+        for segment, words, counts in snapshot.words(chunks) if len(self._pairs) else ():
+            rows = [segment.terms.find(word) for word in self._words]
+            known = sorted((row, number) for number, row in enumerate(rows, 1) if row is not None)
+            found.append(self._in_segment(words, counts, known))
+        columns = np.concatenate(found, axis=1) if len(found) > 1 else np.zeros((3, len(chunks)), np.float32)
+        return Runs(*columns)
+
+    def _in_segment(self, words: Rows, counts: Rows, known: list[tuple[int, int]]) -> Floats:
+        """Information, share and pairs of some chunks, whose words follow each other."""
+        result = np.zeros((3, len(counts)), np.float32)
+        if not known or not len(words):
+            return result
+        terms, numbers = (np.array(column, np.int64) for column in zip(*known, strict=True))
+        at = np.minimum(np.searchsorted(terms, words), len(terms) - 1)
+        codes = np.where(terms[at] == words, numbers[at], 0)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        joined = codes[:-1] * self._size + codes[1:]
+        pair = np.minimum(np.searchsorted(self._pairs, joined), len(self._pairs) - 1)
+        hit = (self._pairs[pair] == joined) & (owner[:-1] == owner[1:])
+        rows = np.flatnonzero(hit)
+        if not len(rows):
+            return result
+        # A run is a row of adjacent hits; its information is that of its words, of which it has one more than hits.
+        begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+        sums = np.add.reduceat(self._idf[codes[rows + 1]], begins) + self._idf[codes[rows[begins]]]
+        np.maximum.at(result[0], owner[rows[begins]], sums)
+        result[1] = np.minimum(result[0] / np.float32(self._title), 1)
+        result[0] = 1 - np.exp(-result[0] / np.float32(_SCALE))
+        different = np.unique(owner[rows] * len(self._pairs) + pair[rows])
+        worth = self._worth[different % len(self._pairs)]
+        np.add.at(result[2], different // len(self._pairs), worth / np.float32(self._all))
+        return result
+
+
+def is_whole(share: float) -> bool:
+    """Whether a run covers the query."""
+    return math.isclose(share, 1.0, abs_tol=1e-4)
