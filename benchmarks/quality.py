@@ -165,7 +165,7 @@ class _Remembering(SearchEngine):
 
 
 def ablations(labels: Sequence[Label], setup: Setup) -> None:
-    """Weights set to zero, the others as they were learned; `training/rank.py --ablations` learns the others again."""
+    """Features that always have their mean, the weights as they were learned."""
     shipped = learned()
     rankings = {
         "meaning only": _keeping(shipped, _MEANING),
@@ -189,8 +189,9 @@ def ablations(labels: Sequence[Label], setup: Setup) -> None:
 
 
 def _keeping(ranking: Ranking, kept: frozenset[str]) -> Ranking:
-    mask = np.array([name in kept for name in NAMES], np.float32)
-    return replace(ranking, weights={group: weights * mask for group, weights in ranking.weights.items()})
+    # A feature that is always its mean says nothing.
+    spread = np.where([name in kept for name in NAMES], ranking.network.spread, 1e9)
+    return replace(ranking, network=replace(ranking.network, spread=spread))
 
 
 def _ranked(engine: SearchEngine, text: str) -> list[Location]:

@@ -1,8 +1,13 @@
-"""Learn the weights of the features of search from labelled questions: `python -m training.rank --help`.
+"""Learns how the features of search are weighed, from labelled questions of many kinds: `python -m training.rank --help`.
 
-A linear model over the named features of `sage_code/search/features.py`, fitted so that the labelled files get the
-largest share of a softmax over all candidates of a question. The report is cross-validated: the weights that rank the
-questions of a repository are learned without that repository. The weights that are written come from all.
+    python -m training.rank DATA/gathered/*.npz --report            # cross-validated over repositories
+    python -m training.rank DATA/gathered/*.npz --out sage_code/search/weights.json
+
+A small network over the named features (`sage_code/search/ranking.py` runs it), fitted so that the labelled files get
+the largest share of a softmax over all candidates of a question. Of a file without a labelled function the chunk that
+scores best counts, which is found in a second round. The report is cross-validated: the weights that rank the
+questions of a repository have not seen that repository, in any set. Repositories that are held out are never learned
+from; the report has them under a name of their own. `training/rank_gather.py` makes the files.
 """
 
 from __future__ import annotations
@@ -10,217 +15,322 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import random
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from sage_code.embed import default_embedder
-from sage_code.search.engine import SearchEngine
 from sage_code.search.features import NAMES, PATH_FEATURES
-from sage_code.search.query import parse_query
-from sage_code.search.ranking import GROUPS, Ranking, RelevanceTest
-from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.ranking import Network, Ranking, RelevanceTest, from_json
+from training.rank_gather import IN_FUNCTION
 
-# Weights are drawn towards what is expected, mostly zero: few labels, many features that say nearly the same.
-# Cross-validated NDCG@10 over the labelled folders, by penalty: 0.02 0.878, 0.005 0.884, 0.001 0.891.
-_PENALTY = 0.001
-# Expected weights of path classes that hardly any labelled repository has: elsewhere such code is rarely the answer.
-_EXPECTED = {"is_vendored": -1.5, "is_generated": -1.5, "is_compat": -1.5, "is_superseded": -1.5}
-# What the group of questions by name may differ from the others.
-_GROUP_PENALTY = 0.002
-_ROUNDS = 3
+# Units beside the weighted sum.
+UNITS = 24
+_RATE, _DECAY, _BATCH = 4e-3, 0.3, 64
+# Questions that are shown in all, by round; fewer questions are shown more often.
+_SHOWN = 60_000
+_MOST_EPOCHS, _LEAST_EPOCHS = 40, 6
+# Candidates of a question that are learned from: the right ones, and the others that score best.
+_CANDIDATES = 96
+# Of a file with a labelled function, its other chunks count this much.
+_SAME_FILE = 0.4
+# How much a question counts, by the first word of its kind. Few people have labelled questions, and few wrote reports;
+# many made questions are alike.
+_WEIGHTS = {"labelled": 3.0, "report": 1.5, "commit": 1.0, "web": 2.0}
+_MADE_WEIGHT = 0.5
+# A feature spreads at least this much, so that one that is nearly always the same is not blown up.
+_LEAST_SPREAD = 0.05
+_FOLDS = 5
 _TOP = 10
-# Questions about other repositories that each repository is asked: what finding nothing looks like.
-_FOREIGN = 10
 # Of the real questions at most this share may be answered with "no good match".
 _REFUSED = 0.01
 # A first answer that only this share of the real questions falls below is as likely as none at all.
 _NONE = 0.05
 # What tells whether a question is about the project, beside the margin of its first answer.
-_SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense"), "by_words": ("file_cover",)}
+_SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense", "run_share"), "by_words": ("file_cover", "run_share")}
 _SIGN_PENALTY = 1e-4
-_SEED = 7
-# Weights that no label can teach: no labelled question is a path, since the answer is obvious.
-_GIVEN = {"path_match": 6.0}
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A labelled question with its candidates."""
+class Questions:
+    """The questions of one file, with their candidates: those of question n are rows `at[n]` to `at[n + 1]`."""
 
-    repo: str
-    language: str
-    category: str
-    text: str
-    group: str
-    files: NDArray[np.int64]
-    matrix: NDArray[np.float32]
-    targets: tuple[int, ...]  # numbers of files; -1 for one that is no candidate
+    name: str
+    asked: list[dict[str, Any]]
+    at: Ints
+    matrix: Floats
+    files: Ints
+    marks: NDArray[np.uint8]
 
-
-def gather(labels: Path, repos: Path, roots: Path, *, whole: bool) -> list[Question]:
-    """The candidates of every labelled question, from indexes below `roots`; and of some that are about another
-    repository, which have no targets."""
-    embedder = default_embedder()
-    below = {repo["name"]: "" if whole else repo["benchmark_root"] for repo in json.loads(repos.read_text())}
-    asked = [json.loads(line) for line in labels.read_text().splitlines()]
-    rng = random.Random(_SEED)
-    questions = []
-    for repo, folder in below.items():
-        snapshot = SearchSnapshot(os.path.join(roots, repo, folder).rstrip("/"))
-        engine = SearchEngine(snapshot, embedder)
-        own = [label for label in asked if label["repo"] == repo]
-        for label in own + rng.sample([label for label in asked if label["repo"] != repo], _FOREIGN):
-            query = parse_query(label["query"])
-            found = engine.candidates(query)
-            targets = []
-            for target in label["relevant"] + label["secondary"] if label["repo"] == repo else ():
-                path = target["repo_path"].removeprefix(folder).lstrip("/")
-                targets.append(snapshot.file_numbers.get(path, -1))
-            questions.append(
-                Question(
-                    repo, label["language"], label["category"], label["query"], GROUPS[query.kind], found.files,
-                    found.matrix, tuple(targets),
-                )
-            )  # fmt: skip
-    return questions
+    def rows(self, number: int) -> slice:
+        """The rows of a question's candidates."""
+        return slice(int(self.at[number]), int(self.at[number + 1]))
 
 
-def best_of_files(question: Question, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def load(path: Path) -> Questions:
+    """The questions of a file that `rank_gather.py` has written; features that it lacks are 0."""
+    with np.load(path, allow_pickle=False) as data:
+        known = {str(name): column for column, name in enumerate(data["names"])}
+        matrix = np.zeros((len(data["matrix"]), len(NAMES)), np.float32)
+        for column, name in enumerate(NAMES):
+            if name in known:
+                matrix[:, column] = data["matrix"][:, known[name]]
+        asked = [json.loads(str(line)) for line in data["questions"]]
+        at = np.concatenate([[0], np.cumsum(data["count"])]).astype(np.int64)
+        return Questions(path.stem, asked, at, matrix, data["files"].astype(np.int64), data["mark"])
+
+
+def weight_of(question: dict[str, Any]) -> float:
+    """How much a question counts."""
+    return _WEIGHTS.get(question["kind"].split()[0], _MADE_WEIGHT)
+
+
+def best_of_files(files: Ints, scores: Floats) -> Ints:
     """The rows of the best chunk of each file, best first."""
-    order = np.lexsort((question.files, -scores))
-    _, first = np.unique(question.files[order], return_index=True)
-    chosen: NDArray[np.int64] = order[np.sort(first)]
+    order = np.lexsort((files, -scores))
+    _, first = np.unique(files[order], return_index=True)
+    chosen: Ints = order[np.sort(first)]
     return chosen
 
 
-def ndcg(question: Question, scores: NDArray[np.float64]) -> float:
-    """NDCG@10 of the ranking by files, as `shared/quality/score.py` counts it."""
-    ranked = question.files[best_of_files(question, scores)][:_TOP].tolist()
-    gains = sum(1 / math.log2(ranked.index(target) + 2) for target in set(question.targets) if target in ranked)
-    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(_TOP, len(question.targets))))
-    return gains / ideal
+class Net(torch.nn.Module):
+    """The network of `sage_code.search.ranking.Network`, to be trained."""
+
+    def __init__(self, mean: Floats, spread: Floats, units: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.from_numpy(mean))
+        self.register_buffer("spread", torch.from_numpy(spread))
+        self.linear = torch.nn.Linear(len(mean), 1, bias=False)
+        self.inner = torch.nn.Linear(len(mean), units)
+        self.outer = torch.nn.Linear(units, 1, bias=False)
+        torch.nn.init.zeros_(self.linear.weight)
+        torch.nn.init.zeros_(self.outer.weight)
+
+    def forward(self, features: Any) -> Any:
+        """The scores of candidates."""
+        inputs = (features - self.mean) / self.spread
+        return (self.linear(inputs) + self.outer(torch.relu(self.inner(inputs)))).squeeze(-1)
+
+    def scores(self, matrix: Floats) -> Floats:
+        """The scores of the rows of a matrix."""
+        with torch.no_grad():
+            parts = [self(torch.from_numpy(matrix[at : at + 100_000])).numpy() for at in range(0, len(matrix), 100_000)]
+        found: Floats = np.concatenate([np.empty(0, np.float32), *parts])
+        return found
 
 
-def design(question: Question, hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The features of a question's candidates: one copy for all questions, and one for those of its group."""
-    matrix = question.matrix.astype(np.float64) * ~hidden
-    return np.concatenate([matrix, matrix * (question.group == "names")], axis=1)
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Questions to learn from, each with the same number of candidates."""
+
+    features: NDArray[np.float16]
+    shares: Floats  # what each candidate should get of the softmax
+    there: NDArray[np.bool_]
+    weights: Floats
 
 
-def fit(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The weights that rank the labelled files first."""
-    weights = np.zeros(2 * len(NAMES))
-    weights[[NAMES.index(name) for name in ("body", "name", "dense", "defines", "file_body")]] = 1.0
-    penalty = np.repeat([_PENALTY, _GROUP_PENALTY], len(NAMES))
-    expected = np.array([*(_EXPECTED.get(name, 0.0) for name in NAMES), *[0.0] * len(NAMES)])
-    for _ in range(_ROUNDS):
-        blocks, wanted = [], []
-        for question in questions:
-            rows = design(question, hidden)
-            chosen = best_of_files(question, rows @ weights)
-            relevant = np.isin(question.files[chosen], question.targets)
-            if relevant.any():
-                blocks.append(rows[chosen])
-                wanted.append(relevant / relevant.sum())
-        starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
-        matrix, share = np.concatenate(blocks), np.concatenate(wanted)
-        sizes = np.diff(np.append(starts, len(matrix)))
-
-        def loss(
-            given: NDArray[np.float64],
-            matrix: NDArray[np.float64] = matrix,
-            share: NDArray[np.float64] = share,
-            starts: NDArray[np.int64] = starts,
-            sizes: NDArray[np.int64] = sizes,
-        ) -> tuple[float, NDArray[np.float64]]:
-            """The loss and its gradient."""
-            scores = matrix @ given
-            scores -= np.repeat(np.maximum.reduceat(scores, starts), sizes)
-            powers = np.exp(scores)
-            sums = np.add.reduceat(powers, starts)
-            chance = powers / np.repeat(sums, sizes)
-            value = -(share * (scores - np.repeat(np.log(sums), sizes))).sum() / len(starts)
-            gradient = matrix.T @ (chance - share) / len(starts)
-            away = given - expected
-            return value + (penalty * away**2).sum() / 2, gradient + penalty * away
-
-        weights = minimize(loss, weights, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    return weights
+def batches(sets: Sequence[Questions], chosen: Sequence[Sequence[int]], scores: Sequence[Floats]) -> Batches:
+    """The chosen questions of each set that have an answer among their candidates."""
+    features, shares, there, weights = [], [], [], []
+    for questions, numbers, own in zip(sets, chosen, scores, strict=True):
+        for number in numbers:
+            rows = questions.rows(number)
+            wanted, drop = _wanted(questions.files[rows], questions.marks[rows], own[rows])
+            if not wanted.any():
+                continue
+            kept = np.flatnonzero(~drop)
+            kept = kept[np.argsort(-(own[rows][kept] + 1e6 * (wanted[kept] > 0)), kind="stable")][:_CANDIDATES]
+            row = np.zeros((_CANDIDATES, len(NAMES)), np.float16)
+            row[: len(kept)] = questions.matrix[rows][kept]
+            share = np.zeros(_CANDIDATES, np.float32)
+            share[: len(kept)] = wanted[kept] / wanted[kept].sum()
+            features.append(row)
+            shares.append(share)
+            there.append(np.arange(_CANDIDATES) < len(kept))
+            weights.append(weight_of(questions.asked[number]))
+    return Batches(np.stack(features), np.stack(shares), np.stack(there), np.array(weights, np.float32))
 
 
-def cross_validated(questions: Sequence[Question], hidden: NDArray[np.bool_]) -> list[float]:
-    """NDCG@10 of every question, with weights learned without its repository."""
-    values = [0.0] * len(questions)
-    for repo in dict.fromkeys(question.repo for question in questions):
-        weights = fit([question for question in questions if question.repo != repo], hidden)
-        for number, question in enumerate(questions):
-            if question.repo == repo:
-                values[number] = ndcg(question, design(question, hidden) @ weights)
-    return values
+def _wanted(files: Ints, marks: NDArray[np.uint8], scores: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """How much each candidate is wanted, and which ones are left out: other chunks of a file that answers."""
+    wanted, drop = np.zeros(len(files), np.float32), np.zeros(len(files), dtype=bool)
+    for file in np.unique(files[marks > 0]):
+        rows = np.flatnonzero(files == file)
+        labelled = marks[rows] == IN_FUNCTION
+        if labelled.any():
+            wanted[rows] = np.where(labelled, 1.0, _SAME_FILE)
+        else:
+            best = rows[np.argmax(scores[rows])]
+            drop[rows], drop[best], wanted[best] = True, False, 1.0
+    return wanted, drop
 
 
-def by(questions: Sequence[Question], values: Sequence[float], field: str) -> dict[str, float]:
-    """Means over repositories of their means, by a field of the questions."""
-    cells: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for question, value in zip(questions, values, strict=True):
-        cells[getattr(question, field) if field else "all", question.repo].append(value)
-    means: dict[str, list[float]] = defaultdict(list)
-    for (name, _), found in cells.items():
-        means[name].append(float(np.mean(found)))
-    return {name: float(np.mean(found)) for name, found in sorted(means.items())}
+def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
+    """A network that ranks the wanted candidates first, without the hidden features."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    known = data.features[data.there].astype(np.float32)
+    spread = np.maximum(known.std(axis=0), _LEAST_SPREAD)
+    spread[hidden] = 1e9
+    net = Net(known.mean(axis=0), spread.astype(np.float32), UNITS)
+    optimiser = torch.optim.AdamW(net.parameters(), lr=_RATE, weight_decay=_DECAY)
+    count = len(data.features)
+    epochs = max(_LEAST_EPOCHS, min(_MOST_EPOCHS, _SHOWN // count))
+    batch_count = -(-count // _BATCH)
+    for step in range(epochs * batch_count):
+        if step % batch_count == 0:
+            parts = np.array_split(rng.permutation(count), batch_count)
+        rows = parts[step % batch_count]
+        rate = _RATE * min(1, (step + 1) / 50) * 0.5 * (1 + math.cos(math.pi * step / (epochs * batch_count)))
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        scores = net(torch.from_numpy(data.features[rows].astype(np.float32)))
+        scores = scores.masked_fill(~torch.from_numpy(data.there[rows]), -1e4)
+        weights = torch.from_numpy(data.weights[rows])
+        losses = -(torch.from_numpy(data.shares[rows]) * torch.log_softmax(scores, 1)).sum(1)
+        loss = (losses * weights).sum() / weights.sum()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return net
 
 
-def hide(names: Collection[str]) -> NDArray[np.bool_]:
+def fit(sets: Sequence[Questions], learns: Callable[[dict[str, Any]], bool], hidden: NDArray[np.bool_]) -> Net:
+    """The network that the questions teach which `learns` allows."""
+    chosen = [
+        [number for number, question in enumerate(part.asked) if question["targets"] and learns(question)]
+        for part in sets
+    ]
+    start = [NAMES.index(name) for name in ("body_relative", "dense_relative", "whole_body", "file_defines")]
+    scores = [part.matrix[:, start].sum(axis=1) for part in sets]
+    for _ in range(2):
+        net = train(batches(sets, chosen, scores), hidden)
+        scores = [net.scores(part.matrix) for part in sets]
+    return net
+
+
+def cross_validated(sets: Sequence[Questions], hidden: NDArray[np.bool_]) -> list[Floats]:
+    """The scores of all candidates, by networks that have not learned from their repository."""
+    repos = sorted({question["repo"] for part in sets for question in part.asked if not question["held_out"]})
+    random.Random(1).shuffle(repos)
+    fold = {repo: number % _FOLDS for number, repo in enumerate(repos)}
+    found = [np.zeros(len(part.matrix), np.float32) for part in sets]
+    for number in range(_FOLDS):
+        net = fit(sets, lambda one, own=number: not one["held_out"] and fold[one["repo"]] != own, hidden)  # type: ignore[misc]
+        for part, scores in zip(sets, found, strict=True):
+            for row, question in enumerate(part.asked):
+                if fold.get(question["repo"], 0) == number:
+                    scores[part.rows(row)] = net.scores(part.matrix[part.rows(row)])
+    return found
+
+
+def judge(part: Questions, scores: Floats) -> list[dict[str, float]]:
+    """Of each question with an answer: NDCG@10 over files, hits, and whether the function is shown."""
+    rows = []
+    for number, question in enumerate(part.asked):
+        if not question["targets"]:
+            continue
+        own = part.rows(number)
+        files, marks, values = part.files[own], part.marks[own], scores[own]
+        best = best_of_files(files, values)
+        right = np.isin(files[best], files[marks > 0])
+        places = np.flatnonzero(right)
+        first = int(places[0]) if len(places) else len(files) + 100
+        gain = float((1 / np.log2(places[places < _TOP] + 2)).sum())
+        ideal = sum(1 / math.log2(place + 2) for place in range(min(_TOP, question["files"])))
+        row = {"ndcg": gain / ideal, "first": first < 1, "5": first < 5, "10": first < 10, "mrr": 1 / (first + 1)}
+        if any(target.get("start") for target in question["targets"]) and len(best):
+            shown = np.flatnonzero(files == files[best[0]])
+            row["function"] = bool((marks[shown] == IN_FUNCTION).any())
+            row["function first"] = bool(marks[best[0]] == IN_FUNCTION)
+        rows.append({"number": number, "reach": question["reached"] / question["files"], **row})
+    return rows
+
+
+def report(part: Questions, rows: Sequence[dict[str, float]], title: str) -> None:
+    """Print means over repositories of their means, by kind and language."""
+    fields = ("ndcg", "mrr", "first", "5", "10", "reach", "function first", "function")
+
+    def means(chosen: Sequence[dict[str, float]]) -> str:
+        cells = []
+        for field in fields:
+            by_repo = defaultdict(list)
+            for row in chosen:
+                if field in row:
+                    by_repo[part.asked[int(row["number"])]["repo"]].append(row[field])
+            if by_repo:
+                cells.append(f"{field} {np.mean([np.mean(values) for values in by_repo.values()]):.3f}")
+        return f"{len(chosen):5} " + ", ".join(cells)
+
+    print(f"{title} {part.name}: {means(rows)}")
+    for key in ("kind", "language"):
+        groups = defaultdict(list)
+        for row in rows:
+            question = part.asked[int(row["number"])]
+            groups[f"{question[key]}{' (held out)' if question['held_out'] else ''}"].append(row)
+        for name, own in sorted(groups.items()) if len(groups) > 1 else ():
+            print(f"    {name:28} {means(own)}")
+
+
+def hide(names: frozenset[str]) -> NDArray[np.bool_]:
     """A mask of the features to leave out."""
     return np.array([name in names for name in NAMES])
 
 
-def calibrate(
-    questions: Sequence[Question], foreign: Sequence[Question], weights: NDArray[np.float64]
-) -> dict[str, object]:
-    """The calibration of scores as probabilities (see `Ranking`), and the thresholds below which there is no answer."""
-    asked = [*questions, *foreign]
-    real = np.array([bool(question.targets) for question in asked])
-    sums = [design(question, hide(())) @ weights for question in asked]
-    best = [best_of_files(question, found) for question, found in zip(asked, sums, strict=True)]
-    tops = np.array([found[files[0]] for found, files in zip(sums, best, strict=True)])
-    none = round(float(np.quantile(tops[real], _NONE)), 4)
+def calibrate(sets: Sequence[Questions], scores: Sequence[Floats], network: Network) -> dict[str, object]:
+    """What turns scores into probabilities (see `Ranking`), and the lines below which there is no answer. The scores
+    are cross-validated ones: those of the shipped weights fit their own questions too well."""
+    asked, margins, tops, rows, right_first = [], [], [], [], []
     unset = RelevanceTest({}, 0.0, 0.0)
-    ranking = Ranking({}, none, 0.0, 0.0, unset, unset)
-    margins = [ranking.margins(found[files].astype(np.float32)) for found, files in zip(sums, best, strict=True)]
-    # Which of the files ahead is right, of the questions that have an answer.
-    ahead = np.concatenate([margin[:_TOP] for margin, answered in zip(margins, real, strict=True) if answered])
-    right = np.concatenate(
-        [np.isin(question.files[files[:_TOP]], question.targets) for question, files in zip(asked, best, strict=True)
-         if question.targets]
-    )  # fmt: skip
-    slope, offset = _logistic(ahead[:, None], right)
-    rows = np.array([question.matrix[files[0]] for question, files in zip(asked, best, strict=True)], np.float64)
-    first = np.array([margin[0] for margin in margins])
-    judges = {}
+    firsts: list[tuple[Questions, int, Ints, Floats]] = []
+    for part, own in zip(sets, scores, strict=True):
+        for number, question in enumerate(part.asked):
+            values = own[part.rows(number)]
+            if len(values):
+                best = best_of_files(part.files[part.rows(number)], values)
+                firsts.append((part, number, best, values[best]))
+                asked.append(question)
+                tops.append(float(values[best[0]]))
+    real = np.array([bool(question["targets"]) for question in asked])
+    none = round(float(np.quantile(np.array(tops)[real], _NONE)), 4)
+    ranking = Ranking(network, none, 0.0, 0.0, unset, unset)
+    ahead, right = [], []
+    for part, number, best, values in firsts:
+        found = ranking.margins(values)
+        margins.append(found[0])
+        rows.append(part.matrix[part.rows(number)][best[0]])
+        files, marks = part.files[part.rows(number)], part.marks[part.rows(number)]
+        hits = np.isin(files[best], files[marks > 0])
+        right_first.append(bool(hits[0]))
+        if part.asked[number]["targets"]:
+            ahead.append(found[:_TOP])
+            right.append(hits[:_TOP])
+    slope, offset = _logistic(np.concatenate(ahead)[:, None], np.concatenate(right))
+    first, columns, judges = np.array(margins), np.array(rows, np.float64), {}
     for name, signs in _SIGNS.items():
-        columns = np.stack([first, *(rows[:, NAMES.index(sign)] for sign in signs)], axis=1)
-        *found, away = _logistic(columns, real)
-        chances = 1 / (1 + np.exp(-(columns @ found + away)))
+        known = np.stack([first, *(columns[:, NAMES.index(sign)] for sign in signs)], axis=1)
+        *found, away = _logistic(known, real)
+        chances = 1 / (1 + np.exp(-(known @ found + away)))
         line = float(np.quantile(chances[real], _REFUSED))
-        caught = np.mean(chances[~real] < line)
-        print(f"{name}: {_REFUSED:.0%} of real questions refused and {caught:.0%} of those about another repository")
-        known = {sign: round(float(value), 4) for sign, value in zip(("lead", *signs), found, strict=True)}
-        judges[name] = {"signs": known, "offset": round(float(away), 4), "line": round(line, 4)}
+        print(f"{name}: {_REFUSED:.0%} of real questions refused, {np.mean(chances[~real] < line):.0%} of foreign ones")
+        weights = {sign: round(float(value), 4) for sign, value in zip(("lead", *signs), found, strict=True)}
+        judges[name] = {"signs": weights, "offset": round(float(away), 4), "line": round(line, 4)}
         if name == "by_meaning":
             about = chances
     shown = 1 / (1 + np.exp(-(slope * first + offset))) * about
-    hit = np.array([bool(np.isin(q.files[files[0]], q.targets)) for q, files in zip(asked, best, strict=True)])
-    for low, high in pairwise((0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)):
+    hit = np.array(right_first)
+    for low, high in pairwise((0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.01)):
         inside = (shown >= low) & (shown < high)
         print(f"  first answers of {low:.1f} to {high:.1f}: {inside.sum()}, right {hit[inside].mean():.2f}")
     return {"none": none, "slope": round(float(slope), 4), "offset": round(float(offset), 4), **judges}
@@ -241,49 +351,47 @@ def _logistic(columns: NDArray[np.float64], labels: NDArray[np.bool_]) -> NDArra
     return found
 
 
-def write(path: Path, weights: NDArray[np.float64], calibration: dict[str, object]) -> None:
-    """The weights as a file that people can read."""
-    common, more = weights[: len(NAMES)], weights[len(NAMES) :]
-    groups = {"words": common, "names": common + more}
-    named = {
-        group: {name: round(float(value), 4) for name, value in zip(NAMES, values, strict=True)} | _GIVEN
-        for group, values in groups.items()
+def packed(net: Net) -> dict[str, Any]:
+    """The network as `weights.json` has it."""
+
+    def rounded(values: Any, digits: int = 4) -> Any:
+        return np.round(np.asarray(values.detach(), np.float64), digits).tolist()
+
+    return {
+        "features": list(NAMES),
+        "mean": rounded(net.mean),
+        "spread": rounded(net.spread),
+        "linear": rounded(net.linear.weight[0]),
+        "inner": rounded(net.inner.weight),
+        "inner_bias": rounded(net.inner.bias),
+        "outer": rounded(net.outer.weight[0]),
     }
-    path.write_text(json.dumps({"weights": named, "calibration": calibration}, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labels", type=Path, required=True)
-    parser.add_argument("--repos", type=Path, required=True)
-    parser.add_argument("--roots", type=Path, required=True, help="checkouts whose labelled folders are indexed")
-    parser.add_argument("--whole-roots", type=Path, help="checkouts that are indexed whole: twice the questions")
-    parser.add_argument("--ablations", action="store_true", help="each feature left out in turn")
+    parser.add_argument("gathered", type=Path, nargs="+")
+    parser.add_argument("--report", action="store_true", help="print what the single signals reach, and path-blind")
     parser.add_argument("--out", type=Path, help="write the weights here")
     given = parser.parse_args()
-    sets = {"labelled folders": gather(given.labels, given.repos, given.roots, whole=False)}
-    if given.whole_roots:
-        sets["whole trees"] = gather(given.labels, given.repos, given.whole_roots, whole=True)
-    questions = [question for part in sets.values() for question in part if question.targets]
-    foreign = [question for part in sets.values() for question in part if not question.targets]
-    values = dict(zip(map(id, questions), cross_validated(questions, hide(())), strict=True))
-    blind = dict(zip(map(id, questions), cross_validated(questions, hide(PATH_FEATURES)), strict=True))
-    for name, part in sets.items():
-        own = [question for question in part if question.targets]
-        reach = np.mean([np.mean(np.isin(question.targets, question.files)) for question in own])
-        total, unseen = (by(own, [found[id(question)] for question in own], "")["all"] for found in (values, blind))
-        print(f"{name}: NDCG@10 {total:.4f}, path-blind {unseen:.4f}; {reach:.3f} of the targets are candidates")
-        for field in ("category", "language"):
-            cells = by(own, [values[id(question)] for question in own], field)
-            print("  " + " ".join(f"{cell} {value:.3f}" for cell, value in cells.items()))
-    if given.ablations:
-        for name in NAMES:
-            without = cross_validated(questions, hide((name,)))
-            print(f"  without {name:16} {by(questions, without, '')['all']:.4f}")
-    weights = fit(questions, hide(()))
-    calibration = calibrate(questions, foreign, weights)
+    torch.set_num_threads(1)  # the same sums on every machine
+    sets = [load(path) for path in given.gathered]
+    scores = cross_validated(sets, hide(frozenset()))
+    blind = cross_validated(sets, hide(PATH_FEATURES)) if given.report else []
+    for number, part in enumerate(sets):
+        report(part, judge(part, scores[number]), "all features")
+        if given.report:
+            report(part, judge(part, blind[number]), "path-blind")
+            for name in ("body_relative", "whole_body", "dense_relative", "whole_dense"):
+                report(part, judge(part, part.matrix[:, NAMES.index(name)]), f"{name} alone")
+    net = fit(sets, lambda question: not question["held_out"], hide(frozenset()))
+    network = packed(net)
+    unset = {"signs": {}, "offset": 0.0, "line": 0.0}
+    empty = {"none": 0.0, "slope": 0.0, "offset": 0.0, "by_meaning": unset, "by_words": unset}
+    ranking = from_json({"network": network, "calibration": empty})
+    calibration = calibrate(sets, scores, ranking.network)
     if given.out:
-        write(given.out, weights, calibration)
+        given.out.write_text(json.dumps({"network": network, "calibration": calibration}) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from sage_code.search.top import Floats, Rows
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
 _BY_PATH = 60
-# Files that are chosen, and chunks of each.
-_FILES = 80
-_PER_FILE = 4
+# Chunks that are chosen, and how many of each file at most; the same for a long text, which has words of many files.
+_CHUNKS, _PER_FILE = 256, 4
+_CHUNKS_LONG, _PER_FILE_LONG = 600, 3
 # A name with more definitions than this says little about any of them.
 _MAX_DEFINITIONS = 40
 # A name that more symbols have, keys and headings included, is not looked up.
@@ -212,6 +212,8 @@ def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allo
         for file, value in numbers.items():
             named[np.searchsorted(pool.files, file)] += value * len(columns)
     file_scores += named[files]
+    most, each = (_CHUNKS, _PER_FILE) if pool.title is pool.whole else (_CHUNKS_LONG, _PER_FILE_LONG)
+    best = np.lexsort((snapshot.file_hash[pool.files[files]], -file_scores))
     is_best = np.zeros(len(files), dtype=bool)
-    is_best[np.lexsort((snapshot.file_hash[pool.files[files]], -file_scores))[:_FILES]] = True
-    return np.sort(rows[order[(rank_in_file < _PER_FILE) & np.repeat(is_best, sizes)]])
+    is_best[best[np.cumsum(np.minimum(sizes, each)[best]) <= most]] = True
+    return np.sort(rows[order[(rank_in_file < each) & np.repeat(is_best, sizes)]])

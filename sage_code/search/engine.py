@@ -66,7 +66,7 @@ class SearchEngine:
     def rank(self, query: Query, limit: int) -> list[Ranked]:
         """The best chunk of each of the best files, best first."""
         candidates = self.candidates(query)
-        scores = self.ranking.scores(candidates.matrix, query.kind)
+        scores = self.ranking.scores(candidates.matrix)
         return self._best_of_files(query, candidates, scores, limit)
 
     def candidates(self, query: Query) -> Candidates:

@@ -51,6 +51,7 @@ FEATURES: dict[str, str] = {
     "rarest": "the rarest word of the question is in the chunk",
     "run": "words of the question that follow each other in the text",
     "run_share": "the same, as a share of the question",
+    "literal": "the whole question stands in the text, word after word",
     "pairs": "pairs of adjacent words of the question in the text",
     "file_run": "words of the question that follow each other in the file",
     "whole_body": "words of the whole text in the chunk, against the best of the project",
@@ -76,6 +77,8 @@ FEATURES: dict[str, str] = {
     "asked_symbol": "the question is a name",
     "asked_code": "the question is code or an error",
     "asked_known": "the question names something that the project defines",
+    "asked_path": "how well the best path of the project fits the question",
+    "asked_run": "how much of the question stands somewhere word after word",
 }
 NAMES = tuple(FEATURES)
 # Features that depend on the path; the path-blind evaluation hides them.
@@ -83,9 +86,12 @@ PATH_FEATURES = frozenset(
     {
         "path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded", "whole_path",
         "frame",
+        "asked_path",
     }  # fmt: skip
     | {f"is_{path_class}" for path_class in PATH_CLASSES}
 )
+# A run covers the question from this share on: sums of floats are not quite 1.
+_WHOLE = 0.999
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
 # A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
 _ASKED_WITH = {"declarations": "doc", "data": "build"}
@@ -132,7 +138,7 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
         named = [frames.get(qualname.rpartition(".")[2], 0.0) for qualname in qualnames]
         columns["frame_name"] = np.array(named, np.float32) * (columns["frame"] > 0)
     columns |= _by_definitions(snapshot, signals.defining, chunks, files)
-    columns |= {name: np.full(len(chunks), value, np.float32) for name, value in _of_query(query, signals).items()}
+    columns |= {name: np.full(len(chunks), value, np.float32) for name, value in _of_query(query, signals, pool).items()}
     matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
     by_path = np.empty(len(paths), np.int64)
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
@@ -173,7 +179,10 @@ def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> di
 def _by_runs(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
     """The runs of words of the query."""
     found = pool.runs
+    whole = found.information * (found.share >= _WHOLE)
     columns = {"run": found.information[chosen], "run_share": found.share[chosen], "pairs": found.pairs[chosen]}
+    # A text that stands in many places tells little about each of them.
+    columns["literal"] = (whole / np.sqrt(max(np.count_nonzero(whole), 1), dtype=np.float32))[chosen]
     return columns | {"file_run": np.maximum.reduceat(found.information, pool.first)[of_file]}
 
 
@@ -216,7 +225,7 @@ def _by_definitions(snapshot: SearchSnapshot, known: Definitions, chunks: Rows, 
     return columns
 
 
-def _of_query(query: Query, signals: Signals) -> dict[str, float]:
+def _of_query(query: Query, signals: Signals, pool: Pool) -> dict[str, float]:
     """What kind of query it is; the same for all candidates."""
     return {
         "asked_words": math.log1p(len(query.terms)) / 6,
@@ -225,6 +234,8 @@ def _of_query(query: Query, signals: Signals) -> dict[str, float]:
         "asked_symbol": float(query.kind in {"symbol", "path"}),
         "asked_code": float(query.kind in {"snippet", "error"}),
         "asked_known": max(signals.defining.certainty.values(), default=0.0),
+        "asked_path": float(pool.title.lexical.path_cover.max(initial=0.0)),
+        "asked_run": float(pool.runs.share.max(initial=0.0)),
     }
 
 

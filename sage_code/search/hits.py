@@ -57,7 +57,7 @@ class HitMaker:
             snippet=snippet.text,
             snippet_line=snippet.line,
             also=tuple(OtherChunk(*self._lines_of(chunk), snapshot.qualname(chunk)) for chunk in found.also),
-            explain=self._ranking.shares(found.features, self._query.kind) if explain else {},
+            explain=self._ranking.shares(found.features) if explain else {},
             match_spans=snippet.match_spans,
         )
 

@@ -6,7 +6,6 @@ stands. The segments keep the words of every chunk in order, so no file is read.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +83,3 @@ class Phrases:
         np.add.at(result[2], different // len(self._pairs), worth / np.float32(self._all))
         return result
 
-
-def is_whole(share: float) -> bool:
-    """Whether a run covers the query."""
-    return math.isclose(share, 1.0, abs_tol=1e-4)

@@ -33,7 +33,12 @@ _CALLED = re.compile(r"\b([A-Za-z_$][\w$]*)\(\)?")
 _CAMEL = re.compile(r"\b(?:[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+(?:[A-Z]\w*)+|[A-Z]{2,}[a-z]\w*)\b")
 _SNAKE = re.compile(r"\b_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b_+[a-z]\w*\b")
 _QUOTED = re.compile(r"[`'\"]([A-Za-z_$][\w$.:]*)[`'\"]")
-_PATH = re.compile(r"(?:[\w.@-]+/)+[\w.@-]*\w|\b[\w-]+\.[a-z]{1,5}\b(?!\()")
+# A path has a slash, or is a file's name with a usual ending: `Anchor.drop` is none.
+_PATH = re.compile(
+    r"(?:[\w.@-]+/)+[\w.@-]*\w|\b[\w-]+\.(?:pyi?|pyx|[cm]?jsx?|[cm]?tsx?|vue|go|rs|java|kts?|c|h|cc|cpp|cxx|hpp|hh|cs|rb|php|"
+    r"swift|m|scala|exs?|erl|lua|hs|ml|clj|jl|r|pl|sh|bash|zig|dart|sql|proto|html?|s?css|md|rst|txt|json|ya?ml|toml|cfg|"
+    r"ini|conf|xml|gradle|cmake|lock)\b(?!\()"
+)
 _TRACE = re.compile(r'File "(?P<a>[^"]+)", line (?P<an>\d+)|\bat .*?\(?(?P<b>[\w./@-]+):(?P<bn>\d+)(?::\d+)?\)?')
 _ERROR = re.compile(r"\b\w*(?:Error|Exception|panic|Traceback|failed|cannot|undefined)\b")
 _CODE_MARKS = re.compile(r"[{};=]|=>|->|\bdef \w|\bfunc \w|\bfn \w|\bclass \w+[:({]|\breturn\b.*[;)]|\bimport ")

@@ -51,7 +51,7 @@ def test_top_takes_the_equal_values_with_the_lowest_ties() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_scores_by_words_are_those_of_bm25(snapshot: SearchSnapshot, question: str) -> None:
-    words = TermPostings(snapshot, parse_query(question).terms)
+    words = TermPostings(snapshot, dict.fromkeys(parse_query(question).terms, 1.0))
     files = np.arange(snapshot.files)
     chunks, first = snapshot.chunks_of(files)
     scores = words.scores_of(files, chunks, first)
@@ -77,7 +77,7 @@ def test_scores_by_words_are_those_of_bm25(snapshot: SearchSnapshot, question: s
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_scores_of_some_files_are_those_of_all(snapshot: SearchSnapshot, question: str) -> None:
-    words = TermPostings(snapshot, parse_query(question).terms)
+    words = TermPostings(snapshot, dict.fromkeys(parse_query(question).terms, 1.0))
     everything = np.arange(snapshot.files)
     all_chunks, all_first = snapshot.chunks_of(everything)
     whole = words.scores_of(everything, all_chunks, all_first)
@@ -93,7 +93,7 @@ def test_the_scores_of_some_files_are_those_of_all(snapshot: SearchSnapshot, que
 
 def test_no_files_have_no_scores(snapshot: SearchSnapshot) -> None:
     none = np.empty(0, np.int64)
-    scores = TermPostings(snapshot, ("worker",)).scores_of(none, none, none)
+    scores = TermPostings(snapshot, {"worker": 1.0}).scores_of(none, none, none)
     assert not len(scores.chunk_cover)
     assert not len(scores.fields["path"])
 
