@@ -1,0 +1,88 @@
+"""Explains the score of a hit: what each feature adds to its sum, and how the sum becomes a probability.
+
+The shares of the features and the bias add up to `total`. The margin says how far the best chunk of the file is ahead of
+all other files and of no answer; it gives the probability that this file answers a question that is about the project.
+Times the probability that the question is about the project at all, that is the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sage_code.search.engine import Ranked, SearchEngine
+    from sage_code.search.query import Query
+
+# Shares that are listed by name, and the smallest of them; the rest is one sum.
+MOST_SHARES = 10
+_SMALL_SHARE = 0.05
+
+
+class Explanation(NamedTuple):
+    """How the score of a hit comes about."""
+
+    shares: Mapping[str, float]  # by feature, with its sign, largest first
+    bias: float  # what every candidate begins with
+    file_total: float  # the sum of the file's best chunk, which is another one where a name is asked for
+    margin: float  # of the file, as log odds
+    answers: float  # the probability that this file answers, made of the margin
+    relevance: float  # the probability that the question is about the project
+
+    @property
+    def total(self) -> float:
+        """The sum of the hit."""
+        return self.bias + sum(self.shares.values())
+
+    @property
+    def score(self) -> float:
+        """The probability of the hit."""
+        return self.answers * self.relevance
+
+    def listed(self, most: int = MOST_SHARES) -> tuple[list[tuple[str, float]], list[float]]:
+        """The shares to list, largest first, and those that are only summed up."""
+        large = [(name, share) for name, share in self.shares.items() if abs(share) >= _SMALL_SHARE][:most]
+        names = {name for name, _ in large}
+        return large, [share for name, share in self.shares.items() if name not in names]
+
+    def arithmetic(self) -> dict[str, float]:
+        """The sums as the documents have them."""
+        sums = {"bias": self.bias, "total": self.total, "file_total": self.file_total, "margin": self.margin}
+        return {name: round(value, 4) for name, value in {**sums, "answers": self.answers, "relevance": self.relevance}.items()}
+
+
+def steps(explanation: Explanation) -> list[str]:
+    """The way from the total to the score, in words."""
+    one = explanation
+    lines = [f"{one.total:+6.2f}  total"]
+    if abs(one.file_total - one.total) >= _SMALL_SHARE:
+        lines[0] += f"; the best of the file has {one.file_total:+.2f}"
+    lines.append(f"{one.margin:+6.2f}  margin over all other files and over no answer: {one.answers:.3f} that this file answers")
+    lines.append(f"{one.score:6.3f}  score: {one.answers:.3f} x {one.relevance:.3f} that the question is about the project")
+    return lines
+
+
+class Explainer:
+    """Explains the hits of one query. Measures the candidates again, which only an explanation pays for."""
+
+    def __init__(self, engine: SearchEngine, query: Query) -> None:
+        self._ranking, self._kind = engine.ranking, query.kind
+        candidates = engine.candidates(query)
+        scores = self._ranking.scores(candidates.matrix, query.kind)
+        best: dict[int, int] = {}
+        for row, file in enumerate(candidates.files.tolist()):
+            if file not in best or scores[row] > scores[best[file]]:
+                best[file] = row
+        rows = list(best.values())
+        margins = self._ranking.margins(scores[rows]).tolist() if rows else []
+        self._of_file = {file: (float(scores[row]), margin) for (file, row), margin in zip(best.items(), margins, strict=True)}
+        first = max(rows, key=lambda row: scores[row], default=None)
+        lead = max(margins, default=0.0)
+        self._relevance = self._ranking.relevance(candidates.matrix[first], lead)[0] if first is not None else 0.0
+
+    def explain(self, found: Ranked) -> Explanation:
+        """How the score of a ranked chunk comes about."""
+        total, margin = self._of_file[found.file]
+        shares = self._ranking.shares(found.features, self._kind)
+        answers = self._ranking.probability(margin)
+        return Explanation(shares, 0.0, total, margin, answers, self._relevance)
