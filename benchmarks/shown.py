@@ -88,12 +88,16 @@ def main() -> None:
                     if finding in {"torn", "wordless", "off line", "inner"} and shown[finding] < given.show:
                         shown[finding] += 1
                         end = hit.snippet_line + hit.snippet.count("\n")
-                        print(f"{finding}: {question.text!r} {hit.file}:{hit.snippet_line}-{end} {hit.kind} {hit.qualname}")
+                        print(
+                            f"{finding}: {question.text!r} {hit.file}:{hit.snippet_line}-{end} {hit.kind} {hit.qualname}"
+                        )
     print(machine())
     kinds = list(dict.fromkeys(kind for kind, _ in counts))
     names = ("hits", "torn", "unnamed", "wordless", "inner", "literal", "off line")
     print(table(["questions", *names], [[kind, *(str(counts[kind, name]) for name in names)] for kind in kinds]))
-    print(f"tokens of the snippets of an answer: median {statistics.median(tokens):.0f}, at most {SNIPPET_LINES} lines each")
+    print(
+        f"tokens of the snippets of an answer: median {statistics.median(tokens):.0f}, at most {SNIPPET_LINES} lines each"
+    )
     print(f"a search, warm, ms: {percentiles(took)}")
 
 
@@ -123,7 +127,9 @@ def made_questions(snapshot: SearchSnapshot, chance: random.Random, count: int) 
             yield Question(f'"{literal}"', "literal", path, at)
 
 
-def findings(question: Question, hit: Hit, symbols: list[Symbol], matcher: LineMatcher, lines: list[str]) -> Iterator[str]:
+def findings(
+    question: Question, hit: Hit, symbols: list[Symbol], matcher: LineMatcher, lines: list[str]
+) -> Iterator[str]:
     """What is to be counted about a hit."""
     yield "hits"
     if question.file == hit.file:
@@ -135,7 +141,10 @@ def findings(question: Question, hit: Hit, symbols: list[Symbol], matcher: LineM
         yield "off line"
     if not hit.qualname:
         yield "unnamed"
-    elif 2 * max((_common(one, first, last) for one in symbols if one.qualname == hit.qualname), default=0) < last - first + 1:
+    elif (
+        2 * max((_common(one, first, last) for one in symbols if one.qualname == hit.qualname), default=0)
+        < last - first + 1
+    ):
         yield "torn"
     with_words = [number for number in range(first, last + 1) if matcher.stems_in(lines[number - 1])]
     if not with_words:

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from sage_code.search.engine import Ranked, SearchEngine
     from sage_code.search.query import Query
 
-# Shares that are listed by name, and the smallest of them; the rest is one sum.
-MOST_SHARES = 10
-_SMALL_SHARE = 0.05
+# Smaller shares are not listed by name but summed up.
+_SMALL_SHARE = 0.1
 
 
 class Explanation(NamedTuple):
@@ -39,7 +38,7 @@ class Explanation(NamedTuple):
         """The probability of the hit."""
         return self.answers * self.relevance
 
-    def listed(self, most: int = MOST_SHARES) -> tuple[list[tuple[str, float]], list[float]]:
+    def listed(self, most: int | None = None) -> tuple[list[tuple[str, float]], list[float]]:
         """The shares to list, largest first, and those that are only summed up."""
         large = [(name, share) for name, share in self.shares.items() if abs(share) >= _SMALL_SHARE][:most]
         names = {name for name, _ in large}
@@ -47,18 +46,20 @@ class Explanation(NamedTuple):
 
     def arithmetic(self) -> dict[str, float]:
         """The sums as the documents have them."""
-        sums = {"bias": self.bias, "total": self.total, "file_total": self.file_total, "margin": self.margin}
-        return {name: round(value, 4) for name, value in {**sums, "answers": self.answers, "relevance": self.relevance}.items()}
+        names = ("bias", "total", "file_total", "margin", "answers", "relevance")
+        return {name: round(getattr(self, name), 4) for name in names}
 
 
 def steps(explanation: Explanation) -> list[str]:
     """The way from the total to the score, in words."""
     one = explanation
     lines = [f"{one.total:+6.2f}  total"]
-    if abs(one.file_total - one.total) >= _SMALL_SHARE:
+    if abs(one.file_total - one.total) >= 0.005:
         lines[0] += f"; the best of the file has {one.file_total:+.2f}"
-    lines.append(f"{one.margin:+6.2f}  margin over all other files and over no answer: {one.answers:.3f} that this file answers")
-    lines.append(f"{one.score:6.3f}  score: {one.answers:.3f} x {one.relevance:.3f} that the question is about the project")
+    lines.append(
+        f"{one.margin:+6.2f}  ahead of all other files and of no answer: {one.answers:.3f} that this file answers"
+    )
+    lines.append(f"{one.score:6.3f}  = {one.answers:.3f} x {one.relevance:.3f}, that the question is about the project")
     return lines
 
 
@@ -75,7 +76,8 @@ class Explainer:
                 best[file] = row
         rows = list(best.values())
         margins = self._ranking.margins(scores[rows]).tolist() if rows else []
-        self._of_file = {file: (float(scores[row]), margin) for (file, row), margin in zip(best.items(), margins, strict=True)}
+        totals = [float(scores[row]) for row in rows]
+        self._of_file = dict(zip(best, zip(totals, margins, strict=True), strict=True))
         first = max(rows, key=lambda row: scores[row], default=None)
         lead = max(margins, default=0.0)
         self._relevance = self._ranking.relevance(candidates.matrix[first], lead)[0] if first is not None else 0.0

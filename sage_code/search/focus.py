@@ -56,8 +56,8 @@ class _Part(NamedTuple):
 def focus(matched: MatchedLines, symbols: Sequence[Symbol], own: str, names: frozenset[str], size: int) -> Focus:
     """The part of the matched lines that answers, in at most `size` shown lines.
 
-    `symbols` are the definitions of these lines that may be its label, `own` is the qualified name of the chunk, and `names` are those
-    that the query asks for.
+    `symbols` are the definitions of these lines that may be its label, `own` is the qualified name of the chunk, and
+    `names` are those that the query asks for.
     """
     whole = _part(matched, None, size, names)
     parts = [_part(matched, one, size, names, whole.window) for one in symbols]

@@ -54,7 +54,8 @@ class LiteralFinder:
         words = {one: _WORD.findall(one) for one in quoted}
         # Texts of several words, in lower case, longest first; a qualified name asks for its definition instead.
         several = sorted(
-            (one for one in quoted if len(words[one]) > 1 and not _NAME.fullmatch(one)), key=lambda one: (-len(one), one)
+            (one for one in quoted if len(words[one]) > 1 and not _NAME.fullmatch(one)),
+            key=lambda one: (-len(one), one),
         )
         self.literals = tuple(several[:_MAX_LITERALS])
         self._single = frozenset(found[0] for found in words.values() if len(found) == 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from sage_code.search.explanation import Explanation
@@ -70,6 +71,30 @@ class SearchResponse:
     def query(self) -> str:
         """The query as it was typed."""
         return self.parsed.asked
+
+
+def is_weak(hit: Hit, response: SearchResponse) -> bool:
+    """Whether a hit is so much weaker than the first that a line is enough for it."""
+    return hit.score < FOLDED_BELOW * response.results[0].score
+
+
+def trimmed(hit: Hit, lines: int) -> Hit:
+    """The hit with at most `lines` lines of its snippet: the best one, and those around it that match most."""
+    rows = hit.snippet.split("\n")
+    if len(rows) <= lines:
+        return hit
+    if lines < 1:
+        return replace(hit, snippet="", match_spans=())
+    starts = list(accumulate((len(row) + 1 for row in rows), initial=0))
+    best = min(max(hit.best_line - hit.snippet_line, 0), len(rows) - 1)
+
+    def matches(first: int) -> int:
+        return sum(starts[first] <= start < starts[first + lines] for start, _ in hit.match_spans)
+
+    first = max(range(max(best - lines + 1, 0), min(best, len(rows) - lines) + 1), key=matches)
+    begin, end = starts[first], starts[first + lines] - 1
+    spans = tuple((start - begin, stop - begin) for start, stop in hit.match_spans if begin <= start and stop <= end)
+    return replace(hit, snippet=hit.snippet[begin:end], snippet_line=hit.snippet_line + first, match_spans=spans)
 
 
 def within(response: SearchResponse, max_tokens: int) -> SearchResponse:

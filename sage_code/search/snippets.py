@@ -187,7 +187,9 @@ class MatchedLines:
         """How well some lines match together."""
         found = [self._found[number] for number in numbers]
         stems = found[0].stems.union(*[match.stems for match in found[1:]])
-        return sum([self._weights[stem] for stem in stems]) + max([match.run for match in found]) + _REPEATED * len(found)
+        return (
+            sum([self._weights[stem] for stem in stems]) + max([match.run for match in found]) + _REPEATED * len(found)
+        )
 
     def _line_score(self, number: int) -> float:
         match = self._found[number]
