@@ -1,8 +1,8 @@
 """Whether what a search shows belongs together: `python benchmarks/shown.py PROJECT ... [--labels FILE]`.
 
 Asks each project, which must be indexed, the questions of a labels file whose `repo` is the name of its folder, and
-questions that are made here, by chance from a fixed seed: the words of a definition's name, the first sentence of its
-documentation, and literal lines of its text in quotes. Counts, over all hits that have a snippet:
+questions that are made here, by chance from a fixed seed: the words of a definition's name, and literal lines of files,
+in quotes. Counts, over all hits that have a snippet:
 
     torn      the label's definition covers less than half of the shown lines
     unnamed   the label names no definition
@@ -10,7 +10,7 @@ documentation, and literal lines of its text in quotes. Counts, over all hits th
     inner     a smaller definition than the label's covers all lines of the snippet that have words of the query
     off line  a literal line of a file is asked for, the file is found, and the line is not shown
 
-and what the hits cost: lines and tokens of a whole answer, and how long making its hits takes.
+and prints what an answer costs: its tokens, and how long it takes.
 """
 
 from __future__ import annotations
@@ -23,25 +23,21 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from measure import machine, table
 
 from sage_code import Project
-from sage_code.discover import discover_rules
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.evaluation import percentiles, read_labels
-from sage_code.search.hits import HitMaker
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit
-from sage_code.search.service import SearchOptions
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.snippets import SNIPPET_LINES, LineMatcher
-from sage_code.search.words_only import WordsOnly
 from sage_code.text.tokens import count_tokens
 from sage_code.values import Symbol
 
-_ = (HitMaker, SearchOptions, WordsOnly, discover_rules)  # measured through `Project.search`
 # A literal line that is asked for has this many characters: fewer stand in many files.
 _LITERAL_CHARS = (25, 90)
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -82,22 +78,18 @@ def main() -> None:
             tokens.append(sum(count_tokens(hit.snippet) for hit in response.results))
             matcher = LineMatcher(parse_query(question.text))
             for hit in response.results:
-                lines = open(os.path.join(root, hit.file), errors="replace").read().split("\n")  # noqa: SIM115, PTH123
+                lines = Path(root, hit.file).read_text(encoding="utf-8", errors="replace").split("\n")
                 for finding in findings(question, hit, symbols[hit.file], matcher, lines):
                     counts[question.kind, finding] += 1
                     if finding in {"torn", "wordless", "off line", "inner"} and shown[finding] < given.show:
                         shown[finding] += 1
-                        end = hit.snippet_line + hit.snippet.count("\n")
-                        print(
-                            f"{finding}: {question.text!r} {hit.file}:{hit.snippet_line}-{end} {hit.kind} {hit.qualname}"
-                        )
+                        where = f"{hit.file}:{hit.snippet_line}-{hit.snippet_line + hit.snippet.count(chr(10))}"
+                        print(f"{finding}: {question.text!r} {where} {hit.kind} {hit.qualname}")
     print(machine())
     kinds = list(dict.fromkeys(kind for kind, _ in counts))
     names = ("hits", "torn", "unnamed", "wordless", "inner", "literal", "off line")
     print(table(["questions", *names], [[kind, *(str(counts[kind, name]) for name in names)] for kind in kinds]))
-    print(
-        f"tokens of the snippets of an answer: median {statistics.median(tokens):.0f}, at most {SNIPPET_LINES} lines each"
-    )
+    print(f"tokens of all snippets of an answer of {SNIPPET_LINES} lines each: median {statistics.median(tokens):.0f}")
     print(f"a search, warm, ms: {percentiles(took)}")
 
 

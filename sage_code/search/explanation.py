@@ -1,8 +1,8 @@
 """Explains the score of a hit: what each feature adds to its sum, and how the sum becomes a probability.
 
-The shares of the features and the bias add up to `total`. The margin says how far the best chunk of the file is ahead of
-all other files and of no answer; it gives the probability that this file answers a question that is about the project.
-Times the probability that the question is about the project at all, that is the score.
+The shares of the features and the bias add up to `total`. The margin says how far the best chunk of the file is ahead
+of all other files and of no answer; it gives the probability that this file answers a question that is about the
+project. Times the probability that the question is about the project at all, that is the score.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class HitMaker:
         }
 
     def hit(self, rank: int, found: Ranked, *, is_folded: bool = False) -> Hit:
-        """The hit of a ranked chunk. One that is shown in a line has no spans, and names other places by their chunks."""
+        """The hit of a ranked chunk; a folded one has no spans, and names other places by their chunks."""
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
         source = self._snippets.source(path)
         literal = self._snippets.matcher.literal.literal_lines(source.text)

@@ -1,7 +1,7 @@
 """Finds text of a query that stands in the code word for word: quoted parts, and runs of its words.
 
-An error message stands in the code with other values than in the question, and mostly over several lines; so what counts
-is the longest run of words of the query that a line has in the same order. Signs between the words do not count.
+An error message stands in the code with other values than in the question, and often over several lines; so what
+counts is the longest run of words of the query that a line has in the same order. Signs between them do not count.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from sage_code.search.explanation import Explanation
 from sage_code.search.query import Query
 from sage_code.text.tokens import count_tokens, first_lines, fit
 
-
 # Hits with less than this share of the first one's score are shown in a line each: they are hardly ever read.
 FOLDED_BELOW = 0.1
 _NOT_IN_DOCUMENT = ("match_spans", "best_line", "head_line")
