@@ -183,7 +183,7 @@ class Project:
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")
         parsed = parse_query(query, Filters(_several(language), _several(paths), _several(kinds)))
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
-        options = SearchOptions(limit, explain, refresh, shown, context)
+        options = SearchOptions(limit, explain, refresh, shown, context, folds=lines is None)
         if self._searchers is None:
             self._searchers = Searchers(self.root, self.settings)
         response = self._searchers.search(parsed, options, everywhere=everywhere)

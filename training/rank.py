@@ -55,7 +55,10 @@ _REFUSED = 0.01
 # A first answer that only this share of the real questions falls below is as likely as none at all.
 _NONE = 0.05
 # What tells whether a question is about the project, beside the margin of its first answer.
-_SIGNS = {"by_meaning": ("file_cover", "dense_relative", "file_dense", "run_share"), "by_words": ("file_cover", "run_share")}
+_SIGNS = {
+    "by_meaning": ("file_cover", "dense_relative", "file_dense", "run_share"),
+    "by_words": ("file_cover", "run_share"),
+}
 _SIGN_PENALTY = 1e-4
 
 Floats = NDArray[np.float32]

@@ -39,7 +39,9 @@ def read_questions(paths: Iterable[Path]) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
-def labels(snapshot: SearchSnapshot, files: np.ndarray[Any, Any], chunks: np.ndarray[Any, Any], targets: list[dict[str, Any]]) -> np.ndarray[Any, Any]:
+def labels(
+    snapshot: SearchSnapshot, files: np.ndarray[Any, Any], chunks: np.ndarray[Any, Any], targets: list[dict[str, Any]]
+) -> np.ndarray[Any, Any]:
     """For each candidate whether it is in a target's file or function."""
     marks = np.zeros(len(files), np.uint8)
     for target in targets:
@@ -94,7 +96,9 @@ def foreign(questions: list[dict[str, Any]], each: int) -> list[dict[str, Any]]:
     for root, own in projects.items():
         others = [question for question in questions if question["repo"] != own["repo"] and question["kind"] != "name"]
         for question in rng.sample(others, min(each, len(others))):
-            made.append({**question, "repo": own["repo"], "root": root, "targets": [], "kind": f"foreign {question['kind']}"})
+            made.append(
+                {**question, "repo": own["repo"], "root": root, "targets": [], "kind": f"foreign {question['kind']}"}
+            )
     return made
 
 

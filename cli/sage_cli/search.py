@@ -27,6 +27,7 @@ FLAGS = hot.by_spelling(
         "--project": ("project", str),
         "--all": ("everywhere", bool),
         "--context -C": ("context", int),
+        "--lines": ("lines", int),
         "--max-tokens -t": ("max_tokens", int),
         "--files": ("files", bool),
         "--open": ("open_editor", bool),
@@ -35,7 +36,7 @@ FLAGS = hot.by_spelling(
         "--json": ("as_json", bool),
     }
 )
-MINIMUM = {"limit": 1, "max_tokens": 16, "context": 0}
+MINIMUM = {"limit": 1, "max_tokens": 16, "context": 0, "lines": 0}
 DEFAULT_LIMIT = 10
 
 
@@ -56,6 +57,7 @@ def run(
     project: str = ".",
     everywhere: bool = False,
     context: int = 0,
+    lines: int | None = None,
     max_tokens: int | None = None,
     files: bool = False,
     open_editor: bool = False,
@@ -81,7 +83,7 @@ def run(
             explain=explain,
             everywhere=everywhere,
             refresh=not no_refresh,
-            lines=0 if files or open_editor else None,
+            lines=0 if files or open_editor else lines,
             context=context,
             max_tokens=max_tokens,
         )
@@ -97,13 +99,15 @@ def run(
 
         print_json(document(response))
     else:
-        _show(response, files, open_editor)
+        # Who asks for lines, for those around or for reasons gets them all, whether they fit on a screen or not.
+        is_full = lines is not None or bool(context) or explain
+        _show(response, files, open_editor, is_full)
         if max_tokens is not None and response.truncated:
             print("... and more; a larger --max-tokens or --limit shows it", file=sys.stderr)
     return EXIT_FOUND if response.good else EXIT_NOTHING
 
 
-def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
+def _show(response: SearchResponse, files: bool, open_editor: bool, is_full: bool) -> None:
     """Print the hits or their files, or open the best one in an editor."""
     from sage_cli import search_view
 
@@ -120,7 +124,7 @@ def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
     if files:
         search_view.print_files(response)
     else:
-        search_view.print_hits(response)
+        search_view.print_hits(response, is_full=is_full)
 
 
 def _index_first(project: Project) -> bool:

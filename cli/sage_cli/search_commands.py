@@ -28,12 +28,15 @@ def search(
     project: ProjectOption = ".",
     everywhere: Annotated[bool, typer.Option("--all", help="In every project that was indexed.")] = False,
     context: Annotated[int, typer.Option("--context", "-C", min=0, help="Lines around what matched.")] = 0,
+    lines: Annotated[
+        int | None, typer.Option("--lines", min=0, help="Lines of each; without it, what fits on a screen.")
+    ] = None,
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", "-t", min=16, help="What the answer may cost an agent.")
     ] = None,
     files: Annotated[bool, typer.Option("--files", help="Print paths only.")] = False,
     open_editor: Annotated[bool, typer.Option("--open", help="Open the best match in $VISUAL or $EDITOR.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why, signal by signal; count callers.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how the score adds up; count callers.")] = False,
     no_refresh: Annotated[bool, typer.Option("--no-refresh", help="Do not look for changed files first.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,5 +53,5 @@ def search(
 
     Example:  sage search "open the database" --open
     """
-    asked = (words, limit, lang, under, kind, project, everywhere, context, max_tokens)
+    asked = (words, limit, lang, under, kind, project, everywhere, context, lines, max_tokens)
     raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json))

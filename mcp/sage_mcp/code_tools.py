@@ -18,10 +18,12 @@ from sage_mcp.tooling import READS, TOKENS, WRITES, AskedProject, MaxTokens, Off
 
 if TYPE_CHECKING:
     from sage_code.project import Project
+    from sage_code.search.explanation import Explanation
     from sage_code.search.results import Hit, SearchResponse
 
 _MOST_RESULTS = 100
 _MOST_SHARES = 6  # features of the explanation of a result
+_FOLDED = "results below a tenth of the first score have no lines; under=FILE shows those of one"
 _MOST_REMEMBERED = 3  # memories of each kind in `sage_debug_query`, which is mostly about code
 
 Question = Annotated[
@@ -98,15 +100,21 @@ def _first_answer(context: Context, project: Project, query: str, limit: int, mo
 
 def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int) -> Answer:
     """A response as text and data."""
-    from sage_code.search.results import document
+    from sage_code.search.results import document, is_weak
 
     data = document(response)
-    rows = [Row(_result_text(row), row) for row in data["results"]]
+    weak = [is_weak(hit, response) for hit in response.results]
+    if any(weak):
+        for row, is_folded in zip(data["results"], weak, strict=True):
+            if is_folded and not row.get("explain"):
+                row |= {"snippet": "", "also": []}
+        data["note"] = "; ".join(filter(None, (response.note, _FOLDED)))
+    rows = [Row(_result_text(row, hit), row) for row, hit in zip(data["results"], response.results, strict=True)]
     where = f"{one_line(response.project)} ({one_line(response.root)})" if response.root else "all projects"
     head = f"{len(rows)} results" if response.good else f"No good match; the nearest {len(rows)}" if rows else "Nothing"
     head += f" for {one_line(response.query[:200])!r} in {where}"
-    if response.note:
-        head += f"\nNote: {one_line(response.note)}"
+    if data["note"]:
+        head += f"\nNote: {one_line(data['note'])}"
     del data["results"], data["truncated"]
     return listing(
         head, "results", rows, data, root=root, max_tokens=max_tokens, offset=offset, more=response.truncated,
@@ -114,7 +122,7 @@ def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int
     )  # fmt: skip
 
 
-def _result_text(row: dict[str, Any]) -> str:
+def _result_text(row: dict[str, Any], hit: Hit) -> str:
     """The lines of a result: where it is, what else is to know about it, its snippet."""
     where = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
     if "root" in row:
@@ -122,16 +130,25 @@ def _result_text(row: dict[str, Any]) -> str:
     what = f"{row['kind']} {one_line(row['qualname'])}".rstrip()
     lines = [f"{row['rank']}. {where}  {what}  score {row['score']:.2f}"]
     if row["also"]:
-        others = ", ".join(f"{span['start_line']}-{span['end_line']} {one_line(span['name'])}" for span in row["also"])
-        lines.append(f"   also: {others}")
+        others = (f"{span['start_line']}-{span['end_line']} {one_line(span['name'])}".rstrip() for span in row["also"])
+        lines.append(f"   also: {', '.join(others)}")
     lines += [f"   memory: {one_line(note)}" for note in row["memory"]]
-    if shares := row.get("explain"):
-        best = list(shares.items())[:_MOST_SHARES]
-        calls = f"; {row['callers']} callers, {row['callees']} callees" if row.get("callers") is not None else ""
-        lines.append(f"   because: {', '.join(f'{name} {share:+.2f}' for name, share in best)}{calls}")
+    if hit.explain is not None:
+        calls = f"; {hit.callers} callers, {hit.callees} callees" if hit.callers is not None else ""
+        lines.append(f"   because: {_because(hit.explain)}{calls}")
     if row["snippet"]:
         lines.append(quoted(row["snippet"], row["snippet_line"]))
     return "\n".join(lines)
+
+
+def _because(explanation: Explanation) -> str:
+    """What the largest features and all others bring to the sum, and how the sum becomes the score."""
+    listed, others = explanation.listed(_MOST_SHARES)
+    shares = [f"{name} {share:+.2f}" for name, share in listed]
+    if rest := explanation.bias + sum(others):
+        shares.append(f"others {rest:+.2f}")
+    one = explanation
+    return f"{', '.join(shares)} = {one.total:.2f}, {one.margin:+.2f} ahead: {one.answers:.2f} x {one.relevance:.2f}"
 
 
 def sage_debug_query(
@@ -171,16 +188,20 @@ def sage_debug_query(
 
 def _scored(hit: Hit) -> Row:
     """A hit with what every feature brought to its score."""
+    from sage_code.search.explanation import steps
     from sage_code.search.features import FEATURES
 
-    shares = {name: round(share, 4) for name, share in hit.explain.items()}
     where = f"{one_line(hit.file)}:{hit.start_line}-{hit.end_line}"
     lines = [f"{hit.rank}. {where}  {hit.kind} {one_line(hit.qualname)}  score {hit.score:.4f}"]
-    lines += [
-        f"   {share:+.3f}  {name}: {FEATURES.get(name, '')}" for name, share in shares.items() if abs(share) >= 0.005
-    ]
     shown = ("rank", "score", "file", "start_line", "end_line", "kind", "qualname")
-    return Row("\n".join(lines), {**{name: getattr(hit, name) for name in shown}, "features": shares})
+    data: dict[str, Any] = {name: getattr(hit, name) for name in shown}
+    if hit.explain is not None:
+        listed, others = hit.explain.listed()
+        lines += [f"   {share:+6.2f}  {name}: {FEATURES.get(name, '')}" for name, share in listed]
+        lines += [f"   {hit.explain.bias + sum(others):+6.2f}  others", *(f"   {step}" for step in steps(hit.explain))]
+        data["features"] = {name: round(share, 4) for name, share in hit.explain.shares.items()}
+        data["arithmetic"] = hit.explain.arithmetic()
+    return Row("\n".join(lines), data)
 
 
 TOOLS = (

@@ -33,6 +33,8 @@ CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
 FILE_FIELDS = ("path",)
 FIELDS = CHUNK_FIELDS + FILE_FIELDS
+# Where a stored symbol has its first and its last line.
+_START, _END = 4, 5
 KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
 
 
@@ -82,6 +84,11 @@ class Segment:
     def symbols(self, file: int) -> list[Symbol]:
         """The definitions of the file with this number, without their docstrings."""
         return [Symbol(*fields) for fields in orjson.loads(Strings(self.arrays, "symbols").raw(file))]
+
+    def symbols_between(self, file: int, first: int, last: int) -> list[Symbol]:
+        """The definitions of a file that have any of these lines; much faster than all of a large file."""
+        rows = orjson.loads(Strings(self.arrays, "symbols").raw(file))
+        return [Symbol(*fields) for fields in rows if fields[_START] <= last and fields[_END] >= first]
 
     def kind(self, chunk: int) -> str:
         """The kind of a chunk."""

@@ -49,6 +49,9 @@ class Ranked(NamedTuple):
     good: bool  # whether the query seems to be about the project at all
     features: Floats
     also: tuple[int, ...]  # other good chunks of the same file
+    file_total: float  # the highest score of the file, which is another chunk's where a name is asked for
+    margin: float  # of the file, as log odds
+    relevance: float  # the probability that the query is about the project
 
     def is_definition(self, query: Query) -> bool:
         """Whether the query is a name that this chunk defines: such a chunk answers, even with a low score."""
@@ -101,10 +104,15 @@ class SearchEngine:
         relevance, good = self.ranking.relevance(matrix[firsts[0]], margins[0]) if firsts else (0.0, False)
         best = []
         for (file, rows), margin in zip(list(by_file.items())[:limit], margins, strict=False):
+            total = float(scores[rows[0]])
             if query.kind == "symbol":  # a query for a name wants its definition, even if another chunk scores higher
                 rows.sort(key=lambda row: -matrix[row, _DEFINES])
             first, *others = rows
             also = tuple(int(chunks[row]) for row in others)
             probability = relevance * self.ranking.probability(margin)
-            best.append(Ranked(int(chunks[first]), file, probability, good, matrix[first], also))
+            best.append(
+                Ranked(
+                    int(chunks[first]), file, probability, good, matrix[first], also, total, margin, relevance
+                )  # fmt: skip
+            )
         return best

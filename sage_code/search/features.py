@@ -84,7 +84,14 @@ NAMES = tuple(FEATURES)
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
     {
-        "path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded", "whole_path",
+        "path",
+        "path_cover",
+        "stem_cover",
+        "stem_share",
+        "folder_cover",
+        "path_match",
+        "is_superseded",
+        "whole_path",
         "frame",
         "asked_path",
     }  # fmt: skip
@@ -138,7 +145,9 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
         named = [frames.get(qualname.rpartition(".")[2], 0.0) for qualname in qualnames]
         columns["frame_name"] = np.array(named, np.float32) * (columns["frame"] > 0)
     columns |= _by_definitions(snapshot, signals.defining, chunks, files)
-    columns |= {name: np.full(len(chunks), value, np.float32) for name, value in _of_query(query, signals, pool).items()}
+    columns |= {
+        name: np.full(len(chunks), value, np.float32) for name, value in _of_query(query, signals, pool).items()
+    }
     matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
     by_path = np.empty(len(paths), np.int64)
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))

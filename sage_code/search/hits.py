@@ -1,52 +1,82 @@
-"""Turns ranked chunks into hits: location, name, signature, and a snippet with the words that match the query.
+"""Turns ranked chunks into hits: the definition that answers, its lines, and a snippet with what matches the query.
 
-Reads the snapshot, and the files of the hits for their snippets.
+Reads the snapshot, and the files of the hits.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
 from sage_code.discover import DiscoverRules
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.engine import Ranked, SearchEngine
+from sage_code.search.explanation import explain
 from sage_code.search.filters import is_wanted, wanted_kinds
+from sage_code.search.focus import Focus, focus
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, OtherChunk
-from sage_code.search.snippets import SnippetMaker
+from sage_code.search.snippets import SNIPPET_LINES, FileText, MatchedLines, SnippetMaker, Window
 from sage_code.search.words import stem
 from sage_code.text.lexemes import lexemes
 from sage_code.values import Symbol
+
+if TYPE_CHECKING:
+    from sage_code.search.service import SearchOptions
+
+# Other places of a file that are named for a literal text; more say no more.
+_MAX_LITERAL_PLACES = 5
+
+
+class _Shown(NamedTuple):
+    """What is shown of a chunk: its label and its lines."""
+
+    chunk: int
+    part: Focus
+    by_name: bool = False  # whether its definition was asked for by name
 
 
 class HitMaker:
     """Makes the hits of one query."""
 
-    def __init__(self, engine: SearchEngine, query: Query, rules: DiscoverRules, lines: int, context: int) -> None:
-        self._snapshot, self._ranking, self._query = engine.snapshot, engine.ranking, query
+    def __init__(self, engine: SearchEngine, query: Query, rules: DiscoverRules, options: SearchOptions) -> None:
+        self._snapshot, self._query = engine.snapshot, query
+        self._ranking = engine.ranking if options.explain else None
         folder = self._snapshot.generation.folder
-        self._snippets = SnippetMaker(self._snapshot.root, folder, rules, query, lines, context)
+        self._snippets = SnippetMaker(self._snapshot.root, folder, rules, query, options.lines, options.context)
+        self._size = options.lines or SNIPPET_LINES
         self._stems = frozenset(query.stems)
         self._kinds = wanted_kinds(query.filters.kinds)
         # One word may be a name without looking like one.
         names = query.names + (query.loose_names if query.kind == "symbol" else ())
-        self._names = {name.rpartition(".")[2] for name in names}
+        self._names = frozenset(name.rpartition(".")[2] for name in names)
+        # Whether nothing but names is asked for: other words of a query may mean another definition of the chunk.
+        self._only_names = query.kind == "symbol" or set(query.terms) <= {
+            word for name in self._names for word in lexemes(name)
+        }
 
-    def hit(self, rank: int, found: Ranked, *, explain: bool) -> Hit:
-        """The hit of a ranked chunk."""
-        snapshot = self._snapshot
-        path, kind = snapshot.path(found.file), snapshot.kind(found.chunk)
-        qualname, signature = snapshot.qualname(found.chunk), snapshot.signature(found.chunk)
-        first, last = shown = self._lines_of(found.chunk)
-        if symbol := self._wanted_symbol(found, kind):
-            kind, qualname, signature = CHUNK_KIND.get(symbol.kind, kind), symbol.qualname, symbol.signature
+    def hit(self, rank: int, found: Ranked, *, is_folded: bool = False) -> Hit:
+        """The hit of a ranked chunk; a folded one has no spans, and names other places by their chunks."""
+        snapshot, path = self._snapshot, self._snapshot.path(found.file)
+        source = self._snippets.source(path)
+        literal = self._snippets.matcher.literal.literal_lines(source.text)
+        shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=bool(literal))
+        chunk, (symbol, first, last, window) = shown.chunk, shown.part
+        kind, qualname, signature = self._label(shown)
+        if shown.by_name and symbol is not None:
             # A query for a name wants the whole definition, and the chunk may be only its head.
-            shown = max(first, symbol.start_line), min(last, symbol.end_line)
-            first, last = (symbol.start_line, symbol.end_line) if symbol.name in self._names else shown
-        snippet = self._snippets.cut(path, *shown)
+            first, last = symbol.start_line, symbol.end_line
+        snippet = self._snippets.cut(source, window.first, window.last, is_marked=not is_folded)
+        head = symbol.line if symbol else 0
+        line = head if first <= head <= last else int(snapshot.chunk_line[chunk])
+        if not shown.by_name and (window.best in literal or (window.score and not first <= head <= last)):
+            line = window.best
         return Hit(
             rank=rank,
             score=round(found.probability, 4),
             file=path,
-            line=symbol.line if symbol else int(snapshot.chunk_line[found.chunk]),
+            line=line,
             start_line=first,
             end_line=last,
             kind=kind,
@@ -56,25 +86,88 @@ class HitMaker:
             signature=signature,
             snippet=snippet.text,
             snippet_line=snippet.line,
-            also=tuple(OtherChunk(*self._lines_of(chunk), snapshot.qualname(chunk)) for chunk in found.also),
-            explain=self._ranking.shares(found.features) if explain else {},
+            also=self._also(found, shown, literal, None if is_folded else source),
+            explain=explain(self._ranking, found) if self._ranking else None,
             match_spans=snippet.match_spans,
+            best_line=window.best,
+            head_line=head,
         )
+
+    def _chunk(self, found: Ranked, literal: Sequence[int]) -> int:
+        """The chunk of a file to show: the ranked one, or the first with the literal text that is asked for."""
+        first, last = self._lines_of(found.chunk)
+        if not literal or any(first <= line <= last for line in literal) or self._kinds:
+            return found.chunk
+        return self._snapshot.chunk_at_line(found.file, literal[0])
+
+    def _shown(self, file: int, chunk: int, source: FileText, *, is_literal: bool = False) -> _Shown:
+        """The definition of a chunk that answers, and its best lines; names in a literal text are not asked for."""
+        first, last = self._lines_of(chunk)
+        symbols = self._symbols(file, first, last)
+        named = self._wanted_symbol(chunk, symbols) if self._kinds or not is_literal else None
+        if named is not None:
+            first, last = max(first, named.start_line), min(last, named.end_line)
+        lines = source.lines[first - 1 : last]
+        if not lines:  # the file cannot be read, or is shorter now
+            own = self._snapshot.qualname(chunk)
+            symbol = named or next((one for one in symbols if one.qualname == own), None)
+            return _Shown(chunk, Focus(symbol, first, last, Window(0.0, first, last, first)))
+        matched = MatchedLines(self._snippets.matcher, lines, first)
+        if named is None:
+            if self._kinds:
+                symbols = [one for one in symbols if is_wanted(one, self._kinds)]
+            own = self._snapshot.qualname(chunk)
+            return _Shown(chunk, focus(matched, symbols, own, self._names, self._size))
+        window = matched.best_window(first, last, self._size)
+        return _Shown(chunk, Focus(named, first, last, window), named.name in self._names)
+
+    def _label(self, shown: _Shown) -> tuple[str, str, str]:
+        """Kind, qualified name and signature of what is shown."""
+        snapshot, symbol = self._snapshot, shown.part.symbol
+        kind = snapshot.kind(shown.chunk)
+        if symbol is not None:
+            return CHUNK_KIND.get(symbol.kind, kind), symbol.qualname, symbol.signature
+        return kind if kind in {"fallback", "constant"} else "module", "", ""
+
+    def _also(
+        self, found: Ranked, shown: _Shown, literal: Sequence[int], source: FileText | None
+    ) -> tuple[OtherChunk, ...]:
+        """The other good places of the file: where a literal text also stands, then its other good chunks.
+
+        A chunk is named by its definition that answers, or without the source by its own name."""
+        first, last = shown.part.window.first, shown.part.window.last
+        places = []
+        for line in [line for line in literal if not first <= line <= last][:_MAX_LITERAL_PLACES]:
+            around = self._symbols(found.file, line, line)
+            smallest = min(around, key=lambda one: one.end_line - one.start_line, default=None)
+            places.append(OtherChunk(line, line, smallest.qualname if smallest else ""))
+        for chunk in (found.chunk, *found.also):
+            if chunk != shown.chunk and source is None:
+                places.append(OtherChunk(*self._lines_of(chunk), self._snapshot.qualname(chunk)))
+            elif chunk != shown.chunk and source is not None:
+                other = self._shown(found.file, chunk, source)
+                places.append(OtherChunk(other.part.first, other.part.last, self._label(other)[1]))
+        return tuple(dict.fromkeys(places))
 
     def _lines_of(self, chunk: int) -> tuple[int, int]:
         return int(self._snapshot.chunk_start[chunk]), int(self._snapshot.chunk_end[chunk])
 
-    def _wanted_symbol(self, found: Ranked, kind: str) -> Symbol | None:
+    def _symbols(self, file: int, first: int, last: int) -> list[Symbol]:
+        """The definitions of a file that have any of these lines."""
+        number = bisect_right(self._snapshot.file_at, file) - 1
+        return self._snapshot.segments[number].symbols_between(file - self._snapshot.file_at[number], first, last)
+
+    def _wanted_symbol(self, chunk: int, symbols: Sequence[Symbol]) -> Symbol | None:
         """The symbol inside a chunk that the query asks for by name or by kind.
 
         A small class is one chunk with its methods, and tiny functions share one. A query for methods shows the method
         of such a chunk, and a query for a name the symbol with that name.
         """
-        by_kind = bool(self._kinds) and kind not in self._kinds
-        if not by_kind and not self._names:
+        by_kind = bool(self._kinds) and self._snapshot.kind(chunk) not in self._kinds
+        if not by_kind and not (self._names and self._only_names):
             return None
-        first, last = self._lines_of(found.chunk)
-        inside = [symbol for symbol in self._snapshot.symbols(found.file) if first <= symbol.line <= last]
+        first, last = self._lines_of(chunk)
+        inside = [symbol for symbol in symbols if first <= symbol.line <= last]
         if self._kinds:
             inside = [symbol for symbol in inside if is_wanted(symbol, self._kinds)]
         if not by_kind:

@@ -82,4 +82,3 @@ class Phrases:
         worth = self._worth[different % len(self._pairs)]
         np.add.at(result[2], different // len(self._pairs), worth / np.float32(self._all))
         return result
-

@@ -92,11 +92,11 @@ class Ranking:
         """The score of each candidate of `matrix`."""
         return self.network.scores(matrix)
 
-    def shares(self, features: NDArray[np.float32]) -> dict[str, float]:
-        """What each feature adds to the score, largest first; `usual` is what a usual candidate has."""
+    def shares(self, features: NDArray[np.float32]) -> tuple[float, dict[str, float]]:
+        """The score of a usual candidate, and what each feature adds to it, largest first."""
         usual, shares = self.network.shares(features)
         order = np.argsort(-np.abs(shares), kind="stable").tolist()
-        return {"usual": usual, **{NAMES[row]: float(shares[row]) for row in order if shares[row]}}
+        return usual, {NAMES[row]: float(shares[row]) for row in order if shares[row]}
 
     def margins(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """How far the best score of each file is ahead of all the others and of `none`: log odds."""

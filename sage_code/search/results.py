@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
+from sage_code.search.explanation import Explanation
 from sage_code.search.query import Query
 from sage_code.text.tokens import count_tokens, first_lines, fit
 
+# Hits with less than this share of the first one's score are shown in a line each: they are hardly ever read.
+FOLDED_BELOW = 0.1
+_NOT_IN_DOCUMENT = ("match_spans", "best_line", "head_line")
+
 
 class OtherChunk(NamedTuple):
-    """Another good chunk of the file of a hit."""
+    """Another good place in the file of a hit."""
 
     start_line: int
     end_line: int
@@ -39,10 +44,13 @@ class Hit:
     root: str = ""  # and its folder
     also: tuple[OtherChunk, ...] = ()
     memory: tuple[str, ...] = ()
-    explain: Mapping[str, float] = field(default_factory=dict)  # what each feature adds to the score
+    explain: Explanation | None = None  # how the score comes about
     callers: int | None = None  # counted only with `explain`; None also for what cannot be called
     callees: int | None = None
-    match_spans: tuple[tuple[int, int], ...] = ()  # words of the query in the snippet, as offsets; not in the document
+    # Not in the document, for those who print a hit:
+    match_spans: tuple[tuple[int, int], ...] = ()  # words of the query in the snippet, as offsets
+    best_line: int = 0  # the line of the snippet that matches best
+    head_line: int = 0  # the line of the definition's name; 0 where it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,30 @@ class SearchResponse:
     def query(self) -> str:
         """The query as it was typed."""
         return self.parsed.asked
+
+
+def is_weak(hit: Hit, response: SearchResponse) -> bool:
+    """Whether a hit is so much weaker than the first that a line is enough for it."""
+    return hit.score < FOLDED_BELOW * response.results[0].score
+
+
+def trimmed(hit: Hit, lines: int) -> Hit:
+    """The hit with at most `lines` lines of its snippet: the best one, and those around it that match most."""
+    rows = hit.snippet.split("\n")
+    if len(rows) <= lines:
+        return hit
+    if lines < 1:
+        return replace(hit, snippet="", match_spans=())
+    starts = list(accumulate((len(row) + 1 for row in rows), initial=0))
+    best = min(max(hit.best_line - hit.snippet_line, 0), len(rows) - 1)
+
+    def matches(first: int) -> int:
+        return sum(starts[first] <= start < starts[first + lines] for start, _ in hit.match_spans)
+
+    first = max(range(max(best - lines + 1, 0), min(best, len(rows) - lines) + 1), key=matches)
+    begin, end = starts[first], starts[first + lines] - 1
+    spans = tuple((start - begin, stop - begin) for start, stop in hit.match_spans if begin <= start and stop <= end)
+    return replace(hit, snippet=hit.snippet[begin:end], snippet_line=hit.snippet_line + first, match_spans=spans)
 
 
 def within(response: SearchResponse, max_tokens: int) -> SearchResponse:
@@ -99,13 +131,15 @@ def _row(hit: Hit) -> dict[str, Any]:
     """A hit as the document has it."""
     # By hand: `dataclasses.asdict` copies deeply, which for ten hits takes as long as a tenth of the search.
     row: dict[str, Any] = {name: getattr(hit, name) for name in Hit.__slots__}
-    del row["match_spans"]
+    for name in _NOT_IN_DOCUMENT:
+        del row[name]
     row["also"] = [other._asdict() for other in hit.also]
     row["memory"] = list(hit.memory)
     if not hit.root:  # the document says once which project it is about
         del row["project"], row["root"]
-    if hit.explain:
-        row["explain"] = {name: round(share, 4) for name, share in hit.explain.items()}
+    if hit.explain is not None:
+        row["explain"] = {name: round(share, 4) for name, share in hit.explain.shares.items()}
+        row["arithmetic"] = hit.explain.arithmetic()
     else:
         del row["explain"], row["callers"], row["callees"]
     return row

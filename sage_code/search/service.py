@@ -21,7 +21,7 @@ from sage_code.files.atomic import resolve
 from sage_code.index import registry
 from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
-from sage_code.search.results import SearchResponse
+from sage_code.search.results import FOLDED_BELOW, SearchResponse
 from sage_code.search.snippets import SNIPPET_LINES
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class SearchOptions(NamedTuple):
     refresh: bool = True
     lines: int = SNIPPET_LINES  # of a snippet; 0 for none
     context: int = 0  # lines of the file around it
+    folds: bool = False  # whether hits that are much weaker than the first are shown in a line each
 
 
 class Searcher:
@@ -83,8 +84,12 @@ class Searcher:
         from sage_code.search.hits import HitMaker  # lazy: NumPy
 
         ranked = engine.rank(query, options.limit + 1)
-        make = HitMaker(engine, query, discover_rules(self._settings), options.lines, options.context)
-        hits = [make.hit(rank, found, explain=options.explain) for rank, found in enumerate(ranked[: options.limit], 1)]
+        make = HitMaker(engine, query, discover_rules(self._settings), options)
+        least = FOLDED_BELOW * ranked[0].probability if ranked and options.folds else 0.0
+        hits = [
+            make.hit(rank, found, is_folded=found.probability < least)
+            for rank, found in enumerate(ranked[: options.limit], 1)
+        ]
         if options.explain:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 

@@ -112,6 +112,9 @@ def test_a_budget_is_kept_and_said(project: Path, sage: Run) -> None:
 def test_explain_names_the_signals_and_counts_calls(project: Path, sage: Run) -> None:
     hit = json.loads(sage("search", "connect", "--explain", "--json", "--lang", "python").out)["results"][0]
     assert hit["explain"]
+    sums = hit["arithmetic"]
+    assert sums["bias"] + sum(hit["explain"].values()) == pytest.approx(sums["total"], abs=0.01)
+    assert sums["answers"] * sums["relevance"] == pytest.approx(hit["score"], abs=0.001)
     assert hit["callers"] == 0
     assert "called from 0 places" in sage("search", "connect", "--explain", "--lang", "python").out
 
@@ -273,6 +276,6 @@ def test_the_hot_parser_understands_what_the_command_understands(
     monkeypatch.setattr(search, "run", run)
     app(args=["search", *words], prog_name="sage", standalone_mode=False)
     defaults = {"limit": search.DEFAULT_LIMIT, "lang": None, "under": None, "kind": None, "project": "."}
-    more = {"everywhere": False, "context": 0, "max_tokens": None, "files": False, "open_editor": False}
+    more = {"everywhere": False, "context": 0, "lines": None, "max_tokens": None, "files": False, "open_editor": False}
     last = {"explain": False, "no_refresh": False, "as_json": False}
     assert seen == [tuple({"words": None, **defaults, **more, **last, **read}.values())]

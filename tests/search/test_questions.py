@@ -61,7 +61,9 @@ def test_the_innermost_frame_of_a_trace_comes_first() -> None:
     assert [frame.name for frame in java.frames] == ["inner", "outer"]
 
 
-@given(st.text(max_size=400), st.sampled_from(["\n", "```", "\n> ", ' File "', "Error: ", "\nat x (", "#### Versions\n"]))
+@given(
+    st.text(max_size=400), st.sampled_from(["\n", "```", "\n> ", ' File "', "Error: ", "\nat x (", "#### Versions\n"])
+)
 @pytest.mark.chance
 def test_any_text_can_be_divided(text: str, mark: str) -> None:
     divided = divide(mark.join(text[at : at + 20] for at in range(0, len(text), 20)))
