@@ -3,10 +3,11 @@
 For each repository of repositories.toml one commit of its main line is the snapshot that is searched. What later
 commits say is asked of it (`questions_commits`), and so is what its own text gives (`questions_made`). Below DATA:
 
-    <owner>+<name>.jsonl   {"repo", "language", "commit", "kind", "form", "text", "targets", "source", "held_out"}
+    <owner>+<name>.jsonl   {"repo", "language", "commit", "kind", "form", "text", "targets", "source", "held_out",
+                            "recipe"}
 
 and the snapshots as plain folders, without copies of other projects, in TREES/<owner>+<name>. A repository whose file
-is there is done; one seed always gives the same questions.
+is there, by the same recipe, is done; one seed always gives the same questions.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from training.questions_base import VENDORED, Question, Repository, Tree, git
 from training.questions_commits import commit_questions
 from training.questions_made import made_questions
 
+# Raised when questions are made in another way: files of an older recipe are written anew.
+RECIPE = 2
 _LIST = Path(__file__).with_name("repositories.toml")
 # As many commits as give enough questions after the idle ones are left out ...
 _COMMITS_AFTER = 400
@@ -166,9 +169,19 @@ def write_questions(path: Path, repository: Repository, commit: str, questions: 
                 "commit": commit,
                 **asdict(one),
                 "held_out": repository.held_out,
+                "recipe": RECIPE,
             }
             out.write(json.dumps(line, ensure_ascii=False) + "\n")
     part.replace(path)
+
+
+def is_done(path: Path) -> bool:
+    """Whether a repository's questions are there and made by this recipe."""
+    if not path.exists():
+        return False
+    with path.open(encoding="utf-8") as lines:
+        first = lines.readline()
+    return not first or json.loads(first).get("recipe") == RECIPE
 
 
 def report(data: Path) -> str:
@@ -206,7 +219,6 @@ def main() -> None:
     parser.add_argument("--trees", type=Path, help="where the snapshots go: DATA/../trees unless told")
     parser.add_argument("--list", type=Path, default=_LIST, help="of repositories")
     parser.add_argument("--limit", type=int, default=1 << 30, help="repositories in this run")
-    parser.add_argument("--again", action="store_true", help="also repositories whose file is there")
     parser.add_argument("--seed", default="sage")
     parser.add_argument("--report", action="store_true", help="only count what is there")
     arguments = parser.parse_args()
@@ -216,7 +228,7 @@ def main() -> None:
     for one in [] if arguments.report else repositories(arguments.list, read_excluded(arguments.exclude)):
         target = data / f"{one.folder}.jsonl"
         mirror = (arguments.mirror / one.folder / "repo").absolute()
-        if (target.exists() and not arguments.again) or not mirror.exists() or done >= arguments.limit:
+        if is_done(target) or not mirror.exists() or done >= arguments.limit:
             continue
         began = time.monotonic()
         try:

@@ -71,7 +71,8 @@ _EMPTIED = re.compile(
     r"|^(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)[:\s]*$|^#+ (?:summary|description|what|why|changes?)\b.*$",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"^\s*[*-]\s+(?:\S+\s*){1,12}$")
+# A squashed commit lists the subjects of its parts in items of up to this many words.
+_ITEM_WORDS = 13
 _HTML = re.compile(r"<!--.*?-->|<details>|</?[a-z]+/?>", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _IDLE = """
@@ -125,8 +126,11 @@ def telling_words(text: str) -> set[str]:
 
 
 def _prose(body: str) -> str:
-    """A body without its short list items: a squashed commit lists the subjects of its parts."""
-    return "\n".join(line for line in body.split("\n") if not _BULLET.match(line))
+    """A body without its short list items."""
+    lines = (line.split() for line in body.split("\n"))
+    return "\n".join(
+        " ".join(words) for words in lines if not (words[:1] in (["*"], ["-"]) and len(words) <= _ITEM_WORDS)
+    )
 
 
 def names_a_file(text: str, paths: list[str]) -> bool:
@@ -178,7 +182,7 @@ def commit_questions(repository: Path, snapshot: str, known: frozenset[str], sym
             subjects.append(short)
         else:
             second.append(short)
-            if _PROBLEM.search(f"{subject}\n{body}"):
+            if _PROBLEM.search(f"{commit.subject}\n{commit.body}"):
                 problems.append(replace(whole, form="problem"))
             else:
                 reports.append(whole)

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.languages.table import detect
@@ -29,6 +30,7 @@ _MAX_PARSE_S = 60.0
 _MIN_LINES = 3
 _MAX_LINES = 150
 _MAX_TRIES = 60
+_MAX_SITES = 1500
 
 _CALL = re.compile(
     r"\b(?:raise|throw|panic|abort|die|fatal|bail|anyhow|ensure|expect|unreachable|fail|failwith|error|warn(?:ing)?|invalid\w*"
@@ -188,31 +190,29 @@ def _sites(one: Function) -> Iterator[tuple[int, str]]:
 
 def _messages(material: Material) -> Iterator[Question]:
     """Messages that the code reports, half of them with values in their holes."""
-    wanted = 0
-    for one in material.functions:
-        for line, raw in _sites(one):
-            pieces = [_ESCAPE.sub(" ", piece).strip() for piece in _HOLE.split(raw)]
-            longest = max(pieces, key=len)
-            if len(_LETTERS.findall(raw)) < 3 or len(longest) < 10 or " " not in longest.strip():
-                continue
-            has_hole = _HOLE.search(raw) is not None
-            # Every other one has holes, as far as there are such messages.
-            if has_hole != bool(wanted % 2) and material.draw.random() < 0.8:
-                continue
-            holding = [path for path in material.tree.holding(longest, 8) if is_source(path)]
-            if holding != [one.path] or material.tree.texts[one.path].count(longest) > 1:
-                continue
-            wanted += 1
-            form, text = _said(raw, has_hole, material.draw)
-            target = Target(one.path, one.symbol.start_line, one.symbol.end_line, line)
-            yield Question("message", form, text, (target,))
+    draw = material.draw
+    sites = [(one, line, raw) for one in material.functions[:_MAX_SITES] for line, raw in _sites(one)]
+    holed = [site for site in sites if _HOLE.search(site[2])]
+    plain = [site for site in sites if not _HOLE.search(site[2])]
+    # In turns, as far as there are both.
+    mixed = [site for pair in zip_longest(holed, plain) for site in pair if site is not None]
+    for one, line, raw in mixed:
+        pieces = [_ESCAPE.sub(" ", piece).strip() for piece in _HOLE.split(raw)]
+        longest = max(pieces, key=len)
+        if len(_LETTERS.findall(raw)) < 3 or len(longest) < 10 or " " not in longest:
+            continue
+        holding = [path for path in material.tree.holding(longest, 8) if is_source(path)]
+        if holding != [one.path] or material.tree.texts[one.path].count(longest) > 1:
+            continue
+        form, text = _said(raw, draw)
+        yield Question("message", form, text, (Target(one.path, one.symbol.start_line, one.symbol.end_line, line),))
 
 
-def _said(raw: str, has_hole: bool, draw: random.Random) -> tuple[str, str]:
+def _said(raw: str, draw: random.Random) -> tuple[str, str]:
     """A message as somebody would type or paste it."""
     plain = re.sub(r"\s+", " ", _ESCAPE.sub(lambda found: "" if found[0] in "\\n\\r\\t" else found[0][1], raw)).strip()
     form = "plain"
-    if has_hole and draw.random() < 0.75:
+    if _HOLE.search(raw) and draw.random() < 0.75:
         form, plain = "filled", _HOLE.sub(lambda _hole: draw.choice(_VALUES), plain)
     chance = draw.random()
     if chance < 0.15:
