@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from training.questions_trace import Frame, trace
 PER_KIND = 6
 # Files that are parsed: enough to draw from, and a run over a hundred repositories must end.
 _MAX_FILES = 160
-_MAX_PARSE_S = 60.0
 _MIN_LINES = 3
 _MAX_LINES = 150
 _MAX_TRIES = 60
@@ -106,11 +104,8 @@ def made_questions(tree: Tree, symbols_of: Callable[[str], tuple[Symbol, ...]], 
     functions: list[Function] = []
     classes: list[Function] = []
     names: Counter[str] = Counter()
-    ends = time.monotonic() + _MAX_PARSE_S
     paths = sorted((path for path in tree.texts if is_source(path)), key=lambda path: xorder(f"{seed} {path}"))
     for path in paths[:_MAX_FILES]:
-        if time.monotonic() > ends and len(functions) > 200:
-            break
         language = detect(path)
         lines = tree.texts[path].split("\n")
         for symbol in symbols_of(path):
