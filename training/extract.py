@@ -55,11 +55,11 @@ _PACKAGE_S = 240.0
 _WHOLE_CLASS_CHARS = 1000
 _HEAD_CHARS = 1200
 
-_TEST_PATH = re.compile(
+TEST_PATH = re.compile(
     r"(^|/)(tests?|testing|specs?|__tests__|testsuite|t|androidTest|commonTest)/|(^|/)test_[^/]*$|_(test|spec)\.\w+$|\.(test|spec)\.\w+$"
     r"|(^|/)[^/]*Tests?\.(java|kt|cs|scala|swift)$|(^|/)conftest\.py$",
 )
-_SKIPPED_PATH = re.compile(
+SKIPPED_PATH = re.compile(
     r"(^|/)(vendor|vendored|third[_-]?party|3rdparty|_vendor|externals?|extern|deps|bower_components|node_modules|testdata|fixtures?"
     r"|examples?|samples?|demos?|debian|migrations|locales?|i18n|generated|autogen|benchmarks?|contrib/vendor)/",
     re.IGNORECASE,
@@ -104,7 +104,7 @@ def definitions(text: str, path: str, language: Language) -> Iterator[Definition
     if parsed is None:
         return
     lines = split_lines(text)
-    is_test = _TEST_PATH.search(path) is not None
+    is_test = TEST_PATH.search(path) is not None
     if is_test:
         yield from _test_cases(text, path, language)
     else:
@@ -227,9 +227,9 @@ def package_definitions(folder: Path, limit: int) -> list[Definition]:
     for file, name in sorted(zip(files, names, strict=True), key=lambda pair: xorder(pair[1])):
         if time.monotonic() > deadline or len(found) > _SURPLUS * limit:
             break
-        if _SKIPPED_PATH.search(name) or (has_source and _BUILT.match(name)):
+        if SKIPPED_PATH.search(name) or (has_source and _BUILT.match(name)):
             continue
-        if _TEST_PATH.search(name) is not None:
+        if TEST_PATH.search(name) is not None:
             test_files += 1
             if test_files > _MAX_TEST_FILES:
                 continue
