@@ -1,4 +1,4 @@
-"""Learns how the features of search are weighed, from labelled questions of many kinds: `python -m training.rank --help`.
+"""Learns how the features of search are weighed, from labelled questions of many kinds.
 
     python -m training.rank DATA/gathered/*.npz --report            # cross-validated over repositories
     python -m training.rank DATA/gathered/*.npz --out sage_code/search/weights.json
@@ -204,7 +204,7 @@ def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
         losses = -(torch.from_numpy(data.shares[rows]) * torch.log_softmax(scores, 1)).sum(1)
         loss = (losses * weights).sum() / weights.sum()
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     return net
 
@@ -323,11 +323,11 @@ def calibrate(sets: Sequence[Questions], scores: Sequence[Floats], network: Netw
     first, columns, judges = np.array(margins), np.array(rows, np.float64), {}
     for name, signs in _SIGNS.items():
         known = np.stack([first, *(columns[:, NAMES.index(sign)] for sign in signs)], axis=1)
-        *found, away = _logistic(known, real)
-        chances = 1 / (1 + np.exp(-(known @ found + away)))
+        *slopes, away = _logistic(known, real)
+        chances = 1 / (1 + np.exp(-(known @ slopes + away)))
         line = float(np.quantile(chances[real], _REFUSED))
         print(f"{name}: {_REFUSED:.0%} of real questions refused, {np.mean(chances[~real] < line):.0%} of foreign ones")
-        weights = {sign: round(float(value), 4) for sign, value in zip(("lead", *signs), found, strict=True)}
+        weights = {sign: round(float(value), 4) for sign, value in zip(("lead", *signs), slopes, strict=True)}
         judges[name] = {"signs": weights, "offset": round(float(away), 4), "line": round(line, 4)}
         if name == "by_meaning":
             about = chances

@@ -95,10 +95,10 @@ def foreign(questions: list[dict[str, Any]], each: int) -> list[dict[str, Any]]:
     made = []
     for root, own in projects.items():
         others = [question for question in questions if question["repo"] != own["repo"] and question["kind"] != "name"]
-        for question in rng.sample(others, min(each, len(others))):
-            made.append(
-                {**question, "repo": own["repo"], "root": root, "targets": [], "kind": f"foreign {question['kind']}"}
-            )
+        made += [
+            {**question, "repo": own["repo"], "root": root, "targets": [], "kind": f"foreign {question['kind']}"}
+            for question in rng.sample(others, min(each, len(others)))
+        ]
     return made
 
 

@@ -109,7 +109,7 @@ def defining_chunks(snapshot: SearchSnapshot, query: Query) -> Definitions:
 
 
 def _definitions(snapshot: SearchSnapshot, name: str) -> list[dict[str, Any]]:
-    """The symbols that a name may mean; of a dotted name whose owner is unknown (`np.hstack`) those of its last part."""
+    """The symbols that a name may mean; of a dotted name with an unknown owner (`np.hstack`), of its last part."""
     found = snapshot.opened.symbols.find(name, patience=_MAX_NAMESAKES)
     if not found and "." in name:
         found = snapshot.opened.symbols.find(name.rpartition(".")[2], patience=_MAX_NAMESAKES)

@@ -110,9 +110,6 @@ class SearchEngine:
             first, *others = rows
             also = tuple(int(chunks[row]) for row in others)
             probability = relevance * self.ranking.probability(margin)
-            best.append(
-                Ranked(
-                    int(chunks[first]), file, probability, good, matrix[first], also, total, margin, relevance
-                )  # fmt: skip
-            )
+            own = matrix[first]
+            best.append(Ranked(int(chunks[first]), file, probability, good, own, also, total, margin, relevance))
         return best

@@ -83,18 +83,8 @@ FEATURES: dict[str, str] = {
 NAMES = tuple(FEATURES)
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
-    {
-        "path",
-        "path_cover",
-        "stem_cover",
-        "stem_share",
-        "folder_cover",
-        "path_match",
-        "is_superseded",
-        "whole_path",
-        "frame",
-        "asked_path",
-    }  # fmt: skip
+    {"path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded"}
+    | {"whole_path", "frame", "asked_path"}
     | {f"is_{path_class}" for path_class in PATH_CLASSES}
 )
 # A run covers the question from this share on: sums of floats are not quite 1.
@@ -180,7 +170,7 @@ def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> di
     columns: dict[str, Floats] = {"dense": pool.title.dense[chosen]}
     for prefix, view, near in (("", pool.title, signals.title.near), ("whole_", pool.whole, signals.whole.near)):
         relative = np.clip((view.dense[chosen] - near.mean) / near.spread / 5, -1, 1)
-        columns["whole_dense" if prefix else "dense_relative"] = relative
+        columns["whole_dense" if prefix else "dense_relative"] = relative.astype(np.float32)
         columns[f"{prefix}file_dense"] = np.maximum.reduceat(view.dense, pool.first)[of_file]
     return columns
 
@@ -191,7 +181,7 @@ def _by_runs(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
     whole = found.information * (found.share >= _WHOLE)
     columns = {"run": found.information[chosen], "run_share": found.share[chosen], "pairs": found.pairs[chosen]}
     # A text that stands in many places tells little about each of them.
-    columns["literal"] = (whole / np.sqrt(max(np.count_nonzero(whole), 1), dtype=np.float32))[chosen]
+    columns["literal"] = whole[chosen] / np.float32(math.sqrt(max(int(np.count_nonzero(whole)), 1)))
     return columns | {"file_run": np.maximum.reduceat(found.information, pool.first)[of_file]}
 
 

@@ -6,9 +6,11 @@ stands. The segments keep the words of every chunk in order, so no file is read.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sage_code.search.lexical import TermPostings
 from sage_code.search.query import Query
@@ -37,11 +39,7 @@ class Phrases:
         number = {word: row for row, word in enumerate(self._words, 1)}
         self._size = len(number) + 1
         self._idf = np.array([0.0, *(words.idf.get(word, _STOP_IDF) for word in self._words)], np.float32)
-        pairs = {
-            number[first] * self._size + number[second]
-            for run in query.runs
-            for first, second in zip(run, run[1:], strict=False)
-        }
+        pairs = {number[first] * self._size + number[second] for run in query.runs for first, second in pairwise(run)}
         self._pairs = np.array(sorted(pairs), np.int64)
         self._worth = np.minimum(self._idf[self._pairs // self._size], self._idf[self._pairs % self._size])
         self._all = max(float(self._worth.sum()), 1e-6)
@@ -57,7 +55,7 @@ class Phrases:
         columns = np.concatenate(found, axis=1) if len(found) > 1 else np.zeros((3, len(chunks)), np.float32)
         return Runs(*columns)
 
-    def _in_segment(self, words: Rows, counts: Rows, known: list[tuple[int, int]]) -> Floats:
+    def _in_segment(self, words: NDArray[np.uint32], counts: Rows, known: list[tuple[int, int]]) -> Floats:
         """Information, share and pairs of some chunks, whose words follow each other."""
         result = np.zeros((3, len(counts)), np.float32)
         if not known or not len(words):

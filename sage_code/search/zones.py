@@ -26,20 +26,22 @@ _FRAME = re.compile(
     r'^\s*File "(?P<python>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>[\w.<>]+))?'
     r"|^\s*at (?P<called>[\w$.<>\[\] ]+?) ?\((?P<file>[\w./@:\\-]+?):(?P<row>\d+)(?::\d+)?\)"
     r"|^\s*at (?P<bare>[\w./@-]+):(?P<number>\d+)(?::\d+)?$"
-    r"|^\s*(?P<go>[\w./@-]+\.(?:go|rs|rb|php|c|cc|cpp|py|js|ts|ex|exs)):(?P<at>\d+)(?::\d+)?(?::?in [`'](?P<ruby>[\w.#?!]+)')?"
+    r"|^\s*(?P<go>[\w./@-]+\.(?:go|rs|rb|php|c|cc|cpp|py|js|ts|ex|exs)):(?P<at>\d+)(?::\d+)?"
+    r"(?::?in [`'](?P<ruby>[\w.#?!]+)')?"
 )
 _ERROR = re.compile(
-    r"^\s*(?:[\w.]+(?:Error|Exception|Warning|Failure|Panic|Interrupt)\b(?::|$)|panic: |error(?:\[\w+\])?: |fatal: |thread '.*' panicked)"
+    r"^\s*(?:[\w.]+(?:Error|Exception|Warning|Failure|Panic|Interrupt)\b(?::|$)|panic: |error(?:\[\w+\])?: |fatal: |"
+    r"thread '.*' panicked)"
 )
 _TRACE_START = re.compile(r"^\s*(?:Traceback \(most recent|goroutine \d+|stack backtrace|Caused by:)")
 _PROMPT = re.compile(r"^\s*(?:>>> |\.\.\. |In ?\[\d+\]|Out ?\[\d+\]|\$ |> ?[\w.]+\()")
 _NOISE_HEADING = re.compile(
-    r"(?i)^[\s#*_-]*(?:versions?|environment(?: info)?|system(?: info(?:rmation)?)?|your (?:project|environment)|platform|"
-    r"screenshots?|extra tools|os|additional (?:context|information)|checklist|node version)\b[\s:*_#]*$"
+    r"(?i)^[\s#*_-]*(?:versions?|environment(?: info)?|system(?: info(?:rmation)?)?|your (?:project|environment)|"
+    r"platform|screenshots?|extra tools|os|additional (?:context|information)|checklist|node version)\b[\s:*_#]*$"
 )
 _HEADING = re.compile(
-    r"(?i)^\s*(?:#{1,6}\s.*|\*\*[^*]{1,60}\*\*:?\s*|(?:description|steps?(?:/code)? to reproduce|expected(?: results?| behaviou?r)?|"
-    r"actual(?: results?| behaviou?r)?|describe the bug|to reproduce):?\s*)$"
+    r"(?i)^\s*(?:#{1,6}\s.*|\*\*[^*]{1,60}\*\*:?\s*|(?:description|steps?(?:/code)? to reproduce|"
+    r"expected(?: results?| behaviou?r)?|actual(?: results?| behaviou?r)?|describe the bug|to reproduce):?\s*)$"
 )
 _NOISE_LINE = re.compile(
     r"(?i)^\s*[-*]?\s*(?:(?:os|platform|machine|executable|blas|macros|lib_dirs|cblas_libs|python|pip|setuptools|numpy|scipy|"
@@ -98,7 +100,7 @@ def divide(text: str) -> Divided:
 def _title(lines: list[str]) -> tuple[str, list[str]]:
     """The first line that says something, up to its first sentence if it is long, and what follows it."""
     for number, line in enumerate(lines):
-        if not line.strip() or _FENCE.match(line) or _HEADING.match(line) and number < len(lines) - 1:
+        if not line.strip() or _FENCE.match(line) or (_HEADING.match(line) and number < len(lines) - 1):
             continue
         if _FRAME.match(line) or _TRACE_START.match(line) or _PROMPT.match(line):
             break  # a pasted trace has no title
