@@ -17,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Strings, Terms, read_sections
+from sage_code.languages.kinds import CHUNK_KINDS
 from sage_code.values import Symbol
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ CHUNK_FIELDS = ("body", "name", "doc")
 # And of a file.
 FILE_FIELDS = ("path",)
 FIELDS = CHUNK_FIELDS + FILE_FIELDS
-KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
+KINDS = CHUNK_KINDS
 
 
 @dataclass(frozen=True)
