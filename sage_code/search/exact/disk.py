@@ -28,9 +28,10 @@ _MARK = b"\xef\xbb\xbf"
 class DiskState:
     """The files of the project: those that are as they were indexed, and others that must be looked into."""
 
-    __slots__ = ("changed", "imported", "same")
+    __slots__ = ("changed", "imported", "project", "same")
 
-    def __init__(self, same: dict[str, Any], changed: list[SourceFile], imported: bool = False) -> None:
+    def __init__(self, project: str, same: dict[str, Any], changed: list[SourceFile], imported: bool) -> None:
+        self.project = project  # its name
         self.same = same
         self.changed = changed
         self.imported = imported  # their texts are in the index
@@ -40,9 +41,9 @@ def disk_state(root: str, generation: str, settings: Callable[[], Settings], *, 
     """What has changed since the published generation was made; without `refresh`, nothing is compared."""
     manifest = _manifest(root, generation)
     files, skipped = manifest["files"], manifest["skipped"]
-    imported = manifest.get("imported") is True
+    project, imported = str(manifest.get("project", "")), manifest.get("imported") is True
     if not refresh and files:
-        return DiskState(files, [], imported)
+        return DiskState(project, files, [], imported)
     from sage_code.discover import discover_rules, list_files  # lazy: a listing loads more than all the rest
     from sage_code.values import SourceFile
 
@@ -60,8 +61,8 @@ def disk_state(root: str, generation: str, settings: Callable[[], Settings], *, 
         if row is None or (row[_SIZE], row[_MTIME], row[_SKIPPED_CTIME]) != stamp:
             changed.append(item)
     if imported and not same and not any(item.path in files for item in changed):
-        return DiskState(files, changed, imported)  # an imported index in a folder without its files
-    return DiskState(same, changed, imported)
+        return DiskState(project, files, changed, imported)  # an imported index in a folder without its files
+    return DiskState(project, same, changed, imported)
 
 
 def _manifest(root: str, generation: str) -> dict[str, Any]:

@@ -104,6 +104,7 @@ class Finder:
 
     def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
         self.root, self._settings = root, settings
+        self.name = ""  # of the project, once it was searched
         self._index: OpenedIndex | None = None
 
     def find(self, asked: Asked) -> tuple[Found, list[dict[str, Any]]]:
@@ -112,6 +113,7 @@ class Finder:
         with reading(self.root):
             index = self._open()
             state = disk_state(self.root, index.generation, self._settings, refresh=asked.refresh)
+            self.name = state.project
             reader = TextReader(self.root, index.folder, imported=state.imported)
             try:
                 files = list(self._matching(matcher, index, state, reader, asked))
