@@ -6,15 +6,19 @@ those of the manifest, and looks into all others.
 
 from __future__ import annotations
 
+from time import time_ns
+
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import ContainedReader, read_regular
 from sage_code.paths import manifest_path
+from sage_code.search.exact.known import known_listing, load_listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    from sage_code.search.exact.known import KnownListing, Stamp
     from sage_code.settings.table import Settings
     from sage_code.values import SourceFile
 
@@ -26,43 +30,82 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class DiskState:
-    """The files of the project: those that are as they were indexed, and others that must be looked into."""
+    """What a search may believe of the index, and which files it must look into."""
 
-    __slots__ = ("changed", "imported", "project", "same")
+    __slots__ = ("changed", "excluded", "imported", "project")
 
-    def __init__(self, project: str, same: dict[str, Any], changed: list[SourceFile], imported: bool) -> None:
+    def __init__(
+        self, project: str, excluded: set[str] | None, changed: Sequence[SourceFile], *, imported: bool = False
+    ) -> None:
         self.project = project  # its name
-        self.same = same
+        self.excluded = excluded  # indexed files that are gone or not as they were; None: all of them
         self.changed = changed
-        self.imported = imported  # their texts are in the index
+        self.imported = imported  # texts of files that are not there are in the index
 
 
-def disk_state(root: str, generation: str, settings: Callable[[], Settings], *, refresh: bool) -> DiskState:
-    """What has changed since the published generation was made; without `refresh`, nothing is compared."""
-    manifest = _manifest(root, generation)
-    files, skipped = manifest["files"], manifest["skipped"]
-    project, imported = str(manifest.get("project", "")), manifest.get("imported") is True
-    if not refresh and files:
-        return DiskState(project, files, [], imported)
-    from sage_code.discover import discover_rules, list_files  # lazy: a listing loads more than all the rest
-    from sage_code.values import SourceFile
+class Disk:
+    """Compares the files of one project with its index; what was listed is kept for the next time."""
 
-    same: dict[str, Any] = {}
-    changed = []
-    for item in list_files(root, discover_rules(settings())):
-        if not isinstance(item, SourceFile):
-            continue
-        row = files.get(item.path)
-        stamp = (item.size, item.mtime_ns, item.ctime_ns)
-        if row is not None and (row[_SIZE], row[_MTIME], row[_CTIME]) == stamp:
-            same[item.path] = row
-            continue
-        row = skipped.get(item.path)
-        if row is None or (row[_SIZE], row[_MTIME], row[_SKIPPED_CTIME]) != stamp:
-            changed.append(item)
-    if imported and not same and not any(item.path in files for item in changed):
-        return DiskState(project, files, changed, imported)  # an imported index in a folder without its files
-    return DiskState(project, same, changed, imported)
+    def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
+        self._root, self._settings = root, settings
+        self._known: KnownListing | None = None
+
+    def state(self, generation: str, *, refresh: bool) -> DiskState:
+        """What has changed since the generation was made; without `refresh`, nothing is compared."""
+        if not refresh:
+            manifest = _manifest(self._root, generation)
+            if manifest["files"]:
+                return DiskState(str(manifest["project"]), set(), (), imported=manifest.get("imported") is True)
+        if self._known is None or self._known.generation != generation:
+            self._known = load_listing(self._root, generation)
+        changed = self._known.changes() if self._known is not None else None
+        if self._known is None or changed is None:
+            return self._listed(generation)
+        if not changed:
+            return DiskState(self._known.project, self._known.excluded, ())
+        from sage_code.values import SourceFile  # lazy: mostly nothing has changed
+
+        files = [SourceFile(path, *stamp) for path, stamp in changed.items()]
+        return DiskState(self._known.project, self._known.excluded | changed.keys(), files)
+
+    def _listed(self, generation: str) -> DiskState:
+        """The same from a new listing, which is kept."""
+        from sage_code.discover import discover_rules, list_files  # lazy: a listing loads more than all the rest
+        from sage_code.discover.walk import Seen
+        from sage_code.values import SkippedFile
+
+        manifest = _manifest(self._root, generation)
+        files, skipped = manifest["files"], manifest["skipped"]
+        project = str(manifest.get("project", ""))
+        started, seen = time_ns(), Seen()
+        listed: dict[str, Stamp] = {}
+        left_out: list[str] = []
+        same: set[str] = set()
+        changed: list[SourceFile] = []
+        for item in list_files(self._root, discover_rules(self._settings()), seen=seen):
+            if isinstance(item, SkippedFile):
+                left_out.append(item.path)
+                continue
+            stamp = listed[item.path] = (item.size, item.mtime_ns, item.ctime_ns)
+            row, skip = files.get(item.path), skipped.get(item.path)
+            if row is not None and (row[_SIZE], row[_MTIME], row[_CTIME]) == stamp:
+                same.add(item.path)
+            elif skip is None or (skip[_SIZE], skip[_MTIME], skip[_SKIPPED_CTIME]) != stamp:
+                changed.append(item)
+        if not files:
+            return DiskState(project, None, changed)
+        if manifest.get("imported") is True:
+            # In a folder that has none of its files, none counts as gone.
+            is_bare = not same and not any(item.path in files for item in changed)
+            return DiskState(project, set() if is_bare else files.keys() - same, changed, imported=True)
+        excluded = files.keys() - same
+        paths = [item.path for item in changed]
+        self._known = known_listing(
+            self._root, generation, project, seen, listed, left_out, excluded, paths, started
+        )
+        if self._known is not None:
+            self._known.save()
+        return DiskState(project, excluded, changed)
 
 
 def _manifest(root: str, generation: str) -> dict[str, Any]:

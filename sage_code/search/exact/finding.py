@@ -11,7 +11,7 @@ from __future__ import annotations
 from sage_code.compiled.inventory import reading
 from sage_code.files.atomic import resolve
 from sage_code.paths import compiled_dir
-from sage_code.search.exact.disk import TextReader, disk_state
+from sage_code.search.exact.disk import Disk, TextReader
 from sage_code.search.exact.matching import Matcher
 from sage_code.search.exact.opened import OpenedIndex
 from sage_code.search.wanted import check_paths, matches_path, wanted_kinds, wanted_language
@@ -106,13 +106,14 @@ class Finder:
         self.root, self._settings = root, settings
         self.name = ""  # of the project, once it was searched
         self._index: OpenedIndex | None = None
+        self._disk = Disk(root, settings)
 
     def find(self, asked: Asked) -> tuple[Found, list[dict[str, Any]]]:
         """All files with matches, and the first of them as results of `compiled_schema/search.json`."""
         matcher = Matcher(asked.text, regex=asked.regex, ignore_case=asked.ignore_case)
         with reading(self.root):
             index = self._open()
-            state = disk_state(self.root, index.generation, self._settings, refresh=asked.refresh)
+            state = self._disk.state(index.generation, refresh=asked.refresh)
             self.name = state.project
             reader = TextReader(self.root, index.folder, imported=state.imported)
             try:
@@ -139,8 +140,8 @@ class Finder:
         is_wanted = _file_filter(asked, index)
         kinds = wanted_kinds(asked.kinds)
         room = _KEPT_CHARS
-        same = state.same
-        files = [file for file in index.candidates(matcher) if file.path in same]
+        excluded = state.excluded
+        files = [] if excluded is None else [one for one in index.candidates(matcher) if one.path not in excluded]
         if asked.languages or asked.paths:
             files = [file for file in files if is_wanted(file.path, file.language)]
         files.sort(key=_path)
