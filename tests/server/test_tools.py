@@ -22,7 +22,9 @@ from sage_mcp.server import INSTRUCTIONS, TOOL_MODULES
 # The names and parameters that agents were promised; each also takes `max_tokens`, and where it lists, `offset`.
 PARAMETERS = {
     "sage_index_code": {"path", "name", "incremental"},
-    "sage_search_code": {"query", "project", "limit", "language", "under", "kind", "all_projects", "explain", "offset"},
+    "sage_search_code": {
+        "query", "project", "limit", "language", "under", "kind", "mode", "all_projects", "explain", "offset"
+    },  # fmt: skip
     "sage_grep_symbol": {"name", "project", "offset"},
     "sage_analyze_function": {"name", "project", "offset"},
     "sage_find_references": {"name", "project", "relation", "depth", "offset"},

@@ -32,14 +32,21 @@ _MARK = b"\xef\xbb\xbf"
 class DiskState:
     """What a search may believe of the index, and which files it must look into."""
 
-    __slots__ = ("changed", "excluded", "imported", "project")
+    __slots__ = ("changed", "excluded", "imported", "project", "racy")
 
     def __init__(
-        self, project: str, excluded: set[str] | None, changed: Sequence[SourceFile], *, imported: bool = False
+        self,
+        project: str,
+        excluded: set[str] | None,
+        changed: Sequence[SourceFile],
+        racy: set[str] = frozenset(),  # type: ignore[assignment]
+        *,
+        imported: bool = False,
     ) -> None:
         self.project = project  # its name
         self.excluded = excluded  # indexed files that are gone or not as they were; None: all of them
         self.changed = changed
+        self.racy = racy  # those of them that look as they were indexed, but too shortly after they were written
         self.imported = imported  # texts of files that are not there are in the index
 
 
@@ -66,7 +73,8 @@ class Disk:
         from sage_code.values import SourceFile  # lazy: mostly nothing has changed
 
         files = [SourceFile(path, *stamp) for path, stamp in changed.items()]
-        return DiskState(self._known.project, self._known.excluded | changed.keys(), files)
+        racy = {path for path in self._known.racy if changed.get(path) == self._known.stamp(path)}
+        return DiskState(self._known.project, self._known.excluded | changed.keys(), files, racy)
 
     def _listed(self, generation: str) -> DiskState:
         """The same from a new listing, which is kept."""
@@ -81,6 +89,7 @@ class Disk:
         listed: dict[str, Stamp] = {}
         left_out: list[str] = []
         same: set[str] = set()
+        racy: set[str] = set()
         changed: list[SourceFile] = []
         for item in list_files(self._root, discover_rules(self._settings()), seen=seen):
             if isinstance(item, SkippedFile):
@@ -92,20 +101,22 @@ class Disk:
                 same.add(item.path)
             elif skip is None or (skip[_SIZE], skip[_MTIME], skip[_SKIPPED_CTIME]) != stamp:
                 changed.append(item)
+                if row is not None and (row[_SIZE], -row[_MTIME], row[_CTIME]) == stamp:
+                    racy.add(item.path)
         if not files:
             return DiskState(project, None, changed)
         if manifest.get("imported") is True:
             # In a folder that has none of its files, none counts as gone.
             is_bare = not same and not any(item.path in files for item in changed)
-            return DiskState(project, set() if is_bare else files.keys() - same, changed, imported=True)
+            return DiskState(project, set() if is_bare else files.keys() - same, changed, racy, imported=True)
         excluded = files.keys() - same
         paths = [item.path for item in changed]
         self._known = known_listing(
-            self._root, generation, project, seen, listed, left_out, excluded, paths, started
+            self._root, generation, project, seen, listed, left_out, excluded, paths, racy, started
         )
         if self._known is not None:
             self._known.save()
-        return DiskState(project, excluded, changed)
+        return DiskState(project, excluded, changed, racy)
 
 
 def _manifest(root: str, generation: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ that answers one question takes little longer than Python takes to start.
 from __future__ import annotations
 
 from sage_code.compiled.inventory import reading
+from sage_code.errors import IndexCorrupt
 from sage_code.files.atomic import resolve
 from sage_code.paths import compiled_dir
 from sage_code.search.exact.disk import Disk, TextReader
@@ -76,10 +77,11 @@ class Match:
 class MatchingFile:
     """A file with matches."""
 
-    __slots__ = ("definition", "file", "language", "matches", "order", "path", "text")
+    __slots__ = ("definition", "file", "is_changed", "matches", "order", "path", "text")
 
     def __init__(self, path: str, file: IndexedFile | None, matches: list[Match], text: str | None) -> None:
         self.path, self.file, self.matches, self.text = path, file, matches, text
+        self.is_changed = False  # its lines may not be those of the index
         self.order: tuple[int, int, int, str] = (1, 0, 0, path)
         self.definition: tuple[Match, list[Any]] | None = None  # a match that is the name of a definition
 
@@ -111,6 +113,25 @@ class Finder:
     def find(self, asked: Asked) -> tuple[Found, list[dict[str, Any]]]:
         """All files with matches, and the first of them as results of `compiled_schema/search.json`."""
         matcher = Matcher(asked.text, regex=asked.regex, ignore_case=asked.ignore_case)
+        try:
+            return self._find(asked, matcher)
+        except IndexCorrupt:
+            if not asked.refresh:
+                raise
+        self._mend()
+        return self._find(asked, matcher)
+
+    def _mend(self) -> None:
+        """Makes damaged files of the index again, unless this user has not indexed the project."""
+        from sage_code.index import registry  # lazy: files are hardly ever damaged
+        from sage_code.search.freshness import Freshness
+
+        self._index = None  # it maps damaged files
+        if any(entry.root == self.root for entry in registry.projects()):
+            Freshness(self.root, self._settings()).mend()
+
+    def _find(self, asked: Asked, matcher: Matcher) -> tuple[Found, list[dict[str, Any]]]:
+        """The same, for an index that is not damaged."""
         with reading(self.root):
             index = self._open()
             state = self._disk.state(index.generation, refresh=asked.refresh)
@@ -155,12 +176,21 @@ class Finder:
             if matches:
                 room -= len(text)
                 yield MatchingFile(file.path, file, matches, text if room > 0 else None)
-        # What is in a file that has changed is not known by kind until it is indexed again.
-        for path, text in self._changed_texts(state, is_wanted) if state.changed and not kinds else ():
+        changed = []
+        for path, text in self._changed_texts(state, is_wanted) if state.changed else ():
             matches = matches_in(text, matcher)
             if matches:
                 room -= len(text)
-                yield MatchingFile(path, None, matches, text if room > 0 else None)
+                changed.append(MatchingFile(path, None, matches, text if room > 0 else None))
+        known = index.named({file.path for file in changed})
+        for found in changed:
+            found.file, found.is_changed = known.get(found.path), found.path not in state.racy
+            if kinds:
+                # What is in a file that has changed is not known by kind until it is indexed again.
+                indexed = None if found.is_changed else found.file
+                found.matches = [one for one in found.matches if indexed and indexed.is_of_kind(one.line, kinds)]
+            if found.matches:
+                yield found
 
     def _changed_texts(
         self, state: DiskState, is_wanted: Callable[[str, str | None], bool]
@@ -221,7 +251,7 @@ class Finder:
         text = self._text(file, matcher, reader) or ""
         lines = text.split("\n")
         best = file.definition[0] if file.definition else file.matches[0]
-        kind, qualname, signature = file.file.place(best.line) if file.file else ("fallback", "", "")
+        kind, qualname, signature = _place(file, best)
         if file.definition:
             from sage_code.languages.kinds import CHUNK_KIND
 
@@ -280,7 +310,7 @@ def _definition(file: MatchingFile, text: str) -> tuple[Match, list[Any]] | None
 def _other(file: MatchingFile, match: Match, lines: list[str], asked: Asked) -> dict[str, Any]:
     """A further match of a file."""
     text = "\n".join(lines[match.line - 1 : match.last])[:_MAX_LINE_CHARS] if asked.snippets else ""
-    name = file.file.place(match.line)[1] if file.file else ""
+    name = _place(file, match)[1]
     return {"start_line": match.line, "end_line": match.last, "name": name, "text": text}
 
 
@@ -295,6 +325,11 @@ def _file_filter(asked: Asked, index: OpenedIndex) -> Callable[[str, str | None]
         return not languages or (language or _language_of(path)) in languages
 
     return is_wanted
+
+
+def _place(file: MatchingFile, match: Match) -> tuple[str, str, str]:
+    """What a match lies in: kind, qualified name and signature."""
+    return file.file.place(match.line) if file.file and not file.is_changed else ("fallback", "", "")
 
 
 def _path(file: IndexedFile) -> str:

@@ -71,6 +71,15 @@ class KnownListing:
         """Indexed files that were changed or gone already."""
         return set(self._head["excluded"])
 
+    @property
+    def racy(self) -> list[str]:
+        """Files that looked as they were indexed, but too shortly after they were written."""
+        return list(self._head["racy"])
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of a file when it was listed."""
+        return self._files[path]
+
     def changes(self) -> dict[str, Stamp] | None:
         """The files that must be looked into, with their stamps; None if the project must be listed again."""
         if self._head["variables"] != variables():
@@ -145,6 +154,7 @@ def known_listing(
     skipped: Iterable[str],
     excluded: set[str],
     changed: list[str],
+    racy: set[str],
     started_ns: int,
 ) -> KnownListing | None:
     """What was just listed, to be kept; None if it cannot be said what it depends on, or that has only just changed."""
@@ -163,6 +173,7 @@ def known_listing(
         "variables": variables(),
         "excluded": sorted(excluded),
         "changed": changed,
+        "racy": sorted(racy),
     }
     return KnownListing(root, head, folders, files, others)
 

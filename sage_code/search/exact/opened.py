@@ -101,6 +101,17 @@ class OpenedIndex:
         """How many files use what a file defines."""
         return int(self._users.column("file_users")[file.users_at])
 
+    def named(self, paths: set[str]) -> dict[str, IndexedFile]:
+        """The files with these paths."""
+        found: dict[str, IndexedFile] = {}
+        before = 0
+        for segment, dead in self._segments if paths else ():
+            for number, path in enumerate(segment.paths()):
+                if path in paths and number not in dead:
+                    found[path] = IndexedFile(path, segment, number, before + number)
+            before += int(segment.meta["files"])
+        return found
+
     def candidates(self, matcher: Matcher) -> Iterator[IndexedFile]:
         """The files that may have a match, by what the index knows of their words."""
         before = 0
