@@ -78,8 +78,8 @@ def sage_search_code(
 ) -> Answer:
     """Find the code that answers a question: where something is done, how something works, where an error comes from.
     Understands words and meaning, so you need not know what anything is called. Gives file, lines, what is defined
-    there and the lines that matched. With `mode` it is grep, and needs no other tool. `score` is the probability of an answer; unless `good`, these are only the
-    nearest. The index is brought up to date first."""
+    there and the lines that matched; with `mode` it replaces grep. `score` is the probability of an answer; unless
+    `good`, these are only the nearest. The index is brought up to date first."""
     found = projects.find(context, project)
     if not all_projects:
         projects.check_indexable(found.root)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 
 from sage_code.compiled.inventory import MEND_HINT
 from sage_code.errors import IndexCorrupt
@@ -86,8 +87,7 @@ class PlainSegment(PlainSections):
         """The paths of the files, by number."""
         at, (start, end) = self.column("paths_at"), self.span("paths")
         heap = self.map[start:end]
-        ends = at.tolist()
-        return [heap[first:last].decode() for first, last in zip(ends, ends[1:], strict=False)]
+        return [heap[first:last].decode() for first, last in pairwise(at.tolist())]
 
     def language(self, file: int) -> str:
         """The language of a file."""

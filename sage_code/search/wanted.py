@@ -1,4 +1,4 @@
-"""Which paths, kinds and languages a filter allows. Without NumPy, unlike `filters.py`: searches for exact text use it too."""
+"""Which paths, kinds and languages a filter allows. Without NumPy: searches for exact text use it too."""
 
 from __future__ import annotations
 

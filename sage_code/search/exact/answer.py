@@ -1,5 +1,4 @@
-"""Answers a search for exact text as `compiled_schema/search.json` describes: in one project or in all, within a budget.
-"""
+"""Answers a search for exact text with the document of `compiled_schema/search.json`: of one project, or of all."""
 
 from __future__ import annotations
 

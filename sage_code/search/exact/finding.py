@@ -43,7 +43,18 @@ _LATE = {
 class Asked:
     """What is looked for, where, and how much is wanted."""
 
-    __slots__ = ("context", "ignore_case", "kinds", "languages", "limit", "paths", "refresh", "regex", "snippets", "text")
+    __slots__ = (
+        "context",
+        "ignore_case",
+        "kinds",
+        "languages",
+        "limit",
+        "paths",
+        "refresh",
+        "regex",
+        "snippets",
+        "text",
+    )
 
     def __init__(
         self,
@@ -148,11 +159,10 @@ class Finder:
         return Found(matcher, files), rows
 
     def _open(self) -> OpenedIndex:
-        if self._index is not None and self._index.folder == resolve(compiled_dir(self.root)):
-            if self._index.is_untouched():
-                return self._index
-        self._index = OpenedIndex(self.root)
-        return self._index
+        opened = self._index
+        if opened is None or opened.folder != resolve(compiled_dir(self.root)) or not opened.is_untouched():
+            opened = self._index = OpenedIndex(self.root)
+        return opened
 
     def _matching(
         self, matcher: Matcher, index: OpenedIndex, state: DiskState, reader: TextReader, asked: Asked
@@ -233,9 +243,7 @@ class Finder:
         from sage_code.compiled.lookup import open_symbols
 
         symbols = open_symbols(self.root)
-        return {
-            found["file"] for word in matcher.words() for found in symbols.find(word, patience=_MAX_DEFINITIONS)
-        }
+        return {found["file"] for word in matcher.words() for found in symbols.find(word, patience=_MAX_DEFINITIONS)}
 
     def _text(self, file: MatchingFile, matcher: Matcher, reader: TextReader) -> str | None:
         """The text of a matching file; read again, it may match elsewhere or no longer."""
@@ -244,9 +252,7 @@ class Finder:
             file.matches = (matches_in(file.text, matcher) if file.text else None) or file.matches
         return file.text
 
-    def _row(
-        self, rank: int, file: MatchingFile, matcher: Matcher, reader: TextReader, asked: Asked
-    ) -> dict[str, Any]:
+    def _row(self, rank: int, file: MatchingFile, matcher: Matcher, reader: TextReader, asked: Asked) -> dict[str, Any]:
         """A file as a result: its best line, and the others under `also`."""
         text = self._text(file, matcher, reader) or ""
         lines = text.split("\n")

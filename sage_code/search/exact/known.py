@@ -114,7 +114,9 @@ class KnownListing:
         parts += _packed(self._others, [stamp or (-1, -1, -1) for stamp in self._others.values()])
         data = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
         try:
-            write_bytes(_path(self._root), data + zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "little"), mode=PRIVATE_FILE)
+            write_bytes(
+                _path(self._root), data + zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "little"), mode=PRIVATE_FILE
+            )
         except OSError:
             return  # a folder that cannot be written to is listed each time
 
@@ -189,9 +191,7 @@ def stamp_of(path: str) -> Stamp | None:
 
 def variables() -> list[list[str]]:
     """The variables of the environment on which a listing depends."""
-    return sorted(
-        [name, value] for name, value in os.environ.items() if name.startswith("SAGE_") or name in _VARIABLES
-    )
+    return sorted([name, value] for name, value in os.environ.items() if name.startswith("SAGE_") or name in _VARIABLES)
 
 
 def _dependencies(root: str) -> list[str] | None:

@@ -119,7 +119,9 @@ def _all_of(segment: PlainSegment, needs: Sequence[Need]) -> set[int] | None:
         if need[0] == "word":
             is_part = not need[2]  # type: ignore[misc]
             parts += is_part
-            files = None if is_part and parts > _MAX_PARTS else _files_of_word(segment, *need[1:])  # type: ignore[arg-type]
+            if is_part and parts > _MAX_PARTS:
+                continue
+            files = _files_of_word(segment, *need[1:])  # type: ignore[arg-type]
         else:
             files = _files(segment, need)
         if files is not None:
@@ -137,7 +139,7 @@ def _effort(need: Need) -> tuple[int, int]:
 
 
 def _files_of_word(segment: PlainSegment, text: str, begins: bool, ends: bool) -> set[int] | None:
-    """The files that have a word, or a part of one. Long words are not in the index: files that have any may have it."""
+    """The files that have a word, or a part of one; those with words too long for the index may have any part."""
     term = text.encode("utf-8", "surrogatepass")
     rows: Iterable[int] | None
     if begins and ends:

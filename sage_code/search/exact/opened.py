@@ -75,7 +75,9 @@ class OpenedIndex:
         raise missing(root)
 
     def _open(self, listing: dict[str, Any]) -> None:
-        self._segments = [(PlainSegment(self._checked(one["file"])), frozenset(one["dead"])) for one in listing["segments"]]
+        self._segments = [
+            (PlainSegment(self._checked(one["file"])), frozenset(one["dead"])) for one in listing["segments"]
+        ]
         self._users = PlainSections(self._checked(CENTRALITY_FILE))
 
     def _checked(self, name: str) -> str:
