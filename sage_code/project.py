@@ -217,7 +217,8 @@ class Project:
         `limit` counts files; each has all its lines. With `seconds` a child process searches and is ended after that
         time, because some patterns never come to an end.
         """
-        from sage_code.search.exact.answer import Asked, Finders
+        from sage_code.search.exact.answer import Finders
+        from sage_code.search.exact.finding import Asked
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")

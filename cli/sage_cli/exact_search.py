@@ -6,7 +6,6 @@ import os
 import sys
 
 from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, colours, one_line, plain, print_json, say, shown_path
-from sage_code.errors import NotIndexed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +19,7 @@ _MAX_LINES = 6
 
 def run(opened: Project, text: str, asked: dict[str, Any], files: bool, open_editor: bool, as_json: bool) -> int:
     """Print the files with a text; returns 1 if there are none."""
-    try:
-        found = opened.find_text(text, **asked, snippets=not files)
-    except NotIndexed:
-        from sage_cli.search import index_first
-
-        if as_json or asked["everywhere"] or not index_first(opened):
-            raise
-        found = opened.find_text(text, **asked, snippets=not files)
+    found = opened.find_text(text, **asked, snippets=not files)
     if as_json:
         print_json(found)
     else:

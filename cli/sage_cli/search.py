@@ -83,6 +83,11 @@ def run(
         asked = {"regex": regex, "ignore_case": ignore_case, "limit": limit, "language": lang, "paths": under,
                  "kinds": kind, "everywhere": everywhere, "refresh": not no_refresh, "context": context,
                  "max_tokens": max_tokens}  # fmt: skip
+        try:
+            return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json)
+        except NotIndexed:
+            if as_json or everywhere or not _index_first(opened):
+                raise
         return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json)
     # NumPy is loaded next. For one question its threads, which spin, cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -107,7 +112,7 @@ def run(
     try:
         response = ask()
     except NotIndexed:
-        if as_json or everywhere or not index_first(opened):
+        if as_json or everywhere or not _index_first(opened):
             raise
         response = ask()
     if as_json:
@@ -141,7 +146,7 @@ def _show(response: SearchResponse, files: bool, open_editor: bool) -> None:
         search_view.print_hits(response)
 
 
-def index_first(project: Project) -> bool:
+def _index_first(project: Project) -> bool:
     """Ask on a terminal whether to index the project now; True once it is indexed."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
