@@ -299,13 +299,13 @@ def test_what_is_no_pattern_is_said(sample: Path, pattern: str) -> None:
 
 
 def test_a_pattern_that_never_ends_is_ended(sample: Path) -> None:
-    (sample / "long.py").write_text("x = '" + "a" * 5_000 + "'\n")
+    (sample / "long.py").write_text("x = 1\n" * 50 + f"y = '{'a' * 60}'\n")
     project = Project.open(sample)
     project.index()
-    for pattern in (r"(a+)+$", r"(a|a)*b", r"(\w+\s?)*!"):
+    for pattern in (r"(a+)+$", r"(a|aa)+b", r"(\w+\s?)*!"):
         started = time.monotonic()
-        with pytest.raises(SageError, match="ended after 1 s"):
-            project.find_text(pattern, regex=True, seconds=1)
+        with pytest.raises(SageError, match="ended after 3 s"):
+            project.find_text(pattern, regex=True, seconds=3)
         assert time.monotonic() - started < 30
     assert project.find_text("conn.ct", regex=True, seconds=60)["files"] == 2  # and the next one is answered
     assert project.find_text("conn.ct", regex=True, seconds=60)["files"] == 2
