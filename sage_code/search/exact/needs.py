@@ -121,7 +121,7 @@ def _all_of(segment: PlainSegment, needs: Sequence[Need]) -> set[int] | None:
             parts += is_part
             if is_part and parts > _MAX_PARTS:
                 continue
-            files = _files_of_word(segment, *need[1:])  # type: ignore[arg-type]
+            files = _files_of_word(segment, *need[1:])
         else:
             files = _files(segment, need)
         if files is not None:
