@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sage_code.memory.memory import Memory
     from sage_code.progress import Progress
     from sage_code.search.everywhere import Searchers
+    from sage_code.search.exact.answer import Finders
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Settings
     from sage_code.values import Location, Scope
@@ -48,6 +49,7 @@ class Project:
         self._overrides = overrides
         self._settings: Settings | None = None
         self._searchers: Searchers | None = None  # what a search opens stays open for the next
+        self._finders: Finders | None = None
         self._memory: Memory | None = None
 
     @classmethod
@@ -192,6 +194,53 @@ class Project:
 
             response = with_memories(response)
         return within(response, max_tokens) if max_tokens is not None else response
+
+    def find_text(
+        self,
+        text: str,
+        limit: int = 10,
+        language: str | Sequence[str] | None = None,
+        paths: str | Sequence[str] | None = None,
+        kinds: str | Sequence[str] | None = None,
+        *,
+        regex: bool = False,
+        ignore_case: bool = False,
+        everywhere: bool = False,
+        refresh: bool = True,
+        snippets: bool = True,
+        context: int = 0,
+        max_tokens: int | None = None,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """The files with exactly this text, or with a match of a regular expression, as `compiled_schema/search.json`.
+
+        `limit` counts files; each has all its lines. With `seconds` a child process searches and is ended after that
+        time, because some patterns never come to an end.
+        """
+        from sage_code.search.exact.answer import Finders
+        from sage_code.search.exact.finding import Asked
+
+        if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
+            raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")
+        asked = Asked(
+            text,
+            regex=regex,
+            ignore_case=ignore_case,
+            limit=limit,
+            languages=_several(language),
+            paths=_several(paths),
+            kinds=_several(kinds),
+            refresh=refresh,
+            snippets=snippets,
+            context=context,
+        )
+        if seconds is not None:
+            from sage_code.search.exact.child import answer_in_child
+
+            return answer_in_child(self.root, asked, everywhere, max_tokens, seconds)
+        if self._finders is None:
+            self._finders = Finders(self.root, lambda: self.settings)
+        return self._finders.answer(asked, everywhere=everywhere, max_tokens=max_tokens)
 
     def quick_look(
         self, query: str, limit: int = 10, language: str | None = None, paths: str | None = None

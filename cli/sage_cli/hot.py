@@ -24,6 +24,9 @@ def parse(
     given: dict[str, Any] = {}
     words = iter(arguments)
     for word in words:
+        if word == "--":  # what follows are no flags
+            plain.extend(words)
+            break
         if not word.startswith("-"):
             plain.append(word)
             continue

@@ -7,7 +7,7 @@ import sys
 
 from sage_cli import hot
 from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_warnings
-from sage_code.errors import NotIndexed
+from sage_code.errors import NotIndexed, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # A test compares them with the Typer command.
 FLAGS = hot.by_spelling(
     {
+        "--exact": ("exact", bool),
+        "--regex": ("regex", bool),
+        "--ignore-case -i": ("ignore_case", bool),
         "--limit -n": ("limit", int),
         "--lang -l": ("lang", list),
         "--under -u": ("under", list),
@@ -64,10 +67,30 @@ def run(
     explain: bool = False,
     no_refresh: bool = False,
     as_json: bool = False,
+    exact: bool = False,
+    regex: bool = False,
+    ignore_case: bool = False,
 ) -> int:
     """Print the best hits for a question; without a good one print the nearest and return 1."""
     from sage_code.project import Project
 
+    if exact or regex or ignore_case:
+        if exact == regex:
+            raise UsageError("--exact or --regex is needed, and one of them", "--ignore-case belongs to these two")
+        if explain:
+            raise UsageError("--explain is about the ranking of a question", "leave it out: exact text is not scored")
+        from sage_cli import exact_search
+
+        opened = Project.named(project)
+        asked = {"regex": regex, "ignore_case": ignore_case, "limit": limit, "language": lang, "paths": under,
+                 "kinds": kind, "everywhere": everywhere, "refresh": not no_refresh, "context": context,
+                 "max_tokens": max_tokens}  # fmt: skip
+        try:
+            return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json)
+        except NotIndexed:
+            if as_json or everywhere or not _index_first(opened):
+                raise
+        return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json)
     # NumPy is loaded next. For one question its threads, which spin, cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     opened = Project.named(project)

@@ -15,6 +15,11 @@ def search(
         list[str],
         typer.Argument(metavar="QUERY", help="A question, a name, a path, an error message or a bit of code."),
     ],
+    exact: Annotated[bool, typer.Option("--exact", help="The files with exactly this text.")] = False,
+    regex: Annotated[bool, typer.Option("--regex", help="The files with lines that match a pattern.")] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", "-i", help="With --exact or --regex: in any case.")
+    ] = False,
     limit: PositiveLimitOption = search_command.DEFAULT_LIMIT,
     lang: Annotated[
         list[str] | None, typer.Option("--lang", "-l", metavar="LANGUAGE", help="Only this language: go, py ...")
@@ -52,6 +57,11 @@ def search(
     Example:  sage search "session timeout path:src/" --max-tokens 800 --json
 
     Example:  sage search "open the database" --open
+
+    Example:  sage search --exact "connection refused"
+
+    Example:  sage search --regex "def \\w+_async\\(" --under src
     """
     asked = (words, limit, lang, under, kind, project, everywhere, context, lines, max_tokens)
-    raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json))
+    modes = (exact, regex, ignore_case)
+    raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json, *modes))

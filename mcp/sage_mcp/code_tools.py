@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
@@ -25,6 +25,10 @@ _MOST_RESULTS = 100
 _MOST_SHARES = 6  # features of the explanation of a result
 _FOLDED = "results below a tenth of the first score have no lines; under=FILE shows those of one"
 _MOST_REMEMBERED = 3  # memories of each kind in `sage_debug_query`, which is mostly about code
+
+# A pattern that runs longer is ended: it may never come to an end.
+_REGEX_SECONDS = 10.0
+_MOST_LINES = 10  # of a file with a text; the others are counted
 
 Question = Annotated[
     str,
@@ -66,6 +70,9 @@ def sage_search_code(
     language: Annotated[str | None, Field(max_length=200)] = None,
     under: Under = None,
     kind: Annotated[str | None, Field(description="function, method, class, struct ...")] = None,
+    mode: Annotated[
+        Literal["exact", "regex"] | None, Field(description="The query is text to find as it is, or a Python pattern.")
+    ] = None,
     all_projects: Annotated[bool, Field(description="Every indexed project.")] = False,
     explain: Annotated[bool, Field(description="Say why, and count callers.")] = False,
     offset: Offset = 0,
@@ -73,12 +80,15 @@ def sage_search_code(
 ) -> Answer:
     """Find the code that answers a question: where something is done, how something works, where an error comes from.
     Understands words and meaning, so you need not know what anything is called. Gives file, lines, what is defined
-    there and the lines that matched. `score` is the probability of an answer; unless `good`, these are only the
-    nearest. The index is brought up to date first."""
+    there and the lines that matched; with `mode` it replaces grep. `score` is the probability of an answer; unless
+    `good`, these are only the nearest. The index is brought up to date first."""
     found = projects.find(context, project)
     if not all_projects:
         projects.check_indexable(found.root)
     wanted = min(limit, _MOST_RESULTS) + offset
+    if mode is not None:
+        asked = {"language": language, "paths": under, "kinds": kind, "everywhere": all_projects}
+        return _text_found(context, found, query, mode, wanted, asked, max_tokens, offset)
     more: dict[str, Any] = {"language": language, "paths": under, "kinds": kind, "explain": explain}
     try:
         response = found.search(query, limit=wanted, everywhere=all_projects, **more)
@@ -87,6 +97,48 @@ def sage_search_code(
             raise
         response = _first_answer(context, found, query, wanted, more)
     return _as_answer(found.root, projects.allowed_hits(response), max_tokens, offset)
+
+
+def _text_found(
+    context: Context, project: Project, text: str, mode: str, limit: int, asked: dict[str, Any], max_tokens: int,
+    offset: int,
+) -> Answer:  # fmt: skip
+    """The files with a text or with matches of a pattern, which is searched for in a process that can be ended."""
+    more = {**asked, "regex": True, "seconds": _REGEX_SECONDS} if mode == "regex" else asked
+    try:
+        data = project.find_text(text, limit, **more)
+    except (NotIndexed, IndexCorrupt) as error:
+        if asked["everywhere"]:
+            raise
+        run = projects.start_indexing(context, project)
+        if not run.wait(projects.FIRST_WAIT_S):
+            raise NotIndexed(f"{error.message}; {run.state()}", "ask again in a while") from error
+        data = project.find_text(text, limit, **more)
+    rows = [
+        Row(_match_text(row), row | {"also": row["also"][:_MOST_LINES]})
+        for row in projects.allowed_rows(data["results"], data["root"])
+    ]
+    where = f"{one_line(data['project'])} ({one_line(data['root'])})" if data["root"] else data["note"]
+    head = f"{data['lines']:,} lines in {data['files']:,} files have {one_line(text[:200])!r} in {where}"
+    cut = data["truncated"]
+    del data["results"], data["truncated"]
+    return listing(
+        head, "results", rows, data, root=project.root, max_tokens=max_tokens, offset=offset, more=cut,
+        narrow=", or narrow by under, language or kind",
+    )  # fmt: skip
+
+
+def _match_text(row: dict[str, Any]) -> str:
+    """A file with its lines that match."""
+    where = f"{one_line(row['file'])}:{row['line']}"
+    if "root" in row:
+        where = f"{one_line(row['project'])}: {where}"
+    lines = [f"{row['rank']}. {where}  {row['kind']} {one_line(row['qualname'])}".rstrip()]
+    lines.append(quoted(row["snippet"], row["snippet_line"]))
+    shown = row["also"][:_MOST_LINES]
+    lines += [quoted(other["text"], other["start_line"]) for other in shown]
+    left = row["lines"] - 1 - len(shown)
+    return "\n".join([*lines, f"   and {left:,} lines more"] if left > 0 else lines)
 
 
 def _first_answer(context: Context, project: Project, query: str, limit: int, more: dict[str, Any]) -> SearchResponse:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 from urllib.request import url2pathname
 
@@ -123,6 +123,11 @@ def allowed_hits(response: SearchResponse) -> SearchResponse:
 
     kept = tuple(hit for hit in response.results if not _why_unusual(hit.root or response.root))
     return response if len(kept) == len(response.results) else replace(response, results=kept)
+
+
+def allowed_rows(rows: list[dict[str, Any]], root: str) -> list[dict[str, Any]]:
+    """The same for results of a search for exact text."""
+    return [row for row in rows if not _why_unusual(row.get("root", root))]
 
 
 def check_belongs(project: Project, path: str) -> None:

@@ -17,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Strings, Terms, read_sections
+from sage_code.languages.kinds import CHUNK_KINDS
 from sage_code.values import Symbol
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ FILE_FIELDS = ("path",)
 FIELDS = CHUNK_FIELDS + FILE_FIELDS
 # Where a stored symbol has its first and its last line.
 _START, _END = 4, 5
-KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
+KINDS = CHUNK_KINDS
 
 
 @dataclass(frozen=True)

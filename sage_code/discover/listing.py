@@ -13,19 +13,24 @@ from sage_code.discover.gitfiles import Git
 from sage_code.discover.ignore import IgnoreFile
 from sage_code.discover.membership import ByGit, ByIgnoreFiles, Membership
 from sage_code.discover.rules import DEFAULT_RULES, GITIGNORE, MAX_IGNORE_BYTES, DiscoverRules
-from sage_code.discover.walk import Walk
+from sage_code.discover.walk import Seen, Walk
 from sage_code.errors import UsageError
 from sage_code.files.contained import read_contained
 from sage_code.values import SkippedFile, SourceFile
 
 
 def list_files(
-    root: str, rules: DiscoverRules = DEFAULT_RULES, *, explain_ignored: bool = False, use_git: bool = True
+    root: str,
+    rules: DiscoverRules = DEFAULT_RULES,
+    *,
+    explain_ignored: bool = False,
+    use_git: bool = True,
+    seen: Seen | None = None,
 ) -> Iterator[SourceFile | SkippedFile]:
     """The project's files in the order of their paths, and skipped files with the reason.
 
     Ignored files and folders are named only with `explain_ignored`, an ignored folder as one entry that ends
-    with a slash. `use_git=False` reads the ignore files even in a git checkout.
+    with a slash. `use_git=False` reads the ignore files even in a git checkout. `seen` takes what was looked at.
     """
     if not os.path.isdir(root):
         raise UsageError(f"{root} is not a folder", "give the folder of a project")
@@ -35,7 +40,7 @@ def list_files(
     def repository(absolute: bytes, path: bytes) -> Membership:
         return _of_repository(git, absolute, path)
 
-    return Walk(top, rules, repository, explain_ignored).files(_of_root(git, top))
+    return Walk(top, rules, repository, explain_ignored, seen).files(_of_root(git, top))
 
 
 def _of_repository(git: Git | None, folder: bytes, path: bytes) -> Membership:

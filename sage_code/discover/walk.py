@@ -40,6 +40,22 @@ _Found = SourceFile | SkippedFile | None
 Repository = Callable[[bytes, bytes], Membership]
 
 
+class Seen:
+    """What a walk has looked at: while none of it changes, another walk finds the same files."""
+
+    def __init__(self) -> None:
+        self.folders: dict[bytes, int] = {}  # absolute; when each was changed, as it was before it was read
+        self.ignore_files: list[bytes] = []
+        self.is_whole = True  # nothing was looked at that is not listed here
+
+    def folder(self, path: bytes) -> None:
+        """Take a folder that is about to be read, or that is left out."""
+        try:
+            self.folders[path] = os.lstat(path).st_mtime_ns
+        except OSError:
+            self.is_whole = False
+
+
 class _Folder(NamedTuple):
     """An open folder: its path, the entries still to visit, and the rules for them."""
 
@@ -52,8 +68,11 @@ class _Folder(NamedTuple):
 class Walk:
     """One walk below `root`, an absolute path with a final slash."""
 
-    def __init__(self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool) -> None:
+    def __init__(
+        self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool, seen: Seen | None = None
+    ) -> None:
         self._root = root
+        self._seen = seen
         self._rules = rules
         self._repository = repository
         self._explain = explain_ignored
@@ -95,6 +114,8 @@ class Walk:
         if why is None:
             why = folder.members.why_not(self._root, path, entry)
         if why is not None:
+            if is_folder and self._seen:
+                self._seen.folder(self._root + path)
             return self._ignored(path, why)
         return self._enter(path, folder.members, folder.sage) if is_folder else self._file(path, entry)
 
@@ -111,6 +132,8 @@ class Walk:
     def _enter(self, path: bytes, members: Membership, sage: ByIgnoreFiles) -> _Folder | SkippedFile | None:
         """Open a folder and read its ignore files; caches and virtual environments are ignored."""
         absolute = self._root + path
+        if self._seen:
+            self._seen.folder(absolute)
         try:
             path.decode()
             with os.scandir(absolute) as scan:
@@ -127,6 +150,10 @@ class Walk:
             return self._ignored(path, CACHE_MARKER.decode())
         if path and (b".git" in names or b".git/" in names) and members.end_at(path):
             members = self._repository(absolute, path)
+            if self._seen:
+                self._seen.is_whole = False
+        if self._seen:
+            self._seen.ignore_files += [absolute + name for name in (GITIGNORE, SAGEIGNORE) if name in names]
         if GITIGNORE in names:
             members = members.with_rules(absolute, lambda: self._read(path + GITIGNORE))
             self._note(_shown(path + GITIGNORE), members.rules if isinstance(members, ByIgnoreFiles) else None)

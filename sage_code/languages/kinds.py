@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The kinds of chunks, in the order of their numbers in segments.
+CHUNK_KINDS = ("function", "class", "method", "module", "constant", "type", "fallback")
+
 # Symbol kind -> chunk kind. A symbol of another kind is part of a `module` chunk.
 CHUNK_KIND = {
     **dict.fromkeys(("function", "macro"), "function"),

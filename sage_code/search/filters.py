@@ -5,8 +5,6 @@ Languages, kinds and paths are compared with values of the index, never evaluate
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -14,16 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
-from sage_code.errors import UsageError
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.query import Filters
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.wanted import check_paths, matches_path, wanted_kinds, wanted_language
 from sage_code.values import Symbol
 
-# Each pattern is compared with the path of every file. A glob never backtracks (`fnmatch` makes atomic groups of it),
-# so these limits bound what a query costs.
-_MAX_PATHS = 100
-_MAX_PATH_CHARS = 1_000
 # By snapshot and kinds, the chunks that define something of these kinds.
 _DEFINING: WeakKeyDictionary[SearchSnapshot, dict[frozenset[str], NDArray[np.bool_]]] = WeakKeyDictionary()
 
@@ -50,43 +44,14 @@ def _allowed_files(snapshot: SearchSnapshot, filters: Filters) -> NDArray[np.boo
     """The files that are alive and pass the filters."""
     allowed = snapshot.alive.copy()
     if filters.languages:
-        wanted = {_language(name.lower(), snapshot) for name in filters.languages}
+        known = set[str]().union(*(segment.meta["languages"] for segment in snapshot.segments))
+        wanted = {wanted_language(name, known) for name in filters.languages}
         allowed &= np.array([language in wanted for language in snapshot.languages()], dtype=bool)
     if filters.paths:
-        if len(filters.paths) > _MAX_PATHS or any(len(pattern) > _MAX_PATH_CHARS for pattern in filters.paths):
-            raise UsageError(
-                f"more than {_MAX_PATHS} paths, or one of more than {_MAX_PATH_CHARS} characters", "ask for fewer"
-            )
+        check_paths(filters.paths)
         for file in np.flatnonzero(allowed).tolist():
-            allowed[file] = any(_matches(snapshot.path(file), pattern) for pattern in filters.paths)
+            allowed[file] = any(matches_path(snapshot.path(file), pattern) for pattern in filters.paths)
     return allowed
-
-
-def _language(name: str, snapshot: SearchSnapshot) -> str:
-    """A language by its name, or by an extension of its files: `py`, `.rs`."""
-    if any(name in segment.meta["languages"] for segment in snapshot.segments):
-        return name
-    from sage_code.languages.table import all_languages, by_name  # lazy: reads the table of languages
-
-    if by_name(name):
-        return name
-    extension = name.lstrip(".")
-    for language in all_languages():
-        if extension in language.extensions:
-            return language.name
-    raise UsageError(
-        f"there is no language {name[:40]!r}", "`sage status` lists those of the project, docs/LANGUAGES.md all"
-    )
-
-
-def wanted_kinds(kinds: Iterable[str]) -> frozenset[str]:
-    """The kinds in lower case; one that is neither a kind of chunks nor of symbols is a usage error."""
-    wanted = frozenset(kind.lower() for kind in kinds)
-    for kind in wanted:
-        if kind not in KINDS and kind not in CHUNK_KIND:
-            known = ", ".join((*KINDS, *(symbol for symbol in CHUNK_KIND if symbol not in KINDS)))
-            raise UsageError(f"there is no kind {kind[:40]!r}", f"a kind is one of {known}")
-    return wanted
 
 
 def is_wanted(symbol: Symbol, wanted: frozenset[str]) -> bool:
@@ -106,12 +71,3 @@ def _of_kind(snapshot: SearchSnapshot, wanted: frozenset[str]) -> NDArray[np.boo
                 mask[snapshot.chunks_at_lines(file, lines)] = True
         known[wanted] = mask
     return known[wanted]
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Whether a path matches a pattern: its beginning, any run of its parts, or a glob."""
-    plain = pattern.strip("/").removeprefix("./")
-    if any(mark in plain for mark in "*?["):
-        # `**/` also matches no folder at all.
-        return any(fnmatch.fnmatchcase(path, glob) for glob in (plain, f"*/{plain}", plain.replace("**/", "")))
-    return path.startswith(plain) or f"/{plain}/" in f"/{path}/"

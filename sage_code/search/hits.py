@@ -13,11 +13,12 @@ from sage_code.discover import DiscoverRules
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.engine import Ranked, SearchEngine
 from sage_code.search.explanation import explain
-from sage_code.search.filters import is_wanted, wanted_kinds
+from sage_code.search.filters import is_wanted
 from sage_code.search.focus import Focus, focus
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, OtherChunk
 from sage_code.search.snippets import SNIPPET_LINES, FileText, MatchedLines, SnippetMaker, Window
+from sage_code.search.wanted import wanted_kinds
 from sage_code.search.words import stem
 from sage_code.text.lexemes import lexemes
 from sage_code.values import Symbol

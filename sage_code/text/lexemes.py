@@ -12,8 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-# Longer runs are data (base64, hashes), and not searched for.
-MAX_LEXEME_CHARS = 64
+from sage_code.text.long_words import LONG_WORD, MAX_LEXEME_CHARS
 
 _WORD = re.compile(r"\w+")
 # Every other character becomes a space: for ASCII, translating and splitting is five times faster than the pattern.
@@ -68,7 +67,9 @@ class Lexicon:
             for word, count in Counter(words).items():
                 known = of_word.get(word)
                 if known is None:
-                    known = of_word[word] = tuple(table.setdefault(one, len(table)) for one in split_word(word))
+                    known = of_word[word] = tuple(
+                        table.setdefault(one, len(table)) for one in split_word(word) or (LONG_WORD,)
+                    )
                 numbers += known
                 counts += (count,) * len(known)
             if order is not None:

@@ -72,6 +72,16 @@ def test_search_loads_no_store_no_parser_and_no_typer(project: Path, words: list
     assert not loaded & {"sage_cli.app", "sage_code.store.lance", "sage_code.compiled.generation", "numpy.ma"}
 
 
+def test_a_search_for_exact_text_loads_no_numpy(project: Path) -> None:
+    for folder in (project, project / "web"):
+        os.utime(folder, (1, 1))  # so that the listing is kept
+    _loaded("search", "--exact", "connect", "--project", str(project))
+    loaded = _loaded("search", "--exact", "connect", "--project", str(project))
+    assert "sage_code.search.exact.finding" in loaded
+    assert sorted(loaded & (HEAVY - {"xxhash"})) == []
+    assert not loaded & {"subprocess", "dataclasses", "inspect", "json", "sage_code.settings.loading"}
+
+
 def test_search_loads_memory_only_where_there_is_some(project: Path) -> None:
     assert not any(
         name.startswith("sage_code.memory") for name in _loaded("search", "connect", "--project", str(project))

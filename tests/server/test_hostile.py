@@ -59,6 +59,7 @@ def _check(result: CallToolResult) -> None:
     ("tool", "arguments"),
     [
         ("sage_search_code", {"query": "hostile_handler", "explain": True}),
+        ("sage_search_code", {"query": "hostile_handler", "mode": "exact"}),
         ("sage_search_code", {"query": f"handler {ANSI}\n{FAKE}", "all_projects": True}),
         ("sage_grep_symbol", {"name": "hostile_handler"}),
         ("sage_grep_symbol", {"name": f"hostile{ANSI}\n{FAKE}"}),
@@ -88,6 +89,20 @@ def test_hostile_names_and_contents_stay_inside_the_answer(hostile: Path, tool: 
     in_process(conversation)
 
 
+def test_a_pattern_that_never_ends_is_ended(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sage_mcp.code_tools._REGEX_SECONDS", 2.0)
+    (hostile / "long.py").write_text("x = 1\n" * 50 + f"y = '{'a' * 60}'\n")
+
+    async def conversation(client: Client) -> None:
+        said = complaint(await client.call_tool("sage_search_code", {"query": "(a+)+$", "mode": "regex"}))
+        assert "ended after 2 s" in said
+        monkeypatch.setattr("sage_mcp.code_tools._REGEX_SECONDS", 120.0)
+        found = content(await client.call_tool("sage_search_code", {"query": "hostile_h.ndler", "mode": "regex"}))
+        assert found["files"] == len(NAMES) + 1
+
+    in_process(conversation)
+
+
 @pytest.mark.parametrize(
     "name", ["/etc/passwd", "../secret.py", "folder/secret.py", "link.py", "folder/../../secret.py"]
 )
@@ -106,6 +121,8 @@ def test_no_tool_reads_outside_the_project(hostile: Path, name: str) -> None:
             ("sage_analyze_function", {"name": "outside_secret"}),
             ("sage_find_references", {"name": name, "relation": "impact"}),
             ("sage_search_code", {"query": "outside_secret", "path": name}),
+            ("sage_search_code", {"query": "return 'hunt", "mode": "exact"}),
+            ("sage_search_code", {"query": "hunter.*", "mode": "regex"}),
         ):
             result = await client.call_tool(tool, arguments)
             assert "hunter2" not in text(result) + json.dumps(result.structured_content)

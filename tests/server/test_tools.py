@@ -22,7 +22,18 @@ from sage_mcp.server import INSTRUCTIONS, TOOL_MODULES
 # The names and parameters that agents were promised; each also takes `max_tokens`, and where it lists, `offset`.
 PARAMETERS = {
     "sage_index_code": {"path", "name", "incremental"},
-    "sage_search_code": {"query", "project", "limit", "language", "under", "kind", "all_projects", "explain", "offset"},
+    "sage_search_code": {
+        "query",
+        "project",
+        "limit",
+        "language",
+        "under",
+        "kind",
+        "mode",
+        "all_projects",
+        "explain",
+        "offset",
+    },
     "sage_grep_symbol": {"name", "project", "offset"},
     "sage_analyze_function": {"name", "project", "offset"},
     "sage_find_references": {"name", "project", "relation", "depth", "offset"},
@@ -112,6 +123,9 @@ WRITERS |= {"sage_remove_knowledge": True, "sage_still_true": False}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_code", {"query": "reach a host", "explain": True}),
     ("sage_search_code", {"query": "connect", "all_projects": True}),
+    ("sage_search_code", {"query": "def connect(", "mode": "exact"}),
+    ("sage_search_code", {"query": r"conn\w+\(", "mode": "regex"}),
+    ("sage_search_code", {"query": "not there", "mode": "exact", "all_projects": True}),
     ("sage_grep_symbol", {"name": "connect"}),
     ("sage_grep_symbol", {"name": "conect"}),
     ("sage_analyze_function", {"name": "Server"}),

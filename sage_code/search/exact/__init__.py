@@ -1,0 +1,1 @@
+"""Searches for exact text and regular expressions: `sage search --exact` and `--regex`."""
