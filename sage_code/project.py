@@ -10,7 +10,7 @@ import os
 
 from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
-from sage_code.files.stamps import said_if_same
+from sage_code.files.guard import said_if_same
 from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False

@@ -17,7 +17,7 @@ import zlib
 from _operator import attrgetter  # `operator` would be one module more to load
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
-from sage_code.files.contained import read_regular
+from sage_code.files.contained import open_regular
 from sage_code.paths import compiled_dir, stamps_path
 from sage_code.text.light_json import dumps, loads
 
@@ -41,6 +41,12 @@ _SECOND_NS = 1_000_000_000
 _VARIABLES = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
 
+# What reading the notes may raise: anybody may have written them.
+UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+# More hard links than this are not worth looking at one by one.
+_FEW_LINKED = 200
+
+
 class Stamps:
     """The change times of what one comparison looks at; made before it begins."""
 
@@ -48,11 +54,14 @@ class Stamps:
         self._began_ns = time.time_ns()
         self._inside: dict[bytes, int] = {}
         self._outside: dict[str, int] = {}
+        self._linked: list[bytes] = []
         self.add_outside(outside)
 
     def add(self, path: bytes, facts: os.stat_result) -> None:
         """Note a file or folder of the project by its path from the root; a folder's ends with a slash."""
         self._inside[path] = _changed(facts)
+        if facts.st_nlink > 1 and not path.endswith(b"/"):
+            self._linked.append(path)
 
     def add_inside(self, root: bytes, path: bytes) -> None:
         """The same for one whose facts are not known yet; `root` ends with a slash."""
@@ -66,10 +75,11 @@ class Stamps:
         for path in paths:
             self._outside[path] = _changed_or_0(path)
 
-    def save(self, root: str, generation: str, said: str = "") -> None:
+    def save(self, root: str, generation: str, said: str = "", *, may_be_guarded: bool = True) -> None:
         """Keep them for the next answer, with what is to be said until something changes.
 
-        Nothing is kept if that is not possible: then the next answer compares again.
+        Nothing is kept if that is not possible: then the next answer compares again. `may_be_guarded`: a
+        process may watch them (`files/guard.py`).
         """
         head = {
             "format": FORMAT,
@@ -79,6 +89,10 @@ class Stamps:
             "young": any(map(self._is_young, (*self._inside.values(), *self._outside.values()))),
             "signature": hash(tuple(self._inside.values())),
             "outside": self._outside,
+            "count": len(self._inside),
+            "can_be_watched": len(self._linked) <= _FEW_LINKED,
+            "may_be_guarded": may_be_guarded,
+            "linked": [(os.fsdecode(path), self._inside[path]) for path in self._linked[:_FEW_LINKED]],
         }
         first = dumps(head, ensure_ascii=True).encode()
         body = b"\0".join(self._inside)
@@ -100,39 +114,50 @@ class Stamps:
         return changed_ns > self._began_ns - tick
 
 
-def said_if_same(root: str) -> str | None:
-    """What was said after the last comparison, if nothing has changed since; None if the files must be compared."""
-    try:
-        head, body = _read(root)
-        if not _is_of_now(root, head):
-            return None
-        if any(_changed_or_0(path) != before for path, before in head["outside"].items()):
-            return None
-        prefix = os.fsencode(os.path.join(root, ""))
-        paths = (prefix + body.replace(b"\0", b"\0" + prefix)).split(b"\0")
-        same = hash(tuple(map(_changed, map(os.lstat, paths)))) == head["signature"]
-        return str(head["said"]) if same else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None  # one is gone, or there are no notes, or damaged ones
+class Notes:
+    """The notes of the last comparison of a project."""
 
+    def __init__(self, root: str) -> None:
+        """An error if there are none, or damaged ones."""
+        self._file = open_regular(stamps_path(root))
+        self._body: bytes | None = None  # the paths, read when they are needed
+        total, _, head = self._file.readline(_MAX_BYTES).removesuffix(b"\n").partition(b" ")
+        if int(total) != zlib.crc32(head):
+            raise ValueError("its checksum is wrong")
+        self.root = root
+        self._head: Mapping[str, Any] = loads(head)
+        self.said = str(self._head["said"])
+        self.count = int(self._head["count"])
+        self.can_be_watched = bool(self._head["can_be_watched"])
+        self.may_be_guarded = self.can_be_watched and bool(self._head["may_be_guarded"])
+        self.identity = f"{self._head['generation']} {self._head['signature']}"
 
-def _read(root: str) -> tuple[Mapping[str, Any], bytes]:
-    """The head of the notes and the paths; an error if they are damaged."""
-    first, _, body = read_regular(stamps_path(root), _MAX_BYTES).partition(b"\n")
-    total, _, head = first.partition(b" ")
-    if int(total) != zlib.crc32(head):
-        raise ValueError("its checksum is wrong")
-    return loads(head), body
+    def are_of_now(self) -> bool:
+        """Whether they are about the published generation, could not miss a change, and all is the same elsewhere."""
+        head = self._head
+        return bool(
+            head["format"] == FORMAT
+            and not head["young"]
+            and head["surroundings"] == _surroundings()
+            and head["generation"] == os.path.basename(resolve(compiled_dir(self.root)) or "")
+            and all(_changed_or_0(path) == before for path, before in head["outside"].items())
+            # A change under another name of a file does not tell those who watch its folder here.
+            and all(_changed_or_0(os.path.join(self.root, path)) == before for path, before in head["linked"])
+        )
 
+    def are_same(self) -> bool:
+        """Whether every file and folder of the project is as it was."""
+        return hash(tuple(map(_changed, map(os.lstat, self._paths())))) == self._head["signature"]
 
-def _is_of_now(root: str, head: Mapping[str, Any]) -> bool:
-    """Whether the notes are about the published generation, and could not miss a change."""
-    return bool(
-        head["format"] == FORMAT
-        and not head["young"]
-        and head["surroundings"] == _surroundings()
-        and head["generation"] == os.path.basename(resolve(compiled_dir(root)) or "")
-    )
+    def folders(self) -> list[bytes]:
+        """The folders of the project, each with a final slash."""
+        return [path for path in self._paths() if path.endswith(b"/")]
+
+    def _paths(self) -> list[bytes]:
+        if self._body is None:
+            self._body = self._file.read(_MAX_BYTES)
+        prefix = os.fsencode(os.path.join(self.root, ""))
+        return (prefix + self._body.replace(b"\0", b"\0" + prefix)).split(b"\0")
 
 
 def _surroundings() -> int:

@@ -133,7 +133,7 @@ def keep_stamps(stamps: Stamps, root: str, generation: str, settings: Settings, 
     if settings.has_flags:
         stamps.drop(root)
     else:
-        stamps.save(root, generation, said)
+        stamps.save(root, generation, said, may_be_guarded=settings.watch_large_projects)
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:

@@ -12,8 +12,10 @@ from collections.abc import Callable
 
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
+from sage_code.files.guard import said_if_same
 from sage_code.files.locks import locked
-from sage_code.files.stamps import Stamps, said_if_same
+from sage_code.files.stamps import UNUSABLE, Notes, Stamps
+from sage_code.files.watch import Watch
 from sage_code.index.diff import (
     ContentReader,
     changes_by_content,
@@ -32,6 +34,8 @@ from sage_code.settings.loading import Settings
 _FEW_CHANGES = 20
 # Up to this many files with another size or time are read, to compare their content: that takes half a second.
 _FEW_SUSPECTS = 1_000
+# Looking at fewer files takes less than half a millisecond.
+_WORTH_WATCHING = 200
 
 
 class Freshness:
@@ -39,16 +43,39 @@ class Freshness:
 
     def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
         self._root, self._load = root, settings
+        self._was_asked = False
+        self._watch: Watch | None = None
 
     def ensure(self) -> str:
         """Index the files that have changed, if they are few; otherwise a note about them."""
         settings = self._load()
-        if not settings.has_flags and (said := said_if_same(self._root)) is not None:
+        if not settings.has_flags and (said := self._said_if_same()) is not None:
             return said
         try:
             return self._index_few_changes(settings)
         except IndexCorrupt as error:
             return f"{error.message}; {error.hint}"
+
+    def _said_if_same(self) -> str | None:
+        """What was said after the last comparison, if nothing has changed since.
+
+        A process that asks again watches the folders: then a question takes the same time for any number of files.
+        """
+        if not self._was_asked:
+            self._was_asked = True
+            return said_if_same(self._root)
+        try:
+            notes = Notes(self._root)
+            if not notes.are_of_now():
+                return None
+            if self._watch is not None and self._watch.knows(notes):
+                return notes.said
+            if notes.can_be_watched and notes.count >= _WORTH_WATCHING and (watch := _watch(notes)) is not None:
+                self._watch = watch
+                return notes.said
+            return notes.said if notes.are_same() else None
+        except UNUSABLE:
+            return None
 
     def _index_few_changes(self, settings: Settings) -> str:
         """Compares the files with the manifest and indexes a few changes; returns the note."""
@@ -98,3 +125,11 @@ class Freshness:
             why = explain(error).message if isinstance(error, OSError) else error.message
             return f"what has changed could not be brought in: {why}"
         return ""
+
+
+def _watch(notes: Notes) -> Watch | None:
+    """A watch for as long as these notes hold; None where folders cannot be watched."""
+    try:
+        return Watch(notes)
+    except OSError:
+        return None

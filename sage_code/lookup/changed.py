@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 from sage_code.discover import SourceText, discover_rules, read_source
 from sage_code.index.manifest import manifest_or_none
 from sage_code.lookup.definition import find_again, read_text
-from sage_code.lookup.related import Callee, Related, Use
+from sage_code.lookup.related import Related, Use
 from sage_code.settings.loading import Settings
 from sage_code.values import SourceFile, Symbol
+from sage_code.xref.answers import Callee
 
 _Row = TypeVar("_Row")
 
@@ -29,8 +30,9 @@ class ChangedFiles:
         self._manifest = manifest_or_none(root)
         self._known: dict[str, bool] = {}
 
-    def __contains__(self, path: str) -> bool:
+    def __contains__(self, path: object) -> bool:
         """Whether a file has another content than the index, or is gone."""
+        path = str(path)
         if path not in self._known:
             self._known[path] = self._has_changed(path)
         return self._known[path]
