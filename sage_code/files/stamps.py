@@ -24,7 +24,7 @@ from sage_code.text.light_json import dumps, loads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import Any, BinaryIO
 
 # History of the format: 1: first version.
 FORMAT = 1
@@ -43,6 +43,8 @@ _VARIABLES = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM
 
 # What reading the notes may raise: anybody may have written them.
 UNUSABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+# From `stat`, which is one module more to load.
+_KIND, _REGULAR = 0o170000, 0o100000
 # More hard links than this are not worth looking at one by one.
 _FEW_LINKED = 200
 
@@ -60,7 +62,7 @@ class Stamps:
     def add(self, path: bytes, facts: os.stat_result) -> None:
         """Note a file or folder of the project by its path from the root; a folder's ends with a slash."""
         self._inside[path] = _changed(facts)
-        if facts.st_nlink > 1 and not path.endswith(b"/"):
+        if facts.st_nlink > 1 and facts.st_mode & _KIND == _REGULAR:
             self._linked.append(path)
 
     def add_inside(self, root: bytes, path: bytes) -> None:
@@ -117,11 +119,13 @@ class Stamps:
 class Notes:
     """The notes of the last comparison of a project."""
 
+    _file: BinaryIO | None = None
+
     def __init__(self, root: str) -> None:
         """An error if there are none, or damaged ones."""
-        self._file = open_regular(stamps_path(root))
+        self._file = file = open_regular(stamps_path(root))
         self._body: bytes | None = None  # the paths, read when they are needed
-        total, _, head = self._file.readline(_MAX_BYTES).removesuffix(b"\n").partition(b" ")
+        total, _, head = file.readline(_MAX_BYTES).removesuffix(b"\n").partition(b" ")
         if int(total) != zlib.crc32(head):
             raise ValueError("its checksum is wrong")
         self.root = root
@@ -154,10 +158,14 @@ class Notes:
         return [path for path in self._paths() if path.endswith(b"/")]
 
     def _paths(self) -> list[bytes]:
-        if self._body is None:
+        if self._body is None and self._file is not None:
             self._body = self._file.read(_MAX_BYTES)
         prefix = os.fsencode(os.path.join(self.root, ""))
-        return (prefix + self._body.replace(b"\0", b"\0" + prefix)).split(b"\0")
+        return (prefix + (self._body or b"").replace(b"\0", b"\0" + prefix)).split(b"\0")
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 def _surroundings() -> int:

@@ -25,6 +25,8 @@ _MOUNT_POINT, _AFTER_OPTIONS = 4, " - "
 class Watch:
     """Watches what the notes of a comparison are about; an OSError if it cannot, or if something has changed."""
 
+    _descriptor = -1
+
     def __init__(self, notes: Notes) -> None:
         if not sys.platform.startswith("linux") or not _is_local(notes.root):
             raise OSError("this folder cannot be watched")
@@ -34,16 +36,12 @@ class Watch:
         self._descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor < 0:
             raise OSError(ctypes.get_errno(), "no watch is left")
-        self._identity = notes.identity
-        try:
-            for folder in notes.folders():
-                if libc.inotify_add_watch(self._descriptor, folder, _EVENTS | _FLAGS) < 0:
-                    raise OSError(ctypes.get_errno(), "cannot be watched", folder)
-            if not notes.are_same():  # what has changed before the watch began
-                raise OSError("changed meanwhile")
-        except BaseException:
-            self.close()
-            raise
+        self._identity, self._is_over = notes.identity, False
+        for folder in notes.folders():
+            if libc.inotify_add_watch(self._descriptor, folder, _EVENTS | _FLAGS) < 0:
+                raise OSError(ctypes.get_errno(), "cannot be watched", folder)
+        if not notes.are_same():  # what has changed before the watch began
+            raise OSError("changed meanwhile")
 
     def fileno(self) -> int:
         """The descriptor that becomes readable when something changes."""
@@ -55,23 +53,17 @@ class Watch:
 
     def is_quiet(self) -> bool:
         """Whether nothing has changed since the watch began."""
-        try:
-            os.read(self._descriptor, _EVENT_BYTES)
-        except BlockingIOError:
-            return True
-        except OSError:  # closed
-            return False
-        self.close()  # once is enough
-        return False
+        if not self._is_over:
+            try:
+                os.read(self._descriptor, _EVENT_BYTES)
+                self._is_over = True
+            except BlockingIOError:
+                pass
+        return not self._is_over
 
-    def close(self) -> None:
-        """Stop watching."""
+    def __del__(self) -> None:  # not before: another thread may be reading
         if self._descriptor >= 0:
             os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def _is_local(root: str) -> bool:
