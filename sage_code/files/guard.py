@@ -126,6 +126,7 @@ def _guard(watch: Watch, notes: Notes, written: tuple[int, int], address: str) -
     """Answer until something changes."""
     import select
     import socket
+    import time
 
     from sage_code.files.atomic import remove
 
@@ -134,16 +135,17 @@ def _guard(watch: Watch, notes: Notes, written: tuple[int, int], address: str) -
         try:
             door.bind(address)
             door.listen()
-            while True:
-                ready, _, _ = select.select([watch, door], [], [], _IDLE_S)
-                if not ready or not watch.is_quiet() or _written(notes.root) != written:
+            asked = time.monotonic()
+            while (left := asked + _IDLE_S - time.monotonic()) > 0:
+                ready, _, _ = select.select([watch, door], [], [], left)
+                # Looked at after the question has come: what changed before it was asked is seen.
+                if not watch.is_quiet() or _written(notes.root) != written:
                     return
-                question, _ = door.accept()
-                with question:
-                    # Again: something may have changed since the question was asked, and before it was taken.
-                    if not watch.is_quiet():
-                        return
-                    question.send(notes.identity.encode())
+                if door in ready:
+                    asked = time.monotonic()
+                    question, _ = door.accept()
+                    with question:
+                        question.send(notes.identity.encode() if watch.is_quiet() else b"")
         finally:
             remove(address)
 

@@ -151,13 +151,10 @@ class Notes:
 
     def are_same(self) -> bool:
         """Whether every file and folder of the project is as it was."""
-        return hash(tuple(map(_changed, map(os.lstat, self._paths())))) == self._head["signature"]
+        return hash(tuple(map(_changed, map(os.lstat, self.paths())))) == self._head["signature"]
 
-    def folders(self) -> list[bytes]:
-        """The folders of the project, each with a final slash."""
-        return [path for path in self._paths() if path.endswith(b"/")]
-
-    def _paths(self) -> list[bytes]:
+    def paths(self) -> list[bytes]:
+        """All of them, absolute; a folder's ends with a slash."""
         if self._body is None and self._file is not None:
             self._body = self._file.read(_MAX_BYTES)
         prefix = os.fsencode(os.path.join(self.root, ""))

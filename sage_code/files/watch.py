@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from threading import Lock
 
 from sage_code.files.stamps import Notes
 
@@ -18,7 +20,9 @@ _FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ove
 # move self; only folders, no links.
 _EVENTS = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 _FLAGS = 0x01000000 | 0x02000000
-_EVENT_BYTES = 1 << 12
+# Those of a file that stays where it is: without a meaning if it does not belong to the project, like a log.
+_INSIDE_A_FILE = 0x2 | 0x4 | 0x8
+_EVENT_BYTES, _HEAD_BYTES = 1 << 16, 16
 _MOUNT_POINT, _AFTER_OPTIONS = 4, " - "
 
 
@@ -36,8 +40,10 @@ class Watch:
         self._descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor < 0:
             raise OSError(ctypes.get_errno(), "no watch is left")
-        self._identity, self._is_over = notes.identity, False
-        for folder in notes.folders():
+        self._identity, self._is_over, self._lock = notes.identity, False, Lock()
+        paths = notes.paths()
+        self._names = frozenset(path.rpartition(b"/")[2] for path in paths)  # a folder's is empty
+        for folder in (path for path in paths if path.endswith(b"/")):
             if libc.inotify_add_watch(self._descriptor, folder, _EVENTS | _FLAGS) < 0:
                 raise OSError(ctypes.get_errno(), "cannot be watched", folder)
         if not notes.are_same():  # what has changed before the watch began
@@ -53,17 +59,30 @@ class Watch:
 
     def is_quiet(self) -> bool:
         """Whether nothing has changed since the watch began."""
-        if not self._is_over:
-            try:
-                os.read(self._descriptor, _EVENT_BYTES)
-                self._is_over = True
-            except BlockingIOError:
-                pass
-        return not self._is_over
+        with self._lock:  # an event that another thread has taken counts here too
+            while not self._is_over:
+                try:
+                    events = os.read(self._descriptor, _EVENT_BYTES)
+                except BlockingIOError:
+                    return True
+                self._is_over = any(self._counts(mask, name) for mask, name in _events(events))
+        return False
 
-    def __del__(self) -> None:  # not before: another thread may be reading
+    def _counts(self, mask: int, name: bytes) -> bool:
+        return bool(mask & ~_INSIDE_A_FILE) or name in self._names
+
+    def __del__(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
+
+
+def _events(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The kind and the file's name of each event; the name is empty for the folder itself."""
+    while data:
+        mask = int.from_bytes(data[4:8], sys.byteorder)
+        end = _HEAD_BYTES + int.from_bytes(data[12:_HEAD_BYTES], sys.byteorder)
+        yield mask, data[_HEAD_BYTES:end].rstrip(b"\0")
+        data = data[end:]
 
 
 def _is_local(root: str) -> bool:
