@@ -232,17 +232,17 @@ def by_command(root: Path) -> Callable[[str, list[str]], tuple[Any, str]]:
 
 async def by_tool(client: Client, question: str, words: list[str]) -> tuple[Any, str]:
     """Asks the MCP server."""
-    command = words[0]
+    command, name = words[0], words[1] if len(words) > 1 else ""
     tools: dict[str, tuple[str, dict[str, Any]]] = {
-        "grep": ("sage_grep_symbol", {"name": words[-1]}),
-        "analyze": ("sage_analyze_function", {"name": words[-1]}),
-        "outline": ("sage_outline", {"file": words[-1]}),
+        "grep": ("sage_grep_symbol", {"name": name}),
+        "analyze": ("sage_analyze_function", {"name": name}),
+        "outline": ("sage_outline", {"file": name}),
         "map": ("sage_map", {}),
-        "similar": ("sage_similar", {"where": words[-1]}),
-        "search": ("sage_search_code", {"query": words[1], "limit": 1}),
+        "similar": ("sage_similar", {"where": name}),
+        "search": ("sage_search_code", {"query": name, "limit": 1}),
     }
     relation = {"refs": "references"}.get(command, command)
-    tool, given = tools.get(command) or ("sage_find_references", {"name": words[1], "relation": relation})
+    tool, given = tools.get(command) or ("sage_find_references", {"name": name, "relation": relation})
     answer = await client.call_tool(tool, {**given, "max_tokens": 25_000})
     if answer.is_error or not isinstance(answer.structured_content, dict):
         raise SystemExit(f"{tool}: {answer.content}")
