@@ -137,11 +137,11 @@ def _guard(watch: Watch, notes: Notes, written: tuple[int, int], address: str) -
             door.listen()
             asked = time.monotonic()
             while (left := asked + _IDLE_S - time.monotonic()) > 0:
-                ready, _, _ = select.select([watch, door], [], [], left)
+                ready, _, _ = select.select([watch.fileno(), door.fileno()], [], [], left)
                 # Looked at after the question has come: what changed before it was asked is seen.
                 if not watch.is_quiet() or _written(notes.root) != written:
                     return
-                if door in ready:
+                if door.fileno() in ready:
                     asked = time.monotonic()
                     question, _ = door.accept()
                     with question:

@@ -151,7 +151,7 @@ class Notes:
 
     def are_same(self) -> bool:
         """Whether every file and folder of the project is as it was."""
-        return hash(tuple(map(_changed, map(os.lstat, self.paths())))) == self._head["signature"]
+        return bool(hash(tuple(map(_changed, map(os.lstat, self.paths())))) == self._head["signature"])
 
     def paths(self) -> list[bytes]:
         """All of them, absolute; a folder's ends with a slash."""
