@@ -32,6 +32,7 @@ _IDLE_S = 600.0
 # So long a new guard waits for the end of the last one.
 _TURN_S = 2.0
 _ANSWER_BYTES = 256
+_started: list[int] = []
 
 
 def said_if_same(root: str) -> str | None:
@@ -80,11 +81,22 @@ def start(root: str) -> None:
         return
     silence = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
     try:
-        os.posix_spawn(
-            sys.executable, [sys.executable, "-P", "-m", __name__, root], _environment(), file_actions=silence
-        )
+        command = [sys.executable, "-P", "-m", __name__, root]
+        _started.append(os.posix_spawn(sys.executable, command, _environment(), file_actions=silence))
     except OSError:
         return
+
+
+def bury() -> None:
+    """Take note of the end of guards that this process has started; one that lives on does so once in a while."""
+    for guard in _started:
+        try:
+            ended, _ = os.waitpid(guard, os.WNOHANG)
+        except OSError:
+            ended = guard  # somebody else has
+        if ended:
+            _started.remove(guard)
+            return
 
 
 def _address(root: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
-from sage_code.files.guard import said_if_same
+from sage_code.files.guard import bury, said_if_same
 from sage_code.files.locks import locked
 from sage_code.files.stamps import UNUSABLE, Notes, Stamps
 from sage_code.files.watch import Watch
@@ -64,6 +64,7 @@ class Freshness:
         if not self._was_asked:
             self._was_asked = True
             return said_if_same(self._root)
+        bury()
         try:
             notes = Notes(self._root)
             if not notes.are_of_now():
