@@ -18,7 +18,7 @@ from _operator import attrgetter  # `operator` would be one module more to load
 
 from sage_code.files.atomic import PRIVATE_FILE, remove, resolve, write_bytes
 from sage_code.files.contained import open_regular
-from sage_code.paths import compiled_dir, stamps_path
+from sage_code.paths import compiled_dir, manifest_path, stamps_path
 from sage_code.text.light_json import dumps, loads
 
 TYPE_CHECKING = False
@@ -86,6 +86,7 @@ class Stamps:
         head = {
             "format": FORMAT,
             "generation": generation,
+            "manifest": _state(manifest_path(root)),
             "surroundings": _surroundings(),
             "said": said,
             "young": any(map(self._is_young, (*self._inside.values(), *self._outside.values()))),
@@ -143,6 +144,7 @@ class Notes:
             head["format"] == FORMAT
             and not head["young"]
             and head["surroundings"] == _surroundings()
+            and head["manifest"] == _state(manifest_path(self.root))
             and head["generation"] == os.path.basename(resolve(compiled_dir(self.root)) or "")
             and all(_changed_or_0(path) == before for path, before in head["outside"].items())
             # A change under another name of a file does not tell those who watch its folder here.
@@ -169,6 +171,15 @@ def _surroundings() -> int:
     """A sum of what the environment sets that may decide which files belong to a project, or what is said of them."""
     names = sorted(name for name in os.environ if name.startswith("SAGE_") or name in _VARIABLES)
     return zlib.crc32(os.fsencode("\n".join(f"{name}={os.environ[name]}" for name in names)))
+
+
+def _state(path: str) -> list[int]:
+    """Size and change time of a file; empty if there is none. Damage to the manifest is seen by those who compare."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return []
+    return [facts.st_size, _changed(facts)]
 
 
 def _changed_or_0(path: str) -> int:
