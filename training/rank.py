@@ -36,7 +36,7 @@ from training.rank_gather import IN_FUNCTION
 UNITS = 24
 _RATE, _DECAY, _BATCH = 4e-3, 0.3, 64
 # Questions that are shown in all, by round; fewer questions are shown more often.
-_SHOWN = 60_000
+_SHOWN = 80_000
 _MOST_EPOCHS, _LEAST_EPOCHS = 40, 6
 # Candidates of a question that are learned from: the right ones, and the others that score best.
 _CANDIDATES = 96
@@ -44,11 +44,13 @@ _CANDIDATES = 96
 _SAME_FILE = 0.4
 # How much a question counts, by the first word of its kind. Few people have labelled questions, and few wrote reports;
 # many made questions are alike.
-_WEIGHTS = {"labelled": 3.0, "report": 1.5, "commit": 1.0, "web": 2.0}
+_WEIGHTS = {"labelled": 6.0, "report": 1.5, "commit": 1.0, "web": 3.0}
 _MADE_WEIGHT = 0.5
 # A feature spreads at least this much, so that one that is nearly always the same is not blown up.
 _LEAST_SPREAD = 0.05
 _FOLDS = 5
+# Questions of this kind are all asked of one corpus: they are divided by number, not by repository.
+_ONE_CORPUS = "web"
 _TOP = 10
 # Of the real questions at most this share may be answered with "no good match".
 _REFUSED = 0.01
@@ -90,6 +92,9 @@ def load(path: Path) -> Questions:
             if name in known:
                 matrix[:, column] = data["matrix"][:, known[name]]
         asked = [json.loads(str(line)) for line in data["questions"]]
+        for number, question in enumerate(asked):
+            if question["kind"] == _ONE_CORPUS:
+                question["repo"] = f"{question['repo']} {number % _FOLDS}"
         at = np.concatenate([[0], np.cumsum(data["count"])]).astype(np.int64)
         return Questions(path.stem, asked, at, matrix, data["files"].astype(np.int64), data["mark"])
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 # 3: fields `body`, `name`, `doc` and, of files, `path`; 4: one table of terms for all fields;
 # 5: terms are searched by their first letters, and the ends of a term's postings are adjacent;
 # 6: definitions and their centrality; 7: hashes of paths and names, the line of a name, and centrality is counted over
-# the whole project, in a file of the generation; 8: the words of each chunk in their order, and a mark for words that are too long to be terms.
+# the whole project, in a file of the generation; 8: the words of each chunk in their order, and a mark for words that
+# are too long to be terms.
 FORMAT = 8
 # Searched fields of a chunk: its text, the names defined in it, its documentation.
 CHUNK_FIELDS = ("body", "name", "doc")
