@@ -92,6 +92,11 @@ class Resolver:
                 best[key] = target
         return sorted(best.values(), key=lambda target: -target.confidence)
 
+    def guessed(self, file: str, reference: Reference, factor: float) -> list[Target]:
+        """What a reference may mean by its name alone, with `factor` of the confidence, best first."""
+        found = self._guessed(self._views[file], reference, factor)
+        return sorted(found, key=lambda target: -target.confidence)
+
     def subclasses(self, of: Definition) -> list[Definition]:
         """The classes that name `of` as their base."""
         if of.key not in self._subclasses_of:
@@ -175,7 +180,7 @@ class Resolver:
             holder = self._views[candidate.file].class_around(owner(candidate.symbol.qualname))
             return self._count_members(holder, used) if holder else 0
 
-        guesses = guess(candidates, view, reference.name, reference.receiver, imports, others)
+        guesses = guess(candidates, view, reference, imports, others)
         return [Target(definition, factor * confidence, "name") for definition, confidence in guesses]
 
     def _count_members(self, cls: Definition, names: set[str]) -> int:
