@@ -55,11 +55,11 @@ def asked(root: str, names: int) -> list[list[Any]]:
         took = _Stopwatch()
         graph = CompiledGraph(root)
         resolver = Resolver(graph)
-        found = {target: callers(graph, target, resolver=resolver) for target in graph.definitions(name)}
+        found = {target: callers(resolver, target) for target in graph.definitions(name)}
         row = [name, len(found), f"{uses:,}", sum(map(len, found.values())), *took()]
         most = max(found, key=lambda target: len(found[target]))
         took = _Stopwatch()
-        assert callers(CompiledGraph(root), most) == found[most]
+        assert callers(Resolver(CompiledGraph(root)), most) == found[most]
         rows.append([*row, most.symbol.qualname, *took()])
     return rows
 

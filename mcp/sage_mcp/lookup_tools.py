@@ -38,6 +38,12 @@ _HEADS = {
     "impact": "What could break when this changes:",
 }
 
+_LEFT_OUT = {
+    "below_confidence": "{} less certain (min_confidence=0 shows all)",
+    "definitions": "{} definitions not looked at",
+    "files": "{} files with the name not read in time",
+}
+
 
 def sage_grep_symbol(
     context: Context, name: Name, project: AskedProject = None, offset: Offset = 0, max_tokens: MaxTokens = TOKENS
@@ -76,6 +82,7 @@ def sage_find_references(
     project: AskedProject = None,
     relation: Annotated[Relation, Field(description="impact: what a change may break.")] = "references",
     depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls.")] = 1,
+    min_confidence: Annotated[float, Field(ge=0, le=1, description="0: all that could be meant.")] = 0.4,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
@@ -84,9 +91,15 @@ def sage_find_references(
     same name; each answer says how certain it is and why."""
     opened = projects.indexed(context, project)
     data: dict[str, Any] = {"name": name, "relation": relation}
-    found = opened.related(name, relation, depth=depth, most=_MOST_USES, check=from_thread.check_cancelled)
+    found = opened.related(
+        name, relation, depth=depth, min_confidence=min_confidence, most=_MOST_USES, check=from_thread.check_cancelled
+    )
     more = not found.is_complete
     head = f"{_HEADS[relation]} {one_line(name)}: {len(found.uses)}{' or more' if more else ''}"
+    left_out = asdict(found.left_out)
+    if any(left_out.values()):
+        data["left_out"] = left_out
+        head += f"; left out: {', '.join(_LEFT_OUT[what].format(count) for what, count in left_out.items() if count)}"
     if not found.targets:
         head = _missing(opened, name, data)
     # Lines of code are read for the uses that the budget may have room for, and no others.
