@@ -245,12 +245,11 @@ def _answer(
 
 def _unseen(left_out: Mapping[str, int]) -> str:
     """What there was no time for, with the verb."""
-    counted = [
-        f"{left_out[what]} {what if left_out[what] > 1 else what[:-1]} with the name"
-        for what in ("definitions", "files")
-        if left_out.get(what)
-    ]
-    return f"{' and '.join(counted)} {'was' if counted[0].startswith('1 ') else 'were'}" if counted else "everything was"
+    counts = {what: left_out.get(what, 0) for what in ("definitions", "files")}
+    counted = [f"{count} {what if count > 1 else what[:-1]}" for what, count in counts.items() if count]
+    if not counted:
+        return "everything was"
+    return f"{' and '.join(counted)} with the name {'was' if sum(counts.values()) == 1 else 'were'}"
 
 
 def _use_lines(root: str, row: dict[str, Any]) -> list[str]:

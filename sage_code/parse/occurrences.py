@@ -116,7 +116,7 @@ def occurrences(
         leaf = path[-1].node
         if _is_text(source, leaf, start):
             continue
-        kind, statement = _kind(path, source, start + size)
+        kind, statement = _kind(path, source, start + size, has_receiver=bool(receiver))
         if marks and kind != DECLARED and start and source[start - 1] in marks:
             kind, receiver = VARIABLE, receivers.before(start - 1) if source[start - 2] in JOINTS else ""
         found.append(Occurrence(line, kind, receiver, statement))
@@ -152,12 +152,12 @@ def _is_text(source: bytes, leaf: Node, start: int) -> bool:
     return _TEXT.search(leaf.type) is not None
 
 
-def _kind(path: Sequence[_Step], source: bytes, end: int) -> tuple[str, int]:
+def _kind(path: Sequence[_Step], source: bytes, end: int, *, has_receiver: bool) -> tuple[str, int]:
     """How the name at the end of a path is used, and for an import the line of the statement."""
     for step in path[1:-1]:
         if _IMPORT.search(step.type):
             return "import", step.node.start_point[0] + 1
-    if _is_key(path, source, end):
+    if not has_receiver and _is_key(path, source, end):
         return KEY, 0
     if _is_declared(path):
         return DECLARED, 0

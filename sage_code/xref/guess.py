@@ -65,7 +65,7 @@ def guess(
         for candidate in candidates
         if (candidate.symbol.kind in meant if meant else candidate.symbol.kind not in TEXT_KINDS)
         and family(candidate.language) == expected
-        and (not receiver or candidate.symbol.kind in ("method", "constructor") or "." in candidate.symbol.qualname)
+        and (not receiver or _is_member(candidate))
     ]
     if not plausible or len(plausible) > _MAX_CANDIDATES:
         return []
@@ -83,6 +83,12 @@ def guess(
         certainty = shared * _fit(candidate, reference) * weight / total
         found.append((candidate, certainty * COMMON if common and weight < _NAMED_AFTER else certainty))
     return found
+
+
+def _is_member(candidate: Definition) -> bool:
+    """Whether a definition may have a receiver; in Kotlin any function may, as an extension or after `::`."""
+    symbol = candidate.symbol
+    return symbol.kind in ("method", "constructor") or "." in symbol.qualname or candidate.language == "kotlin"
 
 
 def _fit(candidate: Definition, reference: Reference) -> float:
