@@ -71,6 +71,10 @@ _SUFFIXES = {
 }
 
 
+# Words of languages that tests and quoted names define all the same; they are no identifiers where they are used.
+_KEYWORDS = frozenset({"class", "this", "open", "new", "in", "is", "as", "default", "case", "if", "else", "for"})
+
+
 class Use(NamedTuple):
     """An identifier in a file."""
 
@@ -159,7 +163,7 @@ def _uses(root: Path, file: str, language: str, unique: dict[str, tuple[str, int
     left = {at for at in unique.values() if at[0] == file}
     found = _python(text) if language == "python" else _identifiers(text, _SKIPPED[language])
     for name, line in found:
-        if name in unique:
+        if name in unique and name not in _KEYWORDS:
             if unique[name] == (file, line) and (file, line) in left:
                 left.discard((file, line))  # the definition's own name
             else:

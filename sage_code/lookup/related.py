@@ -86,27 +86,30 @@ def related(
         uses += ask(target)
         unasked = int(resolver.ran_out)
     if relation in ("references", "callers") and definitions:
-        uses += _by_name_alone(relation, answers.same_name(resolver, definitions, text), uses, least, below)
+        if resolver.ran_out:
+            known = {(use.file, use.line) for use in uses}
+            rest = answers.so_far(resolver, definitions[len(definitions) - unasked :], least, text)
+            uses += _shown_as(relation, [use for use in rest if (use.file, use.line) not in known], uses)
+        alike = answers.same_name(resolver, definitions, text)
+        below.update((usage.file, usage.line) for usage in alike if usage.confidence < least and _fits(relation, usage))
+        uses += _shown_as(relation, [usage for usage in alike if usage.confidence >= least], uses)
     below -= {(use.file, use.line) for use in uses}
     left_out = LeftOut(len(below), unasked, text.files_left)
     return Related(tuple(uses), len(targets), not (unasked or text.files_left or resolver.ran_out), left_out)
 
 
-def _by_name_alone(
-    relation: Relation, found: Sequence[Usage], uses: Sequence[Use], least: float, below: set[Place]
-) -> list[Use]:
-    """Uses of the name that mean no known definition, as the relation shows them; those that are too uncertain are
-    only counted."""
-    if relation == "callers":
-        found = [usage for usage in found if usage.kind == "call"]
-    below.update((usage.file, usage.line) for usage in found if usage.confidence < least)
-    kept = [usage for usage in found if usage.confidence >= least]
+def _fits(relation: Relation, usage: Usage) -> bool:
+    return relation == "references" or usage.kind == "call"
+
+
+def _shown_as(relation: Relation, found: Sequence[Usage], uses: Sequence[Use]) -> list[Use]:
+    """Usages as the relation shows them: for callers, the scopes that call and are not among the `uses` yet."""
     if relation == "references":
-        return list(kept)
+        return list(found)
     known = {(use.file, use.scope) for use in uses}
     callers: dict[tuple[str, str], Use] = {}
-    for use in kept:
-        if (use.file, use.scope) not in known:
+    for use in found:
+        if use.kind == "call" and (use.file, use.scope) not in known:
             caller = Caller(use.file, use.line, use.scope, use.definition, 1, use.confidence, use.why)
             callers.setdefault((use.file, use.scope), caller)
     return list(callers.values())

@@ -8,7 +8,8 @@ than everything else in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node, TreeCursor
@@ -19,6 +20,7 @@ from sage_code.parse.receivers import JOINTS, Receivers
 
 # A file that takes longer to parse is data or an attack on the grammar.
 _PARSE_S = 2.0
+_LEAST_S = 0.001
 # The kinds of a word beside those of a reference: it gives the name to something else (a variable, a parameter), or it
 # names an argument, a key or a field of a literal.
 DECLARED, KEY = "declared", "key"
@@ -37,12 +39,13 @@ _TEXT = re.compile(
 )
 _IMPORT = re.compile(r"import|^use_(declaration|statement)$|^using_(directive|declaration)$|namespace_use|extern_crate")
 # Nodes between a name and what assigns or declares it.
-_LISTS = frozenset(
-    """expression_list pattern_list tuple_pattern list_pattern array_pattern object_pattern identifier_list
+_LIST_TYPES = """
+    expression_list pattern_list tuple_pattern list_pattern array_pattern object_pattern identifier_list
     variable_name left_assignment_list rest_pattern assignment_pattern list_splat_pattern dictionary_splat_pattern
     pointer_declarator reference_declarator array_declarator init_declarator mut_pattern ref_pattern reference_pattern
-    parenthesized_declarator""".split()
-)
+    parenthesized_declarator
+"""
+_LISTS = frozenset(_LIST_TYPES.split())
 _ASSIGNS = re.compile(r"assign|^for|short_var|range_clause|named_expression|comprehension|enhanced_for")
 _DECLARES = re.compile(
     r"declaration|definition|declarator|parameter|_spec$|_item$|property_element|const_element|static_variable|signature"
@@ -85,10 +88,8 @@ def words(source: bytes, name: str, language: Language) -> list[int]:
     return [found.start() for found in re.finditer(before + re.escape(text) + after, source)]
 
 
-def occurrences(
-    source: bytes, language: Language, name: str, starts: Sequence[int], in_time: Callable[[], bool]
-) -> list[Occurrence]:
-    """What the words at `starts` are, in order; those in comments and strings are left out.
+def occurrences(source: bytes, language: Language, name: str, starts: Sequence[int], until: float) -> list[Occurrence]:
+    """What the words at `starts` are, in order; those in comments and strings are left out. Ends at the time `until`.
 
     A language whose grammar may hang or crash, and one that a reader of our own reads, is judged without a tree: its
     strings count too, since templates call functions from strings.
@@ -97,14 +98,14 @@ def occurrences(
     marks = _MARKED_VARIABLES.get(language.name, b"")
     tree = None
     if language.grammar and not language.reader and not language.may_crash:
-        tree = parse_tree(source, language, _PARSE_S)
+        tree = parse_tree(source, language, min(_PARSE_S, max(until - time.monotonic(), _LEAST_S)))
     hidden = [] if tree else _comments(source, language)
     cursor = tree.walk() if tree else None
     found = []
     size = len(name.encode())
     line, last = 1, 0
     for start in starts:
-        if not in_time():
+        if time.monotonic() > until:
             break
         line, last = line + source.count(b"\n", last, start), start
         receiver = receivers.before(start) if start and source[start - 1] in JOINTS else ""

@@ -98,6 +98,23 @@ def references(
     return sorted(usages, key=lambda usage: (usage.file, usage.line, -usage.confidence))
 
 
+def so_far(resolver: Resolver, definitions: Sequence[Definition], min_confidence: float, text: TextUses) -> list[Usage]:
+    """The references to `definitions`, which share a name, that were resolved before the time was over."""
+    keys = {one.key for one in definitions}
+    found = [
+        Usage(file, _at(file, one, text).line, one.scope, one.kind, target.definition, target.confidence, target.why)
+        for file, one, target in (resolver.resolved(definitions[0].symbol.name) if definitions else ())
+        if target.definition.key in keys and target.confidence >= min_confidence
+    ]
+    found += [
+        Usage(file, one.line, one.scope, one.kind, definition, confidence, why)
+        for definition in definitions
+        for file, one, confidence, why in text.meant.get(definition.key, ())
+        if confidence >= min_confidence
+    ]
+    return sorted(set(found), key=lambda usage: (usage.file, usage.line, -usage.confidence))
+
+
 def same_name(resolver: Resolver, definitions: Sequence[Definition], text: TextUses) -> list[Usage]:
     """Where the name of `definitions` is used and no definition of the project is known to be meant, by file and line.
 

@@ -166,7 +166,7 @@ class _Reading:
         lines = [line for line, _ in _numbered(source, starts)]
         if _accounts_for(Counter(lines), stored, defined):
             return []
-        found = _without_definitions(occurrences(source, language, name, starts, self._in_time), defined)
+        found = _without_definitions(occurrences(source, language, name, starts, self._until), defined)
         left, moved = _unaccounted(found, stored)
         self._found.moved.update(((file, name, first), line) for first, line in moved.items())
         return _as_sites(name, found, left, symbols)

@@ -375,7 +375,9 @@ def test_what_is_left_out_is_counted_and_said(
     assert {use.why for use in everything.uses if use.confidence < 0.4} == {"local name", "same name"}
     said = sage("refs", "py_handler")
     assert "... and 3 less certain; --min-confidence 0 shows all" in said.err
-    assert '"left_out": {"below_confidence": 3, "definitions": 0, "files": 0}' in sage("refs", "py_handler", "--json").out
+    assert (
+        '"left_out": {"below_confidence": 3, "definitions": 0, "files": 0}' in sage("refs", "py_handler", "--json").out
+    )
     assert sage("refs", "py_handler", "--min-confidence", "0").err == ""
 
 
