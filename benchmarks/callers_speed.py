@@ -62,7 +62,7 @@ def limited(root: str, names: int, limits: list[float]) -> list[list[Any]]:
         for relation in ("callers", "references"):
             for limit in limits:
                 took = _Stopwatch()
-                found = project.related(name, relation, seconds=limit)  # type: ignore[arg-type]
+                found = project.related(name, relation, seconds=limit)
                 left = found.left_out
                 rows.append([name, relation, limit, *took(), len(found.uses), left.definitions, left.files])
     return rows
