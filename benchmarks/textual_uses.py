@@ -160,12 +160,12 @@ def _of(language: str) -> str:
 def _uses(root: Path, file: str, language: str, unique: dict[str, tuple[str, int]]) -> Iterator[Use]:
     """The uses of unique names in a file."""
     text = (root / file).read_text("utf-8", "replace")
-    left = {at for at in unique.values() if at[0] == file}
+    left = {name for name, at in unique.items() if at[0] == file}
     found = _python(text) if language == "python" else _identifiers(text, _SKIPPED[language])
     for name, line in found:
         if name in unique and name not in _KEYWORDS:
-            if unique[name] == (file, line) and (file, line) in left:
-                left.discard((file, line))  # the definition's own name
+            if unique[name] == (file, line) and name in left:
+                left.discard(name)  # the definition's own name
             else:
                 yield Use(name, file, line)
 
