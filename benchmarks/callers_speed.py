@@ -1,11 +1,13 @@
 """How long do the worst questions about callers take?
 
-    python benchmarks/callers_speed.py PROJECT ... [--names 5]
+    python benchmarks/callers_speed.py PROJECT ... [--names 5] [--limits 0.5 1 2] [--here]
 
 Each project is copied to a scratch folder and indexed for real. The names with the most work are asked: those with many
 definitions, which have to be distinguished at every call. For every name all its definitions are asked, as `sage
 callers NAME --seconds 0` does, by a project that was just opened; then the one with the most callers alone. Nothing is
-left out, however long it takes. On a busy machine trust the processor time.
+left out, however long it takes. Then callers and references are asked with each of the limits, as `--seconds` sets
+them: how long that takes by the clock, and how much is left out. On a busy machine trust the processor time. `--here`
+asks the index that a project has.
 """
 
 from __future__ import annotations
@@ -29,17 +31,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("projects", nargs="+", type=Path)
     parser.add_argument("--names", type=int, default=5)
+    parser.add_argument("--limits", nargs="*", type=float, default=[0.5, 1.0, 2.0])
+    parser.add_argument("--here", action="store_true")
     given = parser.parse_args()
     began = machine()
     rows: list[list[Any]] = []
+    bounded: list[list[Any]] = []
     for project in given.projects:
+        if given.here:
+            bounded += [[project.name, *row] for row in limited(str(project.resolve()), given.names, given.limits)]
+            continue
         with tempfile.TemporaryDirectory(prefix="sage-callers-") as scratch:
             os.environ["SAGE_HOME"] = str(Path(scratch, "home"))
             root = Path(scratch, "project")
             shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns(".sage"))
             rows += [[project.name, *row] for row in asked(str(root), given.names)]
+            bounded += [[project.name, *row] for row in limited(str(root), given.names, given.limits)]
     head = ["project", "name", "definitions", "uses", "callers", "s", "CPU s", "one definition", "s", "CPU s"]
-    print(began, table(head, rows), sep="\n\n")
+    limits = ["project", "name", "relation", "seconds given", "s", "CPU s", "uses", "definitions left", "files left"]
+    print(began, *([table(head, rows)] if rows else []), table(limits, bounded), sep="\n\n")
+
+
+def limited(root: str, names: int, limits: list[float]) -> list[list[Any]]:
+    """How long the same names take when there is a limit of time."""
+    from sage_code.project import Project
+
+    project = Project.open(root)
+    rows: list[list[Any]] = []
+    for name, _ in worst(root, names):
+        for relation in ("callers", "references"):
+            for limit in limits:
+                took = _Stopwatch()
+                found = project.related(name, relation, seconds=limit)
+                left = found.left_out
+                rows.append([name, relation, limit, *took(), len(found.uses), left.definitions, left.files])
+    return rows
 
 
 def asked(root: str, names: int) -> list[list[Any]]:
@@ -55,11 +81,11 @@ def asked(root: str, names: int) -> list[list[Any]]:
         took = _Stopwatch()
         graph = CompiledGraph(root)
         resolver = Resolver(graph)
-        found = {target: callers(graph, target, resolver=resolver) for target in graph.definitions(name)}
+        found = {target: callers(resolver, target) for target in graph.definitions(name)}
         row = [name, len(found), f"{uses:,}", sum(map(len, found.values())), *took()]
         most = max(found, key=lambda target: len(found[target]))
         took = _Stopwatch()
-        assert callers(CompiledGraph(root), most) == found[most]
+        assert callers(Resolver(CompiledGraph(root)), most) == found[most]
         rows.append([*row, most.symbol.qualname, *took()])
     return rows
 

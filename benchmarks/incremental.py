@@ -203,12 +203,12 @@ def _answers(project: Project, questions: dict[str, list[Any]]) -> Iterator[tupl
         graph = CompiledGraph(project.root)
         resolver = Resolver(graph)
         for number, one in enumerate(graph.definitions(name)[:4]):
-            yield f"refs {name} {number}", [asdict(use) for use in references(graph, one, resolver=resolver)]
-            yield f"callers {name} {number}", [asdict(use) for use in callers(graph, one, 2, resolver=resolver)]
-            yield f"callees {name} {number}", [asdict(use) for use in callees(graph, one, 2, resolver=resolver)]
-            yield f"impact {name} {number}", [asdict(use) for use in impact(graph, one, resolver=resolver)]
+            yield f"refs {name} {number}", [asdict(use) for use in references(resolver, one)]
+            yield f"callers {name} {number}", [asdict(use) for use in callers(resolver, one, 2)]
+            yield f"callees {name} {number}", [asdict(use) for use in callees(resolver, one, 2)]
+            yield f"impact {name} {number}", [asdict(use) for use in impact(resolver, one)]
     for file in questions["files"]:
-        yield f"impact {file}", [asdict(use) for use in impact(CompiledGraph(project.root), file)]
+        yield f"impact {file}", [asdict(use) for use in impact(Resolver(CompiledGraph(project.root)), file)]
         yield f"outline {file}", asdict(project.outline(file))
     for file, line in questions["places"]:
         yield f"similar {file}:{line}", [asdict(one) for one in project.similar(file, line)]

@@ -127,7 +127,8 @@ def _switch() -> None:
     if os.environ[_SWITCH] == "without":
         from sage_code.parse import grammar
 
-        grammar.reference_patterns = lambda language: ""  # noqa: ARG005
+        read = grammar._query_text
+        grammar._query_text = lambda folders, name: "" if name == "references.scm" else read(folders, name)
 
 
 def worker() -> None:

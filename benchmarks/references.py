@@ -149,8 +149,10 @@ def outcomes(graph: ParsedGraph, referee: Referee, seed: int) -> Iterator[Outcom
         definition = Definition(file, graph.file_language(file), symbol)
         real = {(site[0], _scope(graph, site[0], site[1])): site[1] for site in sites}
         found = callers(resolver, definition, min_confidence=0.0)
-        # Only what is called by this name: the referee does not count `Foo()` as a call of its constructor.
-        known = {(caller.file, caller.scope): caller for caller in found if caller.why != "constructs"}
+        # Only what is called by this name: the referee does not count `Foo()` as a call of its constructor, nor a
+        # function that is handed on.
+        called = [caller for caller in found if caller.why != "constructs" and caller.kind == "call"]
+        known = {(caller.file, caller.scope): caller for caller in called}
         ours = {place: (c.line, c.why) for place, c in known.items() if c.confidence >= DEFAULT_CONFIDENCE}
         misses = {
             place: f"{known[place].why} {known[place].confidence:.2f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 SymbolArgument = Annotated[str, typer.Argument(metavar="SYMBOL", help="A name, bare or qualified: `Server.run`.")]
 DepthOption = Annotated[int, typer.Option("--depth", "-d", min=1, max=20, help="Steps along the calls.")]
 ConfidenceOption = Annotated[
-    float | None, typer.Option("--min-confidence", "-c", min=0, max=1, help="Leave out what is less certain.")
+    float | None,
+    typer.Option("--min-confidence", "-c", min=0, max=1, help="Leave out what is less certain; 0 shows all."),
 ]
 SecondsOption = Annotated[
     float | None,
@@ -74,7 +75,7 @@ def callers(
     limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
     project: ProjectOption = ".", no_refresh: NoRefreshOption = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Show what calls a function, and what calls the callers.
+    """Show what calls a function or hands it on as a value, and what calls the callers.
 
     Example:  sage callers parse_config --depth 3
     """
@@ -226,6 +227,7 @@ def _show_related(
         _callee_line if relation == "callees" else _use_lines,
         more=len(found.uses) - len(shown),
         is_complete=found.is_complete,
+        left_out=asdict(found.left_out),
         is_known=found.targets > 0,
         note=note,
     )
@@ -241,14 +243,17 @@ def _answer(
     *,
     more: int = 0,
     is_complete: bool = True,
+    left_out: Mapping[str, int] | None = None,
     is_known: bool = True,
     note: str = "",
 ) -> None:
-    """Print the rows under `key`, and say that there are `more`, that time was over, or that nothing has that name."""
+    """Print the rows under `key`, and say that there are `more`, what else is `left_out`, that time was over, or that
+    nothing has that name."""
     if as_json:
         document: dict[str, Any] = {"query": asked, key: rows}
         document |= {"truncated": more} if more else {}
         document |= {} if is_complete else {"incomplete": True}
+        document |= {"left_out": dict(left_out)} if left_out and any(left_out.values()) else {}
         document |= {} if is_known else {"nearest": project.nearest(asked)}
         document |= {"note": note} if note else {}
         print_json(document)
@@ -264,15 +269,28 @@ def _answer(
             print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
         if not rows:
             print(f"{_NOTHING[key]}{'' if is_complete else ' so far'}", file=sys.stderr)
+        if left_out and (less := left_out["below_confidence"]):
+            print(f"... {'and ' * bool(rows)}{less} less certain; --min-confidence 0 shows all", file=sys.stderr)
         if not is_complete:
-            print("the time was over before everything was looked at; --seconds 0 looks to the end", file=sys.stderr)
+            unseen = _unseen(left_out or {})
+            print(f"the time was over before {unseen} looked at; --seconds 0 looks to the end", file=sys.stderr)
     exit_if_nothing(rows)
+
+
+def _unseen(left_out: Mapping[str, int]) -> str:
+    """What there was no time for, with the verb."""
+    counts = {what: left_out.get(what, 0) for what in ("definitions", "files")}
+    counted = [f"{count} {what if count > 1 else what[:-1]}" for what, count in counts.items() if count]
+    if not counted:
+        return "everything was"
+    return f"{' and '.join(counted)} with the name {'was' if sum(counts.values()) == 1 else 'were'}"
 
 
 def _use_lines(root: str, row: dict[str, Any]) -> list[str]:
     scope = one_line(row["scope"]) or "(top of the file)"
     where = f"{one_line(shown_path(root, row['file']))}:{row['line']}"
-    line = f"{where}  {scope}  {row['confidence']:.2f}  {one_line(row['why'])}"
+    handed_on = ", handed on as a value" if row.get("kind") == "value" else ""
+    line = f"{where}  {scope}  {row['confidence']:.2f}  {one_line(row['why'])}{handed_on}"
     return [line, one_line(row["text"])] if row["text"] else [line]
 
 

@@ -31,7 +31,7 @@ _USE_TOKENS = 40
 _AROUND = FOOT_TOKENS + 24
 
 # Added to a note: the lines of what changed files hold would be wrong.
-_LEFT_OUT = "; what is in changed files is left out"
+_STALE_LEFT_OUT = "; what is in changed files is left out"
 
 Relation = Literal["references", "callers", "callees", "impact"]
 _HEADS = {
@@ -39,6 +39,12 @@ _HEADS = {
     "callers": "What calls",
     "callees": "What is called by",
     "impact": "What could break when this changes:",
+}
+
+_LEFT_OUT = {
+    "below_confidence": "{} less certain (min_confidence=0 shows all)",
+    "definitions": "{} definitions not looked at",
+    "files": "{} files with the name not read in time",
 }
 
 
@@ -77,17 +83,24 @@ def sage_find_references(
     project: AskedProject = None,
     relation: Annotated[Relation, Field(description="impact: what a change may break.")] = "references",
     depth: Annotated[int, Field(ge=1, le=10, description="Steps along the calls.")] = 1,
+    min_confidence: Annotated[float, Field(ge=0, le=1, description="0: all that could be meant.")] = 0.4,
     offset: Offset = 0,
     max_tokens: MaxTokens = TOKENS,
 ) -> Answer:
     """Who uses something (references), who calls it (callers), what it calls (callees), or what could break when it
     changes (impact, also of a file). Knows imports, scopes and receivers, so unlike grep it tells apart things of the
     same name; each answer says how certain it is and why."""
-    opened, data = _up_to_date(context, project, {"name": name, "relation": relation}, _LEFT_OUT)
-    check = from_thread.check_cancelled
-    found = opened.related(name, relation, depth=depth, most=_MOST_USES, check=check, refresh=False)
+    opened, data = _up_to_date(context, project, {"name": name, "relation": relation}, _STALE_LEFT_OUT)
+    found = opened.related(
+        name, relation, depth=depth, min_confidence=min_confidence, most=_MOST_USES, check=from_thread.check_cancelled,
+        refresh=False,
+    )  # fmt: skip
     more = not found.is_complete
     head = f"{_HEADS[relation]} {one_line(name)}: {len(found.uses)}{' or more' if more else ''}"
+    left_out = asdict(found.left_out)
+    if any(left_out.values()):
+        data["left_out"] = left_out
+        head += f"; left out: {', '.join(_LEFT_OUT[what].format(count) for what, count in left_out.items() if count)}"
     if not found.targets:
         head = _missing(opened, name, data)
     # Lines of code are read for the uses that the budget may have room for, and no others.
@@ -130,7 +143,7 @@ def sage_map(
     that you do not know."""
     from sage_code.lookup.map import entry_line, map_text
 
-    opened, note = _up_to_date(context, project, {}, _LEFT_OUT)
+    opened, note = _up_to_date(context, project, {}, _STALE_LEFT_OUT)
     found = opened.map(under, max_tokens, refresh=False)
     rows = [Row(entry_line(entry), asdict(entry)) for entry in found.entries]
     kept = fitting(rows, max_tokens - FOOT_TOKENS)
@@ -150,7 +163,7 @@ def sage_similar(
 ) -> Answer:
     """Code like the code at a line: other implementations, copies, what else to change along with it. Ask before
     writing something that may exist already."""
-    opened, data = _up_to_date(context, project, {"query": where}, _LEFT_OUT)
+    opened, data = _up_to_date(context, project, {"query": where}, _STALE_LEFT_OUT)
     location = opened.locate(where, refresh=False)
     if location is None:
         head = _missing(opened, where, {})

@@ -6,6 +6,7 @@ of time for all of them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -13,15 +14,27 @@ from typing import Any, Literal, TypeAlias
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
 from sage_code.xref import answers
-from sage_code.xref.answers import Affected, Callee, Caller, Usage
+from sage_code.xref.answers import Affected, Callee, Caller, Place, Usage
 from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.graph import Definition
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
+from sage_code.xref.text_uses import TextUses, find_text_uses
 
 Relation: TypeAlias = Literal["references", "callers", "callees", "impact"]
 Use: TypeAlias = Usage | Caller | Callee | Affected
 # A name like `make` may have ten thousand uses. People and agents wait so long for an answer.
 DEFAULT_SECONDS = 8.0
+# Of that time, what reading the text of the files may take; the rest is for the stored references.
+_TEXT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How much an answer leaves out, beside what a limit on its length cuts off."""
+
+    below_confidence: int = 0  # lines that use the name, less certain than asked for
+    definitions: int = 0  # definitions of the name that were not looked at to the end
+    files: int = 0  # files with the name whose text was not read in time
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,7 @@ class Related:
     uses: tuple[Use, ...]
     targets: int  # how many definitions, or one file; 0 when nothing has that name
     is_complete: bool  # False: the time was over, or `most` was reached, before everything was looked at
+    left_out: LeftOut = LeftOut()
 
 
 def related(
@@ -49,17 +63,56 @@ def related(
     No definition is looked at after `seconds`, or once there are `most` uses. `check` is called before each definition
     and may raise to end the question.
     """
-    resolver = Resolver(CompiledGraph(root), DEFAULT_SECONDS if seconds is None else seconds)
+    started = time.monotonic()
+    seconds = DEFAULT_SECONDS if seconds is None else seconds
+    graph = CompiledGraph(root)
+    resolver = Resolver(graph, seconds - (time.monotonic() - started))
     targets = _targets(root, name, relation, resolver)
-    ask = _question(relation, depth, DEFAULT_CONFIDENCE if min_confidence is None else min_confidence, resolver)
+    definitions = [target for target in targets if isinstance(target, Definition)]
+    text = TextUses()
+    if relation != "callees":
+        text = find_text_uses(resolver, graph, root, definitions, seconds * _TEXT_SHARE)
+    below: set[Place] = set()
+    least = DEFAULT_CONFIDENCE if min_confidence is None else min_confidence
+    ask = _question(relation, depth, least, resolver, text, below)
     uses: list[Use] = []
-    for target in targets:
+    unasked = 0
+    for number, target in enumerate(targets):
         if (most is not None and len(uses) >= most) or resolver.ran_out:
-            return Related(tuple(uses), len(targets), is_complete=False)
+            unasked = len(targets) - number
+            break
         if check is not None:
             check()
         uses += ask(target)
-    return Related(tuple(uses), len(targets), not resolver.ran_out)
+        unasked = int(resolver.ran_out)
+    if relation in ("references", "callers") and definitions:
+        if resolver.ran_out:
+            known = {(use.file, use.line) for use in uses}
+            rest = answers.so_far(resolver, definitions[len(definitions) - unasked :], least, text)
+            uses += _shown_as(relation, [use for use in rest if (use.file, use.line) not in known], uses)
+        alike = answers.same_name(resolver, definitions, text)
+        below.update((usage.file, usage.line) for usage in alike if usage.confidence < least and _fits(relation, usage))
+        uses += _shown_as(relation, [usage for usage in alike if usage.confidence >= least], uses)
+    below -= {(use.file, use.line) for use in uses}
+    left_out = LeftOut(len(below), unasked, text.files_left)
+    return Related(tuple(uses), len(targets), not (unasked or text.files_left or resolver.ran_out), left_out)
+
+
+def _fits(relation: Relation, usage: Usage) -> bool:
+    return relation == "references" or usage.kind == "call"
+
+
+def _shown_as(relation: Relation, found: Sequence[Usage], uses: Sequence[Use]) -> list[Use]:
+    """Usages as the relation shows them: for callers, the scopes that call and are not among the `uses` yet."""
+    if relation == "references":
+        return list(found)
+    known = {(use.file, use.scope) for use in uses}
+    callers: dict[tuple[str, str], Use] = {}
+    for use in found:
+        if use.kind == "call" and (use.file, use.scope) not in known:
+            caller = Caller(use.file, use.line, use.scope, use.definition, 1, use.confidence, use.why)
+            callers.setdefault((use.file, use.scope), caller)
+    return list(callers.values())
 
 
 def as_row(use: Use) -> dict[str, Any]:
@@ -84,12 +137,13 @@ def _targets(root: str, name: str, relation: Relation, resolver: Resolver) -> Se
 
 
 def _question(
-    relation: Relation, depth: int, min_confidence: float, resolver: Resolver
+    relation: Relation, depth: int, least: float, resolver: Resolver, text: TextUses, below: set[Place]
 ) -> Callable[[Any], Sequence[Use]]:
     """The question about one definition, or for `impact` one file."""
     if relation == "references":
-        return lambda target: answers.references(resolver, target, min_confidence)
+        return lambda target: answers.references(resolver, target, least, text=text, below=below)
     if relation == "impact":
-        return lambda target: answers.impact(resolver, target, min_confidence)
-    walk = answers.callers if relation == "callers" else answers.callees
-    return lambda target: walk(resolver, target, depth, min_confidence)
+        return lambda target: answers.impact(resolver, target, least, text=text)
+    if relation == "callers":
+        return lambda target: answers.callers(resolver, target, depth, least, text=text, below=below)
+    return lambda target: answers.callees(resolver, target, depth, least)

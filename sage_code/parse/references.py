@@ -55,7 +55,7 @@ def references(
         return NO_REFERENCES
     file.rows.sort()
     numbers, kinds, *columns = map(list, zip(*file.rows, strict=True))
-    columns.append(_scopes(numbers, symbols, file.texts))
+    columns.append(scope_numbers(numbers, symbols, file.texts))
     return References((list(file.texts), kinds, numbers, columns))
 
 
@@ -105,7 +105,7 @@ class _File:
             rows.append((bisect_right(starts, start), kind, number, receiver, 0))
 
 
-def _scopes(lines: list[int], symbols: Sequence[Symbol], texts: dict[str, int]) -> list[int]:
+def scope_numbers(lines: Sequence[int], symbols: Sequence[Symbol], texts: dict[str, int]) -> list[int]:
     """For each of the ascending lines the number of the innermost definition around it; adds new ones to `texts`."""
     scopes = sorted(
         (symbol for symbol in symbols if symbol.kind in SCOPE_KINDS and symbol.end_line > symbol.start_line),

@@ -61,6 +61,8 @@ def return_type(signature: str, name: str, language: str) -> str:
 @lru_cache(4096)
 def parameter_type(signature: str, name: str, language: str) -> str | None:
     """The type of the parameter (or variable) `name` in a signature; empty if it has none, None if it is not there."""
+    if language == "php" and not name.startswith("$"):
+        return None  # a variable of PHP has its dollar; `?Foo` at the end is the return type
     start = signature.find("(")
     parameters = signature[start:] if start >= 0 else f"({_MODIFIERS.sub('', signature)}"
     name = re.escape(name)

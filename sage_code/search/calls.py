@@ -25,7 +25,7 @@ def with_calls(snapshot: SearchSnapshot, hits: Sequence[Hit]) -> list[Hit]:
     for hit in hits:
         definition = _definition(graph, hit)
         if definition is not None:
-            callers = answers.callers(resolver, definition)
+            callers = [one for one in answers.callers(resolver, definition) if one.kind == "call"]
             callees = answers.callees(resolver, definition)
             if not resolver.ran_out:
                 hit = replace(hit, callers=len(callers), callees=len(callees))

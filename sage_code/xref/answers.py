@@ -6,13 +6,15 @@ the confidence of a chain is the product of its steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
+from sage_code.xref.language_rules import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver, Target
+from sage_code.xref.text_uses import SAME_NAME, TextUse, TextUses
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, owner
 
 # Chains are followed until this many definitions were visited.
@@ -24,6 +26,9 @@ _IMPACT_STEPS = 3
 _LEAST_IMPACT = 0.1
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct", "init"})
 _VERBS = {"call": "calls", "inherit": "inherits from", "type": "names the type", "use": "uses", "import": "imports"}
+
+# A file and a line.
+Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A definition (or the top of a file: `scope` is empty) that calls another one."""
+    """A definition (or the top of a file: `scope` is empty) that calls another one, or hands it on as a value."""
 
     file: str
     line: int  # of the first call
@@ -50,6 +55,7 @@ class Caller:
     distance: int  # 1: directly
     confidence: float
     why: str
+    kind: str = "call"  # or `value`: it is handed on here, for others to call
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,35 +83,100 @@ class Affected:
     why: str  # such as `calls run`
 
 
-def references(resolver: Resolver, definition: Definition, min_confidence: float = DEFAULT_CONFIDENCE) -> list[Usage]:
-    """Every reference to `definition`, by file and line."""
-    usages = _usages(resolver, definition, min_confidence)
+def references(
+    resolver: Resolver,
+    definition: Definition,
+    min_confidence: float = DEFAULT_CONFIDENCE,
+    *,
+    text: TextUses | None = None,
+    below: set[Place] | None = None,
+) -> list[Usage]:
+    """Every reference to `definition`, by file and line: the stored ones, and those in `text`.
+
+    Where one is less certain than `min_confidence` is added to `below`."""
+    usages = _certain(_usages(resolver, definition, text), min_confidence, below)
+    return sorted(usages, key=lambda usage: (usage.file, usage.line, -usage.confidence))
+
+
+def so_far(resolver: Resolver, definitions: Sequence[Definition], min_confidence: float, text: TextUses) -> list[Usage]:
+    """The references to `definitions`, which share a name, that were resolved before the time was over."""
+    keys = {one.key for one in definitions}
+    found = [
+        Usage(file, _at(file, one, text).line, one.scope, one.kind, target.definition, target.confidence, target.why)
+        for file, one, target in (resolver.resolved(definitions[0].symbol.name) if definitions else ())
+        if target.definition.key in keys and target.confidence >= min_confidence
+    ]
+    found += [
+        Usage(file, one.line, one.scope, one.kind, definition, confidence, why)
+        for definition in definitions
+        for file, one, confidence, why in text.meant.get(definition.key, ())
+        if confidence >= min_confidence
+    ]
+    return sorted(set(found), key=lambda usage: (usage.file, usage.line, -usage.confidence))
+
+
+def same_name(resolver: Resolver, definitions: Sequence[Definition], text: TextUses) -> list[Usage]:
+    """Where the name of `definitions` is used and no definition of the project is known to be meant, by file and line.
+
+    Each is listed once, for a definition of the same file if there is one."""
+    families = {family(one.language) for one in definitions}
+    found = list(text.unexplained)
+    for file, reference in resolver.graph.references(definitions[0].symbol.name) if definitions else ():
+        if not resolver.in_time():
+            break
+        if family(resolver.graph.file_language(file)) in families and not resolver.targets(file, reference):
+            found.append(TextUse(file, _at(file, reference, text), SAME_NAME, "same name"))
+    usages = []
+    for file, reference, confidence, why in found:
+        nearest = next((one for one in definitions if one.file == file), definitions[0])
+        usages.append(Usage(file, reference.line, reference.scope, reference.kind, nearest, confidence, why))
     return sorted(usages, key=lambda usage: (usage.file, usage.line, -usage.confidence))
 
 
 def callers(
-    resolver: Resolver, definition: Definition, depth: int = 1, min_confidence: float = DEFAULT_CONFIDENCE
+    resolver: Resolver,
+    definition: Definition,
+    depth: int = 1,
+    min_confidence: float = DEFAULT_CONFIDENCE,
+    *,
+    text: TextUses | None = None,
+    below: set[Place] | None = None,
 ) -> list[Caller]:
     """The callers of `definition` and their callers, up to `depth`; by distance, then confidence.
 
-    Every step reaches `min_confidence`; the confidence of a caller is the product of the steps."""
+    Every step reaches `min_confidence`; the confidence of a caller is the product of the steps. Who hands the
+    definition itself on as a value is listed too, but not followed."""
     found: dict[tuple[str, str], Caller] = {}
+    values: dict[tuple[str, str], Caller] = {}
     level = [(definition, 1.0)]
     seen = {definition.key}
     for distance in range(1, depth + 1):
         following = []
         for called, chance in level:
-            for usage in _usages(resolver, called, min_confidence):
+            calls = (usage for usage in _usages(resolver, called, text) if _call_kind(usage))
+            for usage in _certain(calls, min_confidence, below if distance == 1 else None):
                 key = (usage.file, usage.scope)
-                confidence = chance * usage.confidence
-                known = found.get(key)
-                if usage.kind != "call" or (known and (known.distance < distance or known.confidence >= confidence)):
+                confidence, kind = chance * usage.confidence, _call_kind(usage)
+                kept = found if kind == "call" else values
+                known = kept.get(key)
+                if (kind == "value" and distance > 1) or (
+                    known and (known.distance < distance or known.confidence >= confidence)
+                ):
                     continue
                 line = min(known.line, usage.line) if known else usage.line
-                found[key] = Caller(usage.file, line, usage.scope, called, distance, confidence, usage.why)
-                following += [(one, confidence) for one in _unseen(_around(resolver.graph, usage), seen)]
+                kept[key] = Caller(usage.file, line, usage.scope, called, distance, confidence, usage.why, kind)
+                if kind == "call":
+                    following += [(one, confidence) for one in _unseen(_around(resolver.graph, usage), seen)]
         level = following
-    return sorted(found.values(), key=lambda caller: (caller.distance, -caller.confidence, caller.file, caller.line))
+    handed_on = [caller for key, caller in values.items() if key not in found or found[key].distance > 1]
+    return sorted([*found.values(), *handed_on], key=lambda one: (one.distance, -one.confidence, one.file, one.line))
+
+
+def _call_kind(usage: Usage) -> str:
+    """How a definition is called by a usage: `call`, `value` if it is handed on for others to call, or nothing."""
+    if usage.kind == "call":
+        return "call"
+    return "value" if usage.kind == "use" and usage.definition.symbol.kind in FUNCTION_LIKE else ""
 
 
 def callees(
@@ -128,7 +199,13 @@ def callees(
     return sorted(found.values(), key=lambda callee: (callee.distance, callee.file, callee.line, -callee.confidence))
 
 
-def impact(resolver: Resolver, what: str | Definition, min_confidence: float = DEFAULT_CONFIDENCE) -> list[Affected]:
+def impact(
+    resolver: Resolver,
+    what: str | Definition,
+    min_confidence: float = DEFAULT_CONFIDENCE,
+    *,
+    text: TextUses | None = None,
+) -> list[Affected]:
     """What could break when a file (its path) or a definition changes: callers, subclasses, importers, and so on."""
     found: dict[tuple[str, str], Affected] = {}
     if isinstance(what, str):
@@ -143,7 +220,7 @@ def impact(resolver: Resolver, what: str | Definition, min_confidence: float = D
     for distance in range(1, _IMPACT_STEPS + 1):
         following = []
         for definition, chance in level:
-            for usage in _usages(resolver, definition, min_confidence):
+            for usage in _certain(_usages(resolver, definition, text), min_confidence):
                 key, confidence = (usage.file, usage.scope), chance * usage.confidence
                 if confidence < _LEAST_IMPACT or key in changed or (usage.file == what and not usage.scope):
                     continue
@@ -156,21 +233,39 @@ def impact(resolver: Resolver, what: str | Definition, min_confidence: float = D
     return sorted(found.values(), key=lambda one: (one.distance, -one.confidence, one.file, one.line))
 
 
-def _usages(resolver: Resolver, definition: Definition, min_confidence: float) -> Iterator[Usage]:
-    """The references to `definition`; for a constructor, the calls of its class too."""
+def _usages(resolver: Resolver, definition: Definition, text: TextUses | None = None) -> Iterator[Usage]:
+    """The references to `definition`, however uncertain; for a constructor, the calls of its class too."""
     for file, reference in _mentions(resolver, definition):
         if not resolver.in_time():
             return
         target = _pointing_at(resolver.targets(file, reference), definition)
-        if target is not None and target.confidence >= min_confidence:
-            scope = reference.scope
-            yield Usage(file, reference.line, scope, reference.kind, definition, target.confidence, target.why)
+        if target is not None:
+            line, scope = _at(file, reference, text).line, reference.scope
+            yield Usage(file, line, scope, reference.kind, definition, target.confidence, target.why)
+    for file, reference, confidence, why in text.meant.get(definition.key, ()) if text else ():
+        yield Usage(file, reference.line, reference.scope, reference.kind, definition, confidence, why)
     if definition.symbol.name in _CONSTRUCTORS or definition.symbol.kind == "constructor":
         for cls in _enclosing(resolver.graph, definition.file, owner(definition.symbol.qualname)):
             if cls.symbol.kind in CLASS_LIKE:
-                for usage in _usages(resolver, cls, min_confidence):
+                for usage in _usages(resolver, cls):
                     if usage.kind == "call":
                         yield replace(usage, definition=definition, why="constructs")
+
+
+def _certain(usages: Iterable[Usage], least: float, below: set[Place] | None = None) -> Iterator[Usage]:
+    """The usages with a confidence of at least `least`; where the others are is added to `below`."""
+    for usage in usages:
+        if usage.confidence >= least:
+            yield usage
+        elif below is not None:
+            below.add((usage.file, usage.line))
+
+
+def _at(file: str, reference: Reference, text: TextUses | None) -> Reference:
+    """The reference at the line of its name, which in a long import is not the one where the statement begins."""
+    if text is None or reference.kind != "import":
+        return reference
+    return reference._replace(line=text.moved.get((file, reference.name, reference.line), reference.line))
 
 
 def _mentions(resolver: Resolver, definition: Definition) -> Iterator[tuple[str, Reference]]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.compiled.segment import Segment
+from sage_code.text.lexemes import split_word, words_of
 from sage_code.values import Reference, Symbol
 from sage_code.xref.graph import Definition
 
+_NO_POSTINGS = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 # Names whose definitions are kept.
 _KEPT_NAMES = 8_192
 
@@ -20,6 +25,7 @@ class CompiledGraph:
     def __init__(self, root: str, snapshot: Snapshot | None = None) -> None:
         """The graph of the published index of `root`, or of an open snapshot of it."""
         snapshot = snapshot or needed_snapshot(root)
+        self.folder = snapshot.generation.folder
         self._symbols = snapshot.symbols
         dead = (frozenset(ref.dead) for ref in snapshot.generation.segments)
         self._segments = list(zip(snapshot.segments, dead, strict=True))
@@ -76,3 +82,29 @@ class CompiledGraph:
     def files(self) -> Iterable[str]:
         """Every file of the index."""
         return self._rows.keys()
+
+    def files_with(self, name: str) -> list[str]:
+        """The files whose text has the words of `name`, in whatever case, by path; none for a name without words."""
+        words = words_of(name)
+        lexemes = [split_word(word)[:1] for word in words]
+        if not words:
+            return []
+        found: list[str] = []
+        for segment, dead in self._segments:
+            files = range(segment.meta["files"])
+            if all(lexemes):  # a word that is too long is in no list
+                files = reduce(np.intersect1d, [_files_with(segment, lexeme) for (lexeme,) in lexemes]).tolist()
+            found += [segment.paths[file] for file in files if file not in dead]
+        return sorted(found)
+
+    def file_key(self, file: str) -> str:
+        """The key of the indexed version of a file; empty if the index does not have it."""
+        row = self._rows.get(file)
+        return row[0].string("keys", row[1]) if row else ""
+
+
+def _files_with(segment: Segment, lexeme: str) -> NDArray[np.uint32]:
+    """The numbers of the files of a segment that have a lexeme in their text."""
+    row = segment.terms.find(lexeme)
+    chunks, _ = segment.postings(row).get("body", _NO_POSTINGS) if row is not None else _NO_POSTINGS
+    return np.unique(segment.arrays["chunk_file"][chunks])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sage_code.languages.kinds import TEXT_KINDS
+from sage_code.values import Reference
 from sage_code.xref.graph import Definition
 from sage_code.xref.language_rules import family
 from sage_code.xref.modules import is_test
@@ -25,6 +27,11 @@ _HAS_ANOTHER, _MAX_OTHERS = 3.0, 3
 # A name with more candidates is a common word and is not guessed.
 _MAX_CANDIDATES = 40
 _CALLABLE = FUNCTION_LIKE | CLASS_LIKE
+# What a reference of a kind may mean; a value may be anything that code defines.
+_TYPES = CLASS_LIKE | {"module", "namespace", "constant", "variable"}
+_MEANT_BY = {"call": _CALLABLE, "inherit": _TYPES, "type": _TYPES}
+# A member of a class, read without a receiver outside of the class.
+_FOREIGN_MEMBER = 0.3
 _COMMON_WORDS = """
     append extend insert remove pop clear index count sort reverse copy get items keys values update setdefault add
     discard union join split strip replace format encode decode lower upper startswith endswith find read write close
@@ -41,8 +48,7 @@ _COMMON_NAMES = frozenset(_COMMON_WORDS.split())
 def guess(
     candidates: Sequence[Definition],
     view: FileView,
-    name: str,
-    receiver: str,
+    reference: Reference,
     imports: Callable[[str], bool],
     others: Callable[[Definition], int],
 ) -> list[tuple[Definition, float]]:
@@ -52,12 +58,14 @@ def guess(
     members used on the receiver that the candidate's class has.
     """
     expected = family(view.language)
+    name, receiver = reference.name, reference.receiver
+    meant = _MEANT_BY.get(reference.kind)
     plausible = [
         candidate
         for candidate in candidates
-        if candidate.symbol.kind in _CALLABLE
+        if (candidate.symbol.kind in meant if meant else candidate.symbol.kind not in TEXT_KINDS)
         and family(candidate.language) == expected
-        and (not receiver or candidate.symbol.kind in ("method", "constructor") or "." in candidate.symbol.qualname)
+        and (not receiver or _is_member(candidate))
     ]
     if not plausible or len(plausible) > _MAX_CANDIDATES:
         return []
@@ -70,10 +78,23 @@ def guess(
     shared = ON_RECEIVER if receiver else BARE
     total = sum({one.key: weight for one, weight in zip(plausible, weights, strict=True)}.values())
     common = name in _COMMON_NAMES or (name.startswith("__") and name.endswith("__"))
-    return [
-        (candidate, (COMMON if common and weight < _NAMED_AFTER else 1.0) * shared * weight / total)
-        for candidate, weight in zip(plausible, weights, strict=True)
-    ]
+    found = []
+    for candidate, weight in zip(plausible, weights, strict=True):
+        certainty = shared * _fit(candidate, reference) * weight / total
+        found.append((candidate, certainty * COMMON if common and weight < _NAMED_AFTER else certainty))
+    return found
+
+
+def _is_member(candidate: Definition) -> bool:
+    """Whether a definition may have a receiver; in Kotlin any function may, as an extension or after `::`."""
+    symbol = candidate.symbol
+    return symbol.kind in ("method", "constructor") or "." in symbol.qualname or candidate.language == "kotlin"
+
+
+def _fit(candidate: Definition, reference: Reference) -> float:
+    """The share that is left to a candidate when a value is read without a receiver."""
+    is_member = bool(owner(candidate.symbol.qualname)) and candidate.symbol.kind not in CLASS_LIKE
+    return _FOREIGN_MEMBER if reference.kind == "use" and not reference.receiver and is_member else 1.0
 
 
 def _weight(candidate: Definition, view: FileView, receiver: str, imports: Callable[[str], bool]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sage_code.values import Reference
@@ -91,6 +91,17 @@ class Resolver:
             if key not in best or best[key].confidence < target.confidence:
                 best[key] = target
         return sorted(best.values(), key=lambda target: -target.confidence)
+
+    def resolved(self, name: str) -> Iterator[tuple[str, Reference, Target]]:
+        """What the references to `name` mean that were resolved so far, for answers when the time is over."""
+        for (file, reference), targets in self._targets.items():
+            if reference.name == name:
+                yield from ((file, reference, target) for target in targets)
+
+    def guessed(self, file: str, reference: Reference, factor: float) -> list[Target]:
+        """What a reference may mean by its name alone, with `factor` of the confidence, best first."""
+        found = self._guessed(self._views[file], reference, factor)
+        return sorted(found, key=lambda target: -target.confidence)
 
     def subclasses(self, of: Definition) -> list[Definition]:
         """The classes that name `of` as their base."""
@@ -175,7 +186,7 @@ class Resolver:
             holder = self._views[candidate.file].class_around(owner(candidate.symbol.qualname))
             return self._count_members(holder, used) if holder else 0
 
-        guesses = guess(candidates, view, reference.name, reference.receiver, imports, others)
+        guesses = guess(candidates, view, reference, imports, others)
         return [Target(definition, factor * confidence, "name") for definition, confidence in guesses]
 
     def _count_members(self, cls: Definition, names: set[str]) -> int:

@@ -36,7 +36,7 @@ PARAMETERS = {
     },
     "sage_grep_symbol": {"name", "project", "offset"},
     "sage_analyze_function": {"name", "project", "offset"},
-    "sage_find_references": {"name", "project", "relation", "depth", "offset"},
+    "sage_find_references": {"name", "project", "relation", "depth", "min_confidence", "offset"},
     "sage_outline": {"file", "project", "offset"},
     "sage_map": {"under", "project"},
     "sage_similar": {"where", "project", "limit"},
