@@ -38,6 +38,7 @@ class ChangedFiles:
         return self._known[path]
 
     def _has_changed(self, path: str) -> bool:
+        """Whether a file differs from what the index was made of, by its stamp and then by its content."""
         if self._manifest is None:
             return False  # unknown
         state = self._manifest.files.get(path)

@@ -17,7 +17,7 @@ from sage_code.search.lexical import LexicalScores, TermPostings
 from sage_code.search.phrases import Phrases, Runs
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats, Rows
+from sage_code.search.top import Floats, Rows, distinct
 
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
@@ -175,7 +175,7 @@ def propose(snapshot: SearchSnapshot, signals: Signals, allowed: Allowed) -> Poo
                 by_body.append(best)
         proposed[snapshot.chunk_file[near.best(snapshot, _BY_SIGNAL, allowed.chunks)]] = True
         proposed[words.best("path", _BY_PATH, allowed.files)] = True
-    literal = np.unique(np.concatenate(by_body))
+    literal = distinct(np.concatenate(by_body))
     proposed[snapshot.chunk_file[list(signals.defining.certainty)]] = True
     proposed[[*signals.mentioned, *signals.framed]] = True
     files = np.flatnonzero(proposed)

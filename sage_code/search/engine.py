@@ -37,7 +37,8 @@ from sage_code.search.top import Floats
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
 
-_DEFINES = NAMES.index("defines")
+_DEFINES, _VERBATIM, _COVER = (NAMES.index(name) for name in ("defines", "verbatim", "cover"))
+_WHOLE = 0.999
 
 
 class Ranked(NamedTuple):
@@ -53,9 +54,12 @@ class Ranked(NamedTuple):
     margin: float  # of the file, as log odds
     relevance: float  # the probability that the query is about the project
 
-    def is_definition(self, query: Query) -> bool:
-        """Whether the query is a name that this chunk defines: such a chunk answers, even with a low score."""
-        return (query.kind == "symbol" or len(query.terms) == 1) and bool(self.features[_DEFINES])
+    def is_found(self, query: Query) -> bool:
+        """Whether the chunk has what was asked for to the letter: it defines the name, has the one word, or the whole
+        text. Such a chunk answers, even with a low score."""
+        one_word = query.kind == "symbol" or len(query.terms) == 1
+        has = self.features[_DEFINES] or (len(query.terms) == 1 and self.features[_COVER] >= _WHOLE)
+        return bool(self.features[_VERBATIM]) or (one_word and bool(has))
 
 
 class SearchEngine:

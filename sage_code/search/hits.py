@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sage_code.discover import DiscoverRules
 from sage_code.languages.kinds import CHUNK_KIND
@@ -17,14 +17,11 @@ from sage_code.search.filters import is_wanted
 from sage_code.search.focus import Focus, focus
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, OtherChunk
-from sage_code.search.snippets import SNIPPET_LINES, FileText, MatchedLines, SnippetMaker, Window
+from sage_code.search.snippets import SNIPPET_LINES, FileText, MatchedLines, SearchOptions, SnippetMaker, Window
 from sage_code.search.wanted import wanted_kinds
 from sage_code.search.words import stem
 from sage_code.text.lexemes import lexemes
 from sage_code.values import Symbol
-
-if TYPE_CHECKING:
-    from sage_code.search.service import SearchOptions
 
 # Other places of a file that are named for a literal text; more say no more.
 _MAX_LITERAL_PLACES = 5

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sage_code.search.lexical import TermPostings
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats, Rows
+from sage_code.search.top import Floats, Rows, distinct
 
 # What a stop word adds to a run: little, as it is in many places.
 _STOP_IDF = 0.5
@@ -76,7 +76,7 @@ class Phrases:
         np.maximum.at(result[0], owner[rows[begins]], sums)
         result[1] = np.minimum(result[0] / np.float32(self._title), 1)
         result[0] = 1 - np.exp(-result[0] / np.float32(_SCALE))
-        different = np.unique(owner[rows] * len(self._pairs) + pair[rows])
+        different = distinct(owner[rows] * len(self._pairs) + pair[rows])
         worth = self._worth[different % len(self._pairs)]
         np.add.at(result[2], different // len(self._pairs), worth / np.float32(self._all))
         return result

@@ -66,7 +66,8 @@ class Network:
         active = np.maximum(start + moved, 0) - np.maximum(start, 0)
         part = np.divide(active, moved, out=np.zeros_like(moved), where=np.abs(moved) > _TINY)
         shares: Doubles = inputs * (self.linear + (self.outer * part) @ self.inner / _WEIGHT) / _WEIGHT
-        return float(np.maximum(start, 0) @ self.outer / _WEIGHT), shares
+        # What is left is the score of the usual candidate, give or take the rounding of the units.
+        return float(self.scores(features[None, :])[0]) - float(shares.sum()), shares
 
 
 class RelevanceTest(NamedTuple):

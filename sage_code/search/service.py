@@ -11,7 +11,7 @@ import os
 import time
 from importlib import import_module
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sage_code.compiled.inventory import missing, reading
 from sage_code.compiled.published import current
@@ -22,7 +22,7 @@ from sage_code.index import registry
 from sage_code.index.freshness import Freshness
 from sage_code.paths import compiled_dir
 from sage_code.search.results import FOLDED_BELOW, SearchResponse
-from sage_code.search.snippets import SNIPPET_LINES
+from sage_code.search.snippets import SearchOptions
 
 if TYPE_CHECKING:
     from sage_code.compiled.published import Generation
@@ -34,17 +34,6 @@ if TYPE_CHECKING:
 # Hits that are shown when none is good.
 NEAREST = 3
 _OTHER_MODEL = "the index was made with another model: until `sage index` only words count"
-
-
-class SearchOptions(NamedTuple):
-    """How a query is answered."""
-
-    limit: int = 10
-    explain: bool = False
-    refresh: bool = True
-    lines: int = SNIPPET_LINES  # of a snippet; 0 for none
-    context: int = 0  # lines of the file around it
-    folds: bool = False  # whether hits that are much weaker than the first are shown in a line each
 
 
 class Searcher:
@@ -94,7 +83,7 @@ class Searcher:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
             hits = with_calls(engine.snapshot, hits)
-        good = bool(ranked) and (ranked[0].good or ranked[0].is_definition(query))
+        good = bool(ranked) and (ranked[0].good or ranked[0].is_found(query))
         if not good:
             hits = hits[:NEAREST]
         if options.lines and not all(hit.snippet for hit in hits):

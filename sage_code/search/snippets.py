@@ -37,6 +37,17 @@ _REPEATED = 0.02
 Spans = tuple[tuple[int, int], ...]
 
 
+class SearchOptions(NamedTuple):
+    """How a query is answered."""
+
+    limit: int = 10
+    explain: bool = False
+    refresh: bool = True
+    lines: int = SNIPPET_LINES  # of a snippet; 0 for none
+    context: int = 0  # lines of the file around it
+    folds: bool = False  # whether hits that are much weaker than the first are shown in a line each
+
+
 class Snippet(NamedTuple):
     """Some lines of a file, and the words in them that match the query."""
 

@@ -33,3 +33,9 @@ def top(values: Floats, count: int, ties: Callable[[Rows], NDArray[np.uint64]]) 
                 equal = equal[np.argsort(ties(equal), kind="stable")[:wanted]]
             return np.concatenate([above, equal])
     return rows
+
+
+def distinct(values: Rows) -> Rows:
+    """The different values in ascending order. `np.unique` does the same, but loads `numpy.ma`."""
+    ordered = np.sort(values)
+    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]

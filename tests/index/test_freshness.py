@@ -366,6 +366,7 @@ def test_a_guard_answers_until_something_changes(
 ) -> None:
     # A socket needs a short address.
     monkeypatch.setenv("SAGE_HOME", short := f"/tmp/sage-{os.getpid()}")
+    monkeypatch.setenv("SAGE_WATCH_LARGE_PROJECTS", "true")
     os.symlink(sage_home, short)
     try:
         monkeypatch.setattr(guard, "_MANY", 0)

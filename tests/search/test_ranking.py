@@ -57,9 +57,8 @@ def test_the_shares_of_an_explanation_add_up_to_the_score(values: list[float]) -
     ranking = learned()
     row = np.array(values, np.float32)
     total = float(ranking.scores(row[None, :])[0])
-    # Units count in whole 1024ths, shares do not.
     usual, shares = ranking.shares(row)
-    assert usual + sum(shares.values()) == pytest.approx(total, abs=0.05)
+    assert usual + sum(shares.values()) == pytest.approx(total, abs=1e-4)
 
 
 @given(st.lists(features, min_size=1, max_size=40), st.integers(0, 39))
