@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.language_rules import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver, Target
-from sage_code.xref.text_uses import SAME_NAME, TextUse, TextUses
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, owner
+
+if TYPE_CHECKING:
+    from sage_code.xref.text_uses import TextUses
 
 # Chains are followed until this many definitions were visited.
 _MAX_VISITED = 2_000
@@ -119,6 +122,8 @@ def same_name(resolver: Resolver, definitions: Sequence[Definition], text: TextU
     """Where the name of `definitions` is used and no definition of the project is known to be meant, by file and line.
 
     Each is listed once, for a definition of the same file if there is one."""
+    from sage_code.xref.text_uses import SAME_NAME, TextUse  # lazy: the parser, for questions about text only
+
     families = {family(one.language) for one in definitions}
     found = list(text.unexplained)
     for file, reference in resolver.graph.references(definitions[0].symbol.name) if definitions else ():

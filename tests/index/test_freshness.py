@@ -370,6 +370,7 @@ def test_a_guard_answers_until_something_changes(
     os.symlink(sage_home, short)
     try:
         monkeypatch.setattr(guard, "_MANY", 0)
+        project = Project(str(root))  # with the setting of the environment
         _settle(project)
         notes = Notes(str(root))
         for _ in range(600):
