@@ -54,14 +54,17 @@ _ONE_CORPUS = "web"
 # Weights that no label can teach: few questions are quotations, and they are meant.
 _GIVEN = {"verbatim": 6.0}
 _TOP = 10
-# Of the real questions at most this share may be answered with "no good match".
+# Of the questions that people ask, and whose answer is among the first files, at most this share may be answered with
+# "no good match"; the subject of a commit was not written to find anything.
 _REFUSED = 0.01
+_ANSWERED = 5
+_ASKED = frozenset({"labelled", "report", "web", "doc", "message"})
 # A first answer that only this share of the real questions falls below is as likely as none at all.
 _NONE = 0.05
 # What tells whether a question is about the project, beside the margin of its first answer.
 _SIGNS = {
-    "by_meaning": ("file_cover", "dense_relative", "file_dense", "run_share"),
-    "by_words": ("file_cover", "run_share"),
+    "by_meaning": ("file_cover", "cover", "dense_relative", "file_dense", "run_share", "defines", "asked_words"),
+    "by_words": ("file_cover", "cover", "run_share", "defines", "asked_words"),
 }
 _SIGN_PENALTY = 1e-4
 
@@ -301,7 +304,7 @@ def hide(names: frozenset[str]) -> NDArray[np.bool_]:
 def calibrate(sets: Sequence[Questions], scores: Sequence[Floats], network: Network) -> dict[str, object]:
     """What turns scores into probabilities (see `Ranking`), and the lines below which there is no answer. The scores
     are cross-validated ones: those of the shipped weights fit their own questions too well."""
-    asked, margins, tops, rows, right_first = [], [], [], [], []
+    asked, margins, tops, rows, right_first, answered = [], [], [], [], [], []
     unset = RelevanceTest({}, 0.0, 0.0)
     firsts: list[tuple[Questions, int, Ints, Floats]] = []
     for part, own in zip(sets, scores, strict=True):
@@ -323,17 +326,23 @@ def calibrate(sets: Sequence[Questions], scores: Sequence[Floats], network: Netw
         files, marks = part.files[part.rows(number)], part.marks[part.rows(number)]
         hits = np.isin(files[best], files[marks > 0])
         right_first.append(bool(hits[0]))
+        answered.append(bool(hits[:_ANSWERED].any()))
         if part.asked[number]["targets"]:
             ahead.append(found[:_TOP])
             right.append(hits[:_TOP])
     slope, offset = _logistic(np.concatenate(ahead)[:, None], np.concatenate(right))
     first, columns, judges = np.array(margins), np.array(rows, np.float64), {}
+    asking = real & np.array(answered) & np.array([question["kind"].split()[0] in _ASKED for question in asked])
+    told = ~real | np.array(answered)  # a question without an answer in sight teaches nothing about refusing
     for name, signs in _SIGNS.items():
         known = np.stack([first, *(columns[:, NAMES.index(sign)] for sign in signs)], axis=1)
-        *slopes, away = _logistic(known, real)
+        *slopes, away = _logistic(known[told], real[told])
         chances = 1 / (1 + np.exp(-(known @ slopes + away)))
-        line = float(np.quantile(chances[real], _REFUSED))
-        print(f"{name}: {_REFUSED:.0%} of real questions refused, {np.mean(chances[~real] < line):.0%} of foreign ones")
+        line = float(np.quantile(chances[asking], _REFUSED))
+        share, foreign = np.mean(chances[real] < line), np.mean(chances[~real] < line)
+        print(
+            f"{name}: refused {_REFUSED:.0%} of people's questions, {share:.0%} of all, {foreign:.0%} of foreign ones"
+        )
         weights = {sign: round(float(value), 4) for sign, value in zip(("lead", *signs), slopes, strict=True)}
         judges[name] = {"signs": weights, "offset": round(float(away), 4), "line": round(line, 4)}
         if name == "by_meaning":
