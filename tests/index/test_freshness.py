@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -365,7 +366,7 @@ def test_a_guard_answers_until_something_changes(
     project: Project, root: Path, sage_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A socket needs a short address.
-    monkeypatch.setenv("SAGE_HOME", short := f"/tmp/sage-{os.getpid()}")
+    monkeypatch.setenv("SAGE_HOME", short := os.path.join(tempfile.mkdtemp(prefix="sage", dir="/tmp"), "h"))
     monkeypatch.setenv("SAGE_WATCH_LARGE_PROJECTS", "true")
     os.symlink(sage_home, short)
     try:
@@ -384,6 +385,7 @@ def test_a_guard_answers_until_something_changes(
     finally:
         (root / "last.py").touch()  # ends a guard
         os.unlink(short)
+        os.rmdir(os.path.dirname(short))
 
 
 @needs_inotify
