@@ -31,6 +31,7 @@ class _Child:
     """A process that answers one question after the other."""
 
     def __init__(self) -> None:
+        self.home = os.environ.get("SAGE_HOME")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "sage_code.search.exact.child"],
             stdin=subprocess.PIPE,
@@ -86,6 +87,8 @@ def answer_in_child(
         "seconds": seconds,
     }
     with _lock:
+        if _child and _child[0].home != os.environ.get("SAGE_HOME"):  # a child keeps the environment of its start
+            _child.pop().end()
         if not _child:
             _child.append(_Child())
         found = _child[0].ask(order, seconds)
