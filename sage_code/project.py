@@ -178,8 +178,7 @@ class Project:
         from sage_code.search.everywhere import Searchers
         from sage_code.search.query import Filters, parse_query
         from sage_code.search.results import within
-        from sage_code.search.service import SearchOptions
-        from sage_code.search.snippets import SNIPPET_LINES
+        from sage_code.search.snippets import SNIPPET_LINES, SearchOptions
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")

@@ -376,11 +376,12 @@ def packed(net: Net) -> dict[str, Any]:
     def rounded(values: Any, digits: int = 4) -> Any:
         return np.round(np.asarray(values.detach(), np.float64), digits).tolist()
 
+    fields: Any = net
     with torch.no_grad():
         for name, weight in _GIVEN.items():
             column = NAMES.index(name)
-            net.mean[column], net.spread[column], net.linear.weight[0, column] = 0.0, 1.0, weight
-            net.inner.weight[:, column] = 0.0
+            fields.mean[column], fields.spread[column], fields.linear.weight[0, column] = 0.0, 1.0, weight
+            fields.inner.weight[:, column] = 0.0
     return {
         "features": list(NAMES),
         "mean": rounded(net.mean),

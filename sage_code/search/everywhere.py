@@ -16,7 +16,8 @@ from sage_code.index import registry
 from sage_code.index.registry import ProjectEntry
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, SearchResponse
-from sage_code.search.service import NEAREST, Searcher, SearchOptions
+from sage_code.search.service import NEAREST, Searcher
+from sage_code.search.snippets import SearchOptions
 from sage_code.settings.loading import Settings, load_settings
 
 

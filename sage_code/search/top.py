@@ -37,5 +37,6 @@ def top(values: Floats, count: int, ties: Callable[[Rows], NDArray[np.uint64]]) 
 
 def distinct(values: Rows) -> Rows:
     """The different values in ascending order. `np.unique` does the same, but loads `numpy.ma`."""
-    ordered = np.sort(values)
-    return ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    ordered: Rows = np.sort(values)
+    different: Rows = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    return different

@@ -18,8 +18,9 @@ from sage_code.search.engine import SearchEngine
 from sage_code.search.evaluation import K, Label, PathRule, Score, ask_all, locations
 from sage_code.search.query import parse_query
 from sage_code.search.ranking import Ranking
-from sage_code.search.service import Searcher, SearchOptions
+from sage_code.search.service import Searcher
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.snippets import SearchOptions
 from sage_code.settings.loading import load_settings
 from sage_code.values import Location
 

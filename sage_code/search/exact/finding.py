@@ -139,7 +139,7 @@ class Finder:
 
         self._index = None  # it maps damaged files
         if any(entry.root == self.root for entry in registry.projects()):
-            Freshness(self.root, self._settings).mend()
+            Freshness(self.root, self._settings()).mend()
 
     def _find(self, asked: Asked, matcher: Matcher) -> tuple[Found, list[dict[str, Any]]]:
         """The same, for an index that is not damaged."""
