@@ -51,8 +51,6 @@ _LEAST_SPREAD = 0.05
 _FOLDS = 5
 # Questions of this kind are all asked of one corpus: they are divided by number, not by repository.
 _ONE_CORPUS = "web"
-# Weights that no label can teach: few questions are quotations, and they are meant.
-_GIVEN = {"verbatim": 6.0}
 _TOP = 10
 # Of the questions that people ask, and whose answer is among the first files, at most this share may be answered with
 # "no good match"; the subject of a commit was not written to find anything.
@@ -376,12 +374,6 @@ def packed(net: Net) -> dict[str, Any]:
     def rounded(values: Any, digits: int = 4) -> Any:
         return np.round(np.asarray(values.detach(), np.float64), digits).tolist()
 
-    fields: Any = net
-    with torch.no_grad():
-        for name, weight in _GIVEN.items():
-            column = NAMES.index(name)
-            fields.mean[column], fields.spread[column], fields.linear.weight[0, column] = 0.0, 1.0, weight
-            fields.inner.weight[:, column] = 0.0
     return {
         "features": list(NAMES),
         "mean": rounded(net.mean),

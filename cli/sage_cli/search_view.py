@@ -147,10 +147,10 @@ def _also(hit: Hit, used: int) -> str:
 def _reasons(explanation: Explanation) -> list[str]:
     """What each feature adds to the sum, and how the sum becomes the score."""
     from sage_code.search.explanation import steps
-    from sage_code.search.features import FEATURES
+    from sage_code.search.features import MEANINGS
 
     listed, others = explanation.listed()
-    lines = [f"{share:+6.2f}  {name}: {FEATURES.get(name, '')}" for name, share in listed]
+    lines = [f"{share:+6.2f}  {name}: {MEANINGS.get(name, '')}" for name, share in listed]
     if explanation.bias:
         lines.append(f"{explanation.bias:+6.2f}  for every candidate")
     if others:

@@ -241,7 +241,7 @@ def sage_debug_query(
 def _scored(hit: Hit) -> Row:
     """A hit with what every feature brought to its score."""
     from sage_code.search.explanation import steps
-    from sage_code.search.features import FEATURES
+    from sage_code.search.features import MEANINGS
 
     where = f"{one_line(hit.file)}:{hit.start_line}-{hit.end_line}"
     lines = [f"{hit.rank}. {where}  {hit.kind} {one_line(hit.qualname)}  score {hit.score:.4f}"]
@@ -249,7 +249,7 @@ def _scored(hit: Hit) -> Row:
     data: dict[str, Any] = {name: getattr(hit, name) for name in shown}
     if hit.explain is not None:
         listed, others = hit.explain.listed()
-        lines += [f"   {share:+6.2f}  {name}: {FEATURES.get(name, '')}" for name, share in listed]
+        lines += [f"   {share:+6.2f}  {name}: {MEANINGS.get(name, '')}" for name, share in listed]
         lines += [f"   {hit.explain.bias + sum(others):+6.2f}  others", *(f"   {step}" for step in steps(hit.explain))]
         data["features"] = {name: round(share, 4) for name, share in hit.explain.shares.items()}
         data["arithmetic"] = hit.explain.arithmetic()

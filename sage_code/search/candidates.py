@@ -18,6 +18,7 @@ from sage_code.search.phrases import Phrases, Runs
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.top import Floats, Rows, distinct
+from sage_code.search.verbatim import Verbatim
 
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
@@ -25,6 +26,8 @@ _BY_PATH = 60
 # Chunks that are chosen, and how many of each file at most; the same for a long text, which has words of many files.
 _CHUNKS, _PER_FILE = 256, 4
 _CHUNKS_LONG, _PER_FILE_LONG = 600, 3
+# Added to the score of a chunk that is measured in any case: more than all signals together.
+_CERTAIN = 100.0
 # A name with more definitions than this says little about any of them.
 _MAX_DEFINITIONS = 40
 # A name that more symbols have, keys and headings included, is not looked up.
@@ -56,6 +59,7 @@ class Signals(NamedTuple):
     mentioned: dict[int, float]  # by file, how surely the query names its path or module
     framed: dict[int, float]  # by file, how near the innermost frame of a stack trace is
     phrases: Phrases
+    verbatim: Verbatim
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -177,7 +181,7 @@ def propose(snapshot: SearchSnapshot, signals: Signals, allowed: Allowed) -> Poo
         proposed[words.best("path", _BY_PATH, allowed.files)] = True
     literal = distinct(np.concatenate(by_body))
     proposed[snapshot.chunk_file[list(signals.defining.certainty)]] = True
-    proposed[[*signals.mentioned, *signals.framed]] = True
+    proposed[[*signals.mentioned, *signals.framed, *signals.verbatim.lines]] = True
     files = np.flatnonzero(proposed)
     chunks, first = snapshot.chunks_of(files)
     file_of_chunk = np.repeat(np.arange(len(files)), np.diff(first, append=len(chunks)))
@@ -198,6 +202,7 @@ def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allo
         scores += column / max(float(column.max(initial=0.0)), 1e-6)
     scores += np.float32(len(columns)) * pool.runs.information * pool.runs.share
     scores[np.searchsorted(pool.chunks, sorted(signals.defining.certainty))] += len(columns) / 2
+    scores[np.searchsorted(pool.chunks, sorted(signals.verbatim.chunks))] += _CERTAIN
     rows = np.arange(len(pool.chunks)) if allowed.chunks is None else np.flatnonzero(allowed.chunks[pool.chunks])
     files = pool.file_of_chunk[rows]
     order = np.lexsort((-scores[rows], files))

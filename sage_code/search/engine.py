@@ -4,9 +4,10 @@
     query → candidates   `candidates.py`: the best chunks by words (`lexical.py`), meaning (`dense.py`) and names
     → features           `features.py`: named numbers about each candidate
     → scores             `ranking.py`: weighted sums, and probabilities made of them
+    → first, verbatim    `verbatim.py`: the few places where the text of the query stands word for word
     → hits               `hits.py`: locations and snippets
 
-This module does the three in the middle. A `SearchEngine` reads one snapshot and answers any number of queries.
+This module does what is in the middle. A `SearchEngine` reads one snapshot and answers any number of queries.
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ from sage_code.search.phrases import Phrases
 from sage_code.search.query import Query
 from sage_code.search.ranking import Ranking, learned
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats
+from sage_code.search.top import Floats, Mask
+from sage_code.search.verbatim import ReadText, find_verbatim
 
 if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
 
-_DEFINES, _VERBATIM, _COVER = (NAMES.index(name) for name in ("defines", "verbatim", "cover"))
+_DEFINES, _COVER = (NAMES.index(name) for name in ("defines", "cover"))
 _WHOLE = 0.999
+# How far a place where the text of the query stands word for word is ahead of all others: a probability of about 0.99.
+_LEAD = 5.0
 
 
 class Ranked(NamedTuple):
@@ -53,20 +57,30 @@ class Ranked(NamedTuple):
     file_total: float  # the highest score of the file, which is another chunk's where a name is asked for
     margin: float  # of the file, as log odds
     relevance: float  # the probability that the query is about the project
+    lift: float = 0.0  # what was added to its score because the text of the query stands there word for word
+    lines: tuple[int, ...] = ()  # and the lines where it stands
+    is_verbatim: bool = False  # whether that is so: there is nothing to add if no other file answers
 
     def is_found(self, query: Query) -> bool:
         """Whether the chunk has what was asked for to the letter: it defines the name, has the one word, or the whole
         text. Such a chunk answers, even with a low score."""
         one_word = query.kind == "symbol" or len(query.terms) == 1
         has = self.features[_DEFINES] or (len(query.terms) == 1 and self.features[_COVER] >= _WHOLE)
-        return bool(self.features[_VERBATIM]) or (one_word and bool(has))
+        return self.is_verbatim or (one_word and bool(has))
 
 
 class SearchEngine:
     """Ranks the chunks of one snapshot."""
 
-    def __init__(self, snapshot: SearchSnapshot, embedder: Embedder, ranking: Ranking | None = None) -> None:
-        self.snapshot, self._embedder = snapshot, embedder
+    def __init__(
+        self,
+        snapshot: SearchSnapshot,
+        embedder: Embedder,
+        ranking: Ranking | None = None,
+        read: ReadText | None = None,
+    ) -> None:
+        """Without `read`, which gives the texts of files, only words tell where the text of a query stands."""
+        self.snapshot, self._embedder, self._read = snapshot, embedder, read
         self.ranking = ranking or learned()
         self._dense = DenseIndex(snapshot)
 
@@ -88,7 +102,7 @@ class SearchEngine:
         title = View(words.only(query.title_terms), near[0]) if is_long else whole
         signals = Signals(
             title, whole, defining_chunks(snapshot, query), mentioned_files(snapshot, query),
-            framed_files(snapshot, query), Phrases(query, words),
+            framed_files(snapshot, query), Phrases(query, words), find_verbatim(snapshot, query, allowed, self._read),
         )  # fmt: skip
         pool = propose(snapshot, signals, allowed)
         chosen = choose(snapshot, pool, signals, allowed)
@@ -99,21 +113,38 @@ class SearchEngine:
 
     def _best_of_files(self, query: Query, candidates: Candidates, scores: Floats, limit: int) -> list[Ranked]:
         """Groups the candidates by file and turns the best score of each file into a probability."""
-        chunks, matrix = candidates.chunks, candidates.matrix
+        chunks, matrix, verbatim = candidates.chunks, candidates.matrix, candidates.verbatim
+        is_there = np.isin(chunks, sorted(verbatim.chunks))
+        lift = _lift(scores, is_there)
+        scores = scores + lift * is_there
         by_file: dict[int, list[int]] = {}
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
             by_file.setdefault(int(candidates.files[row]), []).append(row)
         firsts = [rows[0] for rows in by_file.values()]
         margins = self.ranking.margins(scores[firsts]).tolist()
         relevance, good = self.ranking.relevance(matrix[firsts[0]], margins[0]) if firsts else (0.0, False)
+        if is_there.any():
+            relevance, good = 1.0, True
         best = []
         for (file, rows), margin in zip(list(by_file.items())[:limit], margins, strict=False):
             total = float(scores[rows[0]])
             if query.kind == "symbol":  # a query for a name wants its definition, even if another chunk scores higher
-                rows.sort(key=lambda row: -matrix[row, _DEFINES])
+                rows.sort(key=lambda row: (not is_there[row], -matrix[row, _DEFINES]))
             first, *others = rows
             also = tuple(int(chunks[row]) for row in others)
             probability = relevance * self.ranking.probability(margin)
             own = matrix[first]
-            best.append(Ranked(int(chunks[first]), file, probability, good, own, also, total, margin, relevance))
+            best.append(
+                Ranked(
+                    int(chunks[first]), file, probability, good, own, also, total, margin, relevance,
+                    lift if is_there[first] else 0.0, verbatim.lines.get(file, ()), bool(is_there[first]),
+                )
+            )  # fmt: skip
         return best
+
+
+def _lift(scores: Floats, is_there: Mask) -> np.float32:
+    """What brings all of some candidates ahead of all others."""
+    if not is_there.any() or is_there.all():
+        return np.float32(0)
+    return max(scores[~is_there].max() + np.float32(_LEAD) - scores[is_there].min(), np.float32(0))

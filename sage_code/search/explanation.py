@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sage_code.search.engine import Ranked
     from sage_code.search.ranking import Ranking
 
+# The share that a text has which stands in the hit word for word, and hardly anywhere else.
+VERBATIM = "verbatim"
 # Smaller shares are not listed by name but summed up.
 _SMALL_SHARE = 0.1
 
@@ -66,5 +68,7 @@ def steps(explanation: Explanation) -> list[str]:
 def explain(ranking: Ranking, found: Ranked) -> Explanation:
     """How the score of a ranked chunk comes about."""
     bias, shares = ranking.shares(found.features)
+    if found.lift:
+        shares = {VERBATIM: float(found.lift), **shares}
     answers = ranking.probability(found.margin)
     return Explanation(shares, bias, found.file_total, found.margin, answers, found.relevance)

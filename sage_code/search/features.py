@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
 from sage_code.search.candidates import Definitions, Pool, Signals
+from sage_code.search.explanation import VERBATIM
 from sage_code.search.path_classes import PATH_CLASSES, Stems, own_stems, path_classes, path_stems, superseded
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats, Rows, distinct
+from sage_code.search.top import Floats, Rows
+from sage_code.search.verbatim import NOWHERE, Verbatim
 
 FEATURES: dict[str, str] = {
     "body": "words of the question in the text",
@@ -78,10 +80,11 @@ FEATURES: dict[str, str] = {
     "asked_code": "the question is code or an error",
     "asked_known": "the question names something that the project defines",
     "asked_path": "how well the best path of the project fits the question",
-    "verbatim": "the question stands here, word after word, and hardly anywhere else",
     "asked_run": "how much of the question stands somewhere word after word",
 }
 NAMES = tuple(FEATURES)
+# What rules add to the score besides.
+MEANINGS = FEATURES | {VERBATIM: "the text that was asked for stands here word for word, and hardly anywhere else"}
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
     {"path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded"}
@@ -90,8 +93,6 @@ PATH_FEATURES = frozenset(
 )
 # A run covers the question from this share on: sums of floats are not quite 1.
 _WHOLE = 0.999
-# A question of this many words that stands in this many files at most is quoted, not put in words.
-_FEWEST_WORDS, _FEW_FILES = 3, 3
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
 # A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
 _ASKED_WITH = {"declarations": "doc", "data": "build"}
@@ -104,6 +105,7 @@ class Candidates(NamedTuple):
     files: Rows
     matrix: Floats  # a row for each chunk, columns as `NAMES`
     by_path: Rows  # of each chunk's file, its number in the order of their paths
+    verbatim: Verbatim = NOWHERE
 
 
 def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, signals: Signals) -> Candidates:
@@ -116,7 +118,7 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
     columns: dict[str, Floats] = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
     if len(chunks):
         columns |= _by_words(pool, chosen, of_file) | _by_meaning(pool, chosen, of_file, signals)
-        columns |= _by_runs(query, pool, chosen, of_file) | _by_place(pool, chosen, of_file)
+        columns |= _by_runs(pool, chosen, of_file) | _by_place(pool, chosen, of_file)
         sizes = np.diff(pool.first, append=len(pool.chunks))
         columns["large_file"] = (np.log1p(sizes) / 8).astype(np.float32)[of_file]
     columns["used"] = _log_scale(snapshot.chunk_centrality[chunks])
@@ -144,7 +146,7 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
     matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
     by_path = np.empty(len(paths), np.int64)
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
-    return Candidates(chunks, files, matrix, np.repeat(by_path, runs))
+    return Candidates(chunks, files, matrix, np.repeat(by_path, runs), signals.verbatim)
 
 
 def _by_words(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
@@ -178,16 +180,13 @@ def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> di
     return columns
 
 
-def _by_runs(query: Query, pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
+def _by_runs(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
     """The runs of words of the query."""
     found = pool.runs
     whole = found.information * (found.share >= _WHOLE)
     columns = {"run": found.information[chosen], "run_share": found.share[chosen], "pairs": found.pairs[chosen]}
     # A text that stands in many places tells little about each of them.
     columns["literal"] = whole[chosen] / np.float32(math.sqrt(max(int(np.count_nonzero(whole)), 1)))
-    files = distinct(pool.file_of_chunk[found.share >= _WHOLE])
-    if len(query.runs) == 1 and len(query.runs[0]) >= _FEWEST_WORDS and len(files) <= _FEW_FILES:
-        columns["verbatim"] = (found.share[chosen] >= _WHOLE).astype(np.float32)
     return columns | {"file_run": np.maximum.reduceat(found.information, pool.first)[of_file]}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sage_code.languages.kinds import CHUNK_KIND
+from sage_code.search.literals import LITERAL_VALUE
 from sage_code.search.snippets import MatchedLines, Window
 from sage_code.values import Symbol
 
@@ -70,6 +71,16 @@ def focus(matched: MatchedLines, symbols: Sequence[Symbol], own: str, names: fro
     else:
         chosen = _innermost([part for part in parts if part.score], whole, own)
     return Focus(chosen.symbol, chosen.first, chosen.last, chosen.window)
+
+
+def focus_on(line: int, symbols: Sequence[Symbol], first: int, last: int, size: int) -> Focus:
+    """The part around one line of a chunk, whose lines are `first` to `last`; `symbols` are those with that line."""
+    symbol = min(symbols, key=lambda one: (one.end_line - one.start_line, one.line != line), default=None)
+    if symbol is not None:
+        first, last = max(first, symbol.start_line), min(last, symbol.end_line)
+    # The head of a definition, if the line is near it; otherwise more lines behind the line than before it.
+    start = first if line < first + size else max(first, min(line - size // 3, last - size + 1))
+    return Focus(symbol, first, last, Window(LITERAL_VALUE, start, min(start + size - 1, last), line))
 
 
 def _part(

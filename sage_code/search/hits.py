@@ -14,7 +14,7 @@ from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.engine import Ranked, SearchEngine
 from sage_code.search.explanation import explain
 from sage_code.search.filters import is_wanted
-from sage_code.search.focus import Focus, focus
+from sage_code.search.focus import Focus, focus, focus_on
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, OtherChunk
 from sage_code.search.snippets import SNIPPET_LINES, FileText, MatchedLines, SearchOptions, SnippetMaker, Window
@@ -58,8 +58,11 @@ class HitMaker:
         """The hit of a ranked chunk; a folded one has no spans, and names other places by their chunks."""
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
         source = self._snippets.source(path)
-        literal = self._snippets.matcher.literal.literal_lines(source.text)
-        shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=bool(literal))
+        literal: Sequence[int] = found.lines or self._snippets.matcher.literal.literal_lines(source.text)
+        if found.lines and not (self._kinds or self._is_defined_in(found)):
+            shown = self._shown_line(found, self._first_inside(found.chunk, found.lines), source)
+        else:
+            shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=bool(literal))
         chunk, (symbol, first, last, window) = shown.chunk, shown.part
         kind, qualname, signature = self._label(shown)
         if shown.by_name and symbol is not None:
@@ -90,6 +93,24 @@ class HitMaker:
             best_line=window.best,
             head_line=head,
         )
+
+    def _is_defined_in(self, found: Ranked) -> bool:
+        """Whether a hit has the definition of the one name that is asked for, which is then shown as a whole."""
+        first, last = self._lines_of(found.chunk)
+        symbols = self._symbols(found.file, first, last) if self._only_names else ()
+        return any(symbol.name in self._names and symbol.line in found.lines for symbol in symbols)
+
+    def _first_inside(self, chunk: int, lines: Sequence[int]) -> int:
+        """The first of some lines that a chunk has."""
+        first, last = self._lines_of(chunk)
+        return next((line for line in lines if first <= line <= last), lines[0])
+
+    def _shown_line(self, found: Ranked, line: int, source: FileText) -> _Shown:
+        """The lines around a line, with the smallest definition that it is in."""
+        chunk = self._snapshot.chunk_at_line(found.file, line)
+        first, last = self._lines_of(chunk)
+        last = min(last, len(source.lines))
+        return _Shown(chunk, focus_on(line, self._symbols(found.file, line, line), first, last, self._size))
 
     def _chunk(self, found: Ranked, literal: Sequence[int]) -> int:
         """The chunk of a file to show: the ranked one, or the first with the literal text that is asked for."""

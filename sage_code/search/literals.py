@@ -17,7 +17,8 @@ from sage_code.text.lexemes import words_of
 _WORD = re.compile(r"\w+")
 # Text in quotes, on one line; an apostrophe inside of a word is no quote.
 _QUOTED = re.compile(r"\"([^\"\n]{2,})\"|`([^`\n]{2,})`|(?<!\w)'([^'\n]{2,})'(?!\w)|“([^”\n]{2,})”")
-_NAME = re.compile(r"[\w$]+(?:(?:\.|::|->|#)[\w$]+)*(?:\(\))?")
+NAME = re.compile(r"[\w$]+(?:(?:\.|::|->|#)[\w$]+)*(?:\(\))?")
+_AROUND = frozenset({'""', "''", "``", "“”"})
 # A report may quote many things; the longest ones say most.
 _MAX_LITERALS = 16
 # A whole query up to this length may be a line of code or a message; a longer one is a report.
@@ -43,18 +44,26 @@ class Run(NamedTuple):
 _NO_RUN = Run(0.0, 0, 0)
 
 
+def quoted_texts(text: str) -> tuple[str, list[str]]:
+    """The whole text without the quotes around it, and the texts that it has in quotes."""
+    whole = text.strip()
+    if len(whole) > 2 and (whole[0] + whole[-1]) in _AROUND:
+        whole = whole[1:-1].strip()
+    return whole, [part for groups in _QUOTED.findall(text) if (part := next(filter(None, groups)).strip())]
+
+
 class LiteralFinder:
     """Finds the literals and the runs of one query."""
 
     def __init__(self, text: str) -> None:
-        quoted = {next(filter(None, groups)).strip().lower() for groups in _QUOTED.findall(text)}
-        whole = text.strip().strip("\"'`").lower()
+        whole, parts = quoted_texts(text.lower())
+        quoted = set(parts)
         if len(whole) <= _WHOLE_CHARS and "\n" not in whole:
             quoted.add(whole)
         words = {one: _WORD.findall(one) for one in quoted}
         # Texts of several words, in lower case, longest first; a qualified name asks for its definition instead.
         several = sorted(
-            (one for one in quoted if len(words[one]) > 1 and not _NAME.fullmatch(one)),
+            (one for one in quoted if len(words[one]) > 1 and not NAME.fullmatch(one)),
             key=lambda one: (-len(one), one),
         )
         self.literals = tuple(several[:_MAX_LITERALS])

@@ -26,6 +26,7 @@ _MAX_NAMES = 96
 _MAX_RUN_WORDS = 1_200
 
 _FILTER = re.compile(r"(?<!\S)(lang|language|path|kind|in):(\"[^\"]*\"|\S+)")
+_ALL_QUOTED = re.compile(r"\"[^\"]*\"")
 _WORD = re.compile(r"\w+")
 # A dotted, scoped or called name: `Foo::bar`, `foo.bar()`, `a->b`.
 _QUALIFIED = re.compile(r"(?:[A-Za-z_$][\w$]*(?:::|\.|->|#))+[A-Za-z_$][\w$!?]*(?:\(\))?")
@@ -92,12 +93,15 @@ class Query(NamedTuple):
 def parse_query(asked: str, filters: Filters | None = None) -> Query:
     """The query with its own filters and the given ones; one without words is a usage error."""
     text = asked.replace("\x00", " ")[:MAX_QUERY_CHARS]
-    own_filters = _filters(text)
-    text = _FILTER.sub(" ", text).strip()
+    # What is in quotes as a whole is text, whatever it looks like.
+    is_quoted = _ALL_QUOTED.fullmatch(text.strip()) is not None
+    own_filters = Filters() if is_quoted else _filters(text)
+    text = (text if is_quoted else _FILTER.sub(" ", text)).strip()
     words = _WORD.findall(text)
     if not words:
         raise UsageError(
-            "the question has no words", 'ask in words, or by a name: sage search "where are retries done"'
+            "the question has no words",
+            'ask in words, or by a name: sage search "where are retries done"; for signs: sage search --exact "->*"',
         )
     divided = divide(text)
     counted = _count(divided.zones, whole=not divided.is_long)

@@ -22,7 +22,7 @@ from sage_code.index import registry
 from sage_code.paths import compiled_dir
 from sage_code.search.freshness import Freshness
 from sage_code.search.results import FOLDED_BELOW, SearchResponse
-from sage_code.search.snippets import SearchOptions
+from sage_code.search.snippets import SearchOptions, read_text
 
 if TYPE_CHECKING:
     from sage_code.compiled.published import Generation
@@ -110,7 +110,12 @@ class Searcher:
         from sage_code.search.engine import SearchEngine  # lazy: NumPy
         from sage_code.search.snapshot import SearchSnapshot
 
-        self._engine = SearchEngine(SearchSnapshot(self.root), self._model_of(generation))
+        snapshot, rules = SearchSnapshot(self.root), discover_rules(self._settings)
+
+        def read(path: str) -> str:
+            return read_text(self.root, snapshot.generation.folder, rules, path).text
+
+        self._engine = SearchEngine(snapshot, self._model_of(generation), read=read)
         self._name = self._registered_name()
         return self._engine
 

@@ -231,6 +231,14 @@ class SearchSnapshot:
         return found
 
     @cached_property
+    def files_by_stem(self) -> dict[str, list[int]]:
+        """The files that are alive, by the last part of their path up to its first dot."""
+        found: dict[str, list[int]] = {}
+        for path, number in self.file_numbers.items():
+            found.setdefault(path.rpartition("/")[2].partition(".")[0], []).append(number)
+        return found
+
+    @cached_property
     def files_by_module(self) -> dict[tuple[str, str], list[int]]:
         """The files that are alive, by the last two parts of the module that they are: (`linear_model`, `ridge`)."""
         found: dict[tuple[str, str], list[int]] = {}

@@ -228,11 +228,16 @@ class SnippetMaker:
 
     def source(self, path: str) -> FileText:
         """The text of a file; empty if it cannot be read."""
-        try:
-            state = os.lstat(os.path.join(self._root, path))
-        except OSError:
-            return _split(stored_text(self._generation, path) or "")
-        return _read(self._root, self._rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+        return read_text(self._root, self._generation, self._rules, path)
+
+
+def read_text(root: str, generation: str, rules: DiscoverRules, path: str) -> FileText:
+    """The text of a file, or that in the folder of the generation if it is not there; empty if it cannot be read."""
+    try:
+        state = os.lstat(os.path.join(root, path))
+    except OSError:
+        return _split(stored_text(generation, path) or "")
+    return _read(root, rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
 
 
 @lru_cache(maxsize=_KEPT_FILES)

@@ -1,0 +1,209 @@
+"""Finds the few places of a project where the text of a query stands word for word: a message, a phrase, a rare word.
+
+Such a place comes first, whatever its score, because nobody quotes by chance. The words of every chunk are in the
+index in their order, so places are found among all files; then the files themselves are read, because case and signs
+tell places apart. A text that stands in many files is none of this, and the ranking decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sage_code.compiled.segment import Segment
+from sage_code.search.filters import Allowed
+from sage_code.search.literals import NAME, quoted_texts
+from sage_code.search.query import Query
+from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.top import Rows, distinct
+from sage_code.text.lexemes import split_word, words_of
+from sage_code.text.long_words import LONG_WORD
+
+# The text of a file by its path; empty if it cannot be read.
+ReadText = Callable[[str], str]
+
+# A longer text is pasted code or a report, whose words the ranking weighs.
+_MAX_WORDS = 64
+# A word that more chunks have is not rare, nor is a text whose rarest word it is.
+_MAX_CHUNKS = 4_096
+# Files that are read to tell places apart; more files with the same words make a common text of it.
+_MAX_READ = 32
+# Files that a text may stand in to be a quotation, by its number of words: two words follow each other by chance.
+_MANY_WORDS, _FEW_FILES = 3, 3
+# Of one word, the files that come before all others: more have it where a definition is asked for, and are ranked.
+_FEW_FILES_OF_WORD = 3
+# How well a place matches: letter for letter, but for case, or but for the signs between the words.
+_EXACT, _OTHER_CASE, _OTHER_SIGNS, _NOT_READ = 3, 2, 1, 0
+_IS_WORD = re.compile(r"\w")
+# A name with more definitions is one of many, and none of them is asked for.
+_MAX_NAMESAKES = 200
+
+
+class Asked(NamedTuple):
+    """A text that may stand in the code as it was typed."""
+
+    text: str
+    words: tuple[str, ...]  # as the index has them
+    is_quoted: bool
+
+
+class Verbatim(NamedTuple):
+    """Where the text of a query stands, and hardly anywhere else."""
+
+    chunks: frozenset[int] = frozenset()
+    lines: dict[int, tuple[int, ...]] = {}  # by file, its lines with the text; none of a file that could not be read
+
+
+NOWHERE = Verbatim()
+
+
+def asked_texts(query: Query) -> list[Asked]:
+    """The texts of a query that may be meant literally: all of a short one, and what it has in quotes."""
+    if query.kind == "report":
+        return []
+    whole, quoted = quoted_texts(query.text)
+    found = []
+    for text, is_quoted in [(whole, whole != query.text), *((one, True) for one in quoted)]:
+        words = tuple((split_word(word) or (LONG_WORD,))[0] for word in words_of(text))
+        # In a longer query, a single word in quotes is a name, and the query is about it.
+        if words and len(words) <= _MAX_WORDS and (len(words) > 1 or text == whole):
+            found.append(Asked(text, words, is_quoted))
+    return found
+
+
+def find_verbatim(snapshot: SearchSnapshot, query: Query, allowed: Allowed, read: ReadText | None) -> Verbatim:
+    """The places of the first text that stands in a few files only."""
+    for asked in asked_texts(query):
+        chunks = _chunks_with(snapshot, asked.words, allowed)
+        if len(chunks):
+            found = _few(snapshot, asked, chunks, read)
+            if found.chunks:
+                return found
+    return NOWHERE
+
+
+def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | None) -> Verbatim:
+    """The places that match best, if they are few and the text is meant literally."""
+    files = distinct(snapshot.chunk_file[chunks]).tolist()
+    few = _FEW_FILES if len(asked.words) >= _MANY_WORDS else _FEW_FILES_OF_WORD if len(asked.words) == 1 else 1
+    if read is None:
+        places = dict.fromkeys(files, _Place(_NOT_READ))
+    elif len(files) > _MAX_READ:
+        return NOWHERE
+    else:
+        compare = _Comparison(asked)
+        places = {file: compare.with_text(read(snapshot.path(file))) for file in files}
+    best = max(place.closeness for place in places.values())
+    places = {file: place for file, place in places.items() if place.closeness == best}
+    if len(places) > few or not (asked.is_quoted or _is_meant(snapshot, asked, best, list(places))):
+        return NOWHERE
+    own = [chunk for chunk in chunks.tolist() if int(snapshot.chunk_file[chunk]) in places]
+    # Where the lines are known, the chunks with these lines: another chunk may have the words in another case.
+    exact = {
+        int(chunk)
+        for file, place in places.items()
+        if place.lines
+        for chunk in snapshot.chunks_at_lines(file, place.lines)
+    }
+    return Verbatim(frozenset(exact or own), {file: place.lines for file, place in places.items()})
+
+
+def _is_meant(snapshot: SearchSnapshot, asked: Asked, closeness: int, files: Sequence[int]) -> bool:
+    """Whether a text without quotes is meant literally, and not as a name or as words of a question."""
+    if len(asked.words) >= _MANY_WORDS and not NAME.fullmatch(asked.text):
+        return True
+    if len(asked.words) > 1:
+        # `Anchor.drop` asks for its definition, if there is one.
+        return closeness == _EXACT and not (NAME.fullmatch(asked.text) and _is_defined(snapshot, asked.text))
+    # A word may also mean the file that is called so, or in small letters the class, although neither has the word.
+    called = () if snapshot.hides_paths else snapshot.files_by_stem.get(asked.text, ())
+    if called and not set(called) & set(files):
+        return False
+    return not (asked.text.islower() and _is_defined(snapshot, asked.text.capitalize()))
+
+
+def _is_defined(snapshot: SearchSnapshot, name: str) -> bool:
+    """Whether a name, dotted or with other signs between its parts, has a definition."""
+    dotted = re.sub(r"::|->|#", ".", name.removesuffix("()"))
+    return bool(snapshot.opened.symbols.find(dotted, patience=_MAX_NAMESAKES))
+
+
+class _Place(NamedTuple):
+    """How well a file matches, and where."""
+
+    closeness: int
+    lines: tuple[int, ...] = ()
+
+
+class _Comparison:
+    """Compares one text with the texts of files."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._text = asked.text
+        words = words_of(asked.text)
+        before, behind = (r"(?<!\w)" if _IS_WORD.match(end) else "" for end in (asked.text[0], asked.text[-1]))
+        exact = before + re.escape(asked.text) + (r"(?!\w)" if behind else "")
+        # Signs between words may differ, and white space in what goes over several lines does.
+        self._patterns = (
+            (_EXACT, re.compile(exact)),
+            (_OTHER_CASE, re.compile(exact, re.IGNORECASE)),
+            (_OTHER_SIGNS, re.compile(r"\b" + r"\W+".join(map(re.escape, words)) + r"\b", re.IGNORECASE)),
+        )
+
+    def with_text(self, text: str) -> _Place:
+        """How well a text matches, and in which lines."""
+        for closeness, pattern in self._patterns:
+            if closeness == _EXACT and self._text not in text:
+                continue  # said faster than by the pattern
+            lines = []
+            line, counted = 1, 0
+            for found in pattern.finditer(text):
+                line += text.count("\n", counted, found.start())
+                counted = found.start()
+                lines.append(line)
+            if lines:
+                return _Place(closeness, tuple(dict.fromkeys(lines)))
+        return _Place(_NOT_READ)
+
+
+def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], allowed: Allowed) -> Rows:
+    """The allowed chunks in which the words follow each other, or begin to."""
+    found = [np.empty(0, np.int64)]
+    for segment, start in zip(snapshot.segments, snapshot.chunk_at, strict=False):
+        rows = [segment.terms.find(word) for word in dict.fromkeys(words)]
+        if None not in rows:
+            number = dict(zip(dict.fromkeys(words), rows, strict=True))
+            chunks = _in_segment(segment, np.array([number[word] for word in words], np.int64))
+            found.append(chunks + start)
+    chunks = np.concatenate(found)
+    return chunks if allowed.chunks is None else chunks[allowed.chunks[chunks]]
+
+
+def _in_segment(segment: Segment, terms: NDArray[np.int64]) -> Rows:
+    """The same in one segment, for rows of its terms."""
+    arrays = segment.arrays
+    ends = arrays["posting_ends"]
+    counts = ends[terms + 1, 0].astype(np.int64) - ends[terms, 0]
+    rarest = int(np.argmin(counts))
+    none: Rows = np.empty(0, np.int64)
+    if not 0 < counts[rarest] <= _MAX_CHUNKS:
+        return none
+    having = arrays["body_docs"][int(ends[terms[rarest], 0]) : int(ends[terms[rarest] + 1, 0])].astype(np.int64)
+    words, at = arrays["words"], arrays["words_at"]
+    first = at[having].astype(np.int64)
+    lengths = at[having + 1].astype(np.int64) - first
+    places = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
+    starts = places[words[places] == terms[rarest]] - rarest
+    starts = starts[(starts >= 0) & (starts + len(terms) <= len(words))]
+    for number, term in enumerate(terms.tolist()):
+        if number != rarest and len(starts):
+            starts = starts[words[starts + number] == term]
+    chunk = np.searchsorted(at, starts, side="right") - 1
+    # The words of a file's chunks follow each other: a text may end in the next chunk, but not in the next file.
+    last = np.searchsorted(at, starts + len(terms) - 1, side="right") - 1
+    same = arrays["chunk_file"][chunk] == arrays["chunk_file"][last]
+    return distinct(chunk[same].astype(np.int64))
