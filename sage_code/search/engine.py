@@ -116,7 +116,7 @@ class SearchEngine:
         chunks, matrix, verbatim = candidates.chunks, candidates.matrix, candidates.verbatim
         is_there = np.isin(chunks, sorted(verbatim.chunks))
         lift = _lift(scores, is_there)
-        scores = scores + lift * is_there
+        scores = scores + np.float32(lift) * is_there
         by_file: dict[int, list[int]] = {}
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
             by_file.setdefault(int(candidates.files[row]), []).append(row)
@@ -143,8 +143,8 @@ class SearchEngine:
         return best
 
 
-def _lift(scores: Floats, is_there: Mask) -> np.float32:
+def _lift(scores: Floats, is_there: Mask) -> float:
     """What brings all of some candidates ahead of all others."""
     if not is_there.any() or is_there.all():
-        return np.float32(0)
-    return max(scores[~is_there].max() + np.float32(_LEAD) - scores[is_there].min(), np.float32(0))
+        return 0.0
+    return max(float(scores[~is_there].max()) + _LEAD - float(scores[is_there].min()), 0.0)

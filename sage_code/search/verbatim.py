@@ -8,7 +8,7 @@ tell places apart. A text that stands in many files is none of this, and the ran
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +30,11 @@ ReadText = Callable[[str], str]
 _MAX_WORDS = 64
 # A word that more chunks have is not rare, nor is a text whose rarest word it is.
 _MAX_CHUNKS = 4_096
-# Files that are read to tell places apart; more files with the same words make a common text of it.
-_MAX_READ = 32
+# With more places of its inner words, a text whose first or last word may be part of a longer one is not looked for.
+_MAX_INNER_CHUNKS = 512
+# Files that are read to tell places apart; more files with the same words make a common text of it. Mostly a few are
+# read: a text that the first ones have letter for letter is common.
+_MAX_READ = 256
 # Files that a text may stand in to be a quotation, by its number of words: two words follow each other by chance.
 _MANY_WORDS, _FEW_FILES = 3, 3
 # Of one word, the files that come before all others: more have it where a definition is asked for, and are ranked.
@@ -49,16 +52,17 @@ class Asked(NamedTuple):
     text: str
     words: tuple[str, ...]  # as the index has them
     is_quoted: bool
+    is_inside: bool = False  # whether it may begin or end inside of a word: `\\nfailed` has the word `nfailed`
 
 
 class Verbatim(NamedTuple):
     """Where the text of a query stands, and hardly anywhere else."""
 
-    chunks: frozenset[int] = frozenset()
-    lines: dict[int, tuple[int, ...]] = {}  # by file, its lines with the text; none of a file that could not be read
+    chunks: frozenset[int]
+    lines: Mapping[int, tuple[int, ...]]  # by file, its lines with the text; none of a file that could not be read
 
 
-NOWHERE = Verbatim()
+NOWHERE = Verbatim(frozenset(), {})
 
 
 def asked_texts(query: Query) -> list[Asked]:
@@ -79,6 +83,9 @@ def find_verbatim(snapshot: SearchSnapshot, query: Query, allowed: Allowed, read
     """The places of the first text that stands in a few files only."""
     for asked in asked_texts(query):
         chunks = _chunks_with(snapshot, asked.words, allowed)
+        if not len(chunks) and len(asked.words) >= _MANY_WORDS:
+            chunks = _chunks_with(snapshot, asked.words, allowed, is_inside=True)
+            asked = asked._replace(is_inside=True)
         if len(chunks):
             found = _few(snapshot, asked, chunks, read)
             if found.chunks:
@@ -95,8 +102,11 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
     elif len(files) > _MAX_READ:
         return NOWHERE
     else:
-        compare = _Comparison(asked)
-        places = {file: compare.with_text(read(snapshot.path(file))) for file in files}
+        compare, places = _Comparison(asked), {}
+        for file in files:
+            places[file] = compare.with_text(read(snapshot.path(file)))
+            if sum(place.closeness == _EXACT for place in places.values()) > few:
+                return NOWHERE
     best = max(place.closeness for place in places.values())
     places = {file: place for file, place in places.items() if place.closeness == best}
     if len(places) > few or not (asked.is_quoted or _is_meant(snapshot, asked, best, list(places))):
@@ -145,8 +155,10 @@ class _Comparison:
     def __init__(self, asked: Asked) -> None:
         self._text = asked.text
         words = words_of(asked.text)
-        before, behind = (r"(?<!\w)" if _IS_WORD.match(end) else "" for end in (asked.text[0], asked.text[-1]))
-        exact = before + re.escape(asked.text) + (r"(?!\w)" if behind else "")
+        exact = re.escape(asked.text)
+        if not asked.is_inside:
+            before, behind = (bool(_IS_WORD.match(end)) for end in (asked.text[0], asked.text[-1]))
+            exact = r"(?<!\w)" * before + exact + r"(?!\w)" * behind
         # Signs between words may differ, and white space in what goes over several lines does.
         self._patterns = (
             (_EXACT, re.compile(exact)),
@@ -170,40 +182,61 @@ class _Comparison:
         return _Place(_NOT_READ)
 
 
-def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], allowed: Allowed) -> Rows:
-    """The allowed chunks in which the words follow each other, or begin to."""
+def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], allowed: Allowed, *, is_inside: bool = False) -> Rows:
+    """The allowed chunks in which the words follow each other, or begin to; the first and the last of them as parts
+    of longer words, if it `is_inside`."""
+    sought = words[1:-1] if is_inside else words
     found = [np.empty(0, np.int64)]
     for segment, start in zip(snapshot.segments, snapshot.chunk_at, strict=False):
-        rows = [segment.terms.find(word) for word in dict.fromkeys(words)]
-        if None not in rows:
-            number = dict(zip(dict.fromkeys(words), rows, strict=True))
-            chunks = _in_segment(segment, np.array([number[word] for word in words], np.int64))
-            found.append(chunks + start)
+        number = {word: segment.terms.find(word) for word in sought}
+        if None not in number.values():
+            terms = np.array([number[word] for word in sought], np.int64)
+            starts = _starts(segment, terms, _MAX_INNER_CHUNKS if is_inside else _MAX_CHUNKS)
+            if is_inside:
+                starts = _with_ends(segment, starts, len(terms), words[0], words[-1])
+            found.append(_chunks_at(segment, starts, len(words)) + start)
     chunks = np.concatenate(found)
     return chunks if allowed.chunks is None else chunks[allowed.chunks[chunks]]
 
 
-def _in_segment(segment: Segment, terms: NDArray[np.int64]) -> Rows:
-    """The same in one segment, for rows of its terms."""
+def _starts(segment: Segment, terms: NDArray[np.int64], most: int) -> Rows:
+    """Where terms follow each other in the words of a segment; nowhere if even the rarest is in more than `most`
+    chunks."""
     arrays = segment.arrays
     ends = arrays["posting_ends"]
     counts = ends[terms + 1, 0].astype(np.int64) - ends[terms, 0]
     rarest = int(np.argmin(counts))
-    none: Rows = np.empty(0, np.int64)
-    if not 0 < counts[rarest] <= _MAX_CHUNKS:
-        return none
+    if not 0 < counts[rarest] <= most:
+        return np.empty(0, np.int64)
     having = arrays["body_docs"][int(ends[terms[rarest], 0]) : int(ends[terms[rarest] + 1, 0])].astype(np.int64)
     words, at = arrays["words"], arrays["words_at"]
     first = at[having].astype(np.int64)
     lengths = at[having + 1].astype(np.int64) - first
     places = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
-    starts = places[words[places] == terms[rarest]] - rarest
+    starts: Rows = places[words[places] == terms[rarest]] - rarest
     starts = starts[(starts >= 0) & (starts + len(terms) <= len(words))]
     for number, term in enumerate(terms.tolist()):
         if number != rarest and len(starts):
             starts = starts[words[starts + number] == term]
-    chunk = np.searchsorted(at, starts, side="right") - 1
+    return starts
+
+
+def _with_ends(segment: Segment, starts: Rows, count: int, first: str, last: str) -> Rows:
+    """Of places of `count` words, where those before them begin that have a word before that ends with `first`, and one
+    behind that begins with `last`."""
+    words = segment.arrays["words"]
+    starts = starts[(starts > 0) & (starts + count < len(words))]
+    for offset, fits in ((-1, lambda word: word.endswith(first)), (count, lambda word: word.startswith(last))):
+        rows = words[starts + offset]
+        good = [row for row in distinct(rows.astype(np.int64)).tolist() if fits(segment.string("terms", row))]
+        starts = starts[np.isin(rows, good)]
+    return starts - 1
+
+
+def _chunks_at(segment: Segment, starts: Rows, count: int) -> Rows:
+    """The chunks of texts of `count` words that begin at `starts`."""
+    at, file = segment.arrays["words_at"], segment.arrays["chunk_file"]
+    chunks = np.searchsorted(at, starts, side="right") - 1
     # The words of a file's chunks follow each other: a text may end in the next chunk, but not in the next file.
-    last = np.searchsorted(at, starts + len(terms) - 1, side="right") - 1
-    same = arrays["chunk_file"][chunk] == arrays["chunk_file"][last]
-    return distinct(chunk[same].astype(np.int64))
+    last = np.searchsorted(at, starts + count - 1, side="right") - 1
+    return distinct(chunks[file[chunks] == file[last]].astype(np.int64))
