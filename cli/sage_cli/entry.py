@@ -28,6 +28,10 @@ def main() -> None:
         if debug:
             raise
         code = _report(error, as_json="--json" in arguments)
+    if "threading" not in sys.modules:
+        # Without threads nothing is left to wait for, and taking Python apart takes as long as a search for exact text.
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -59,8 +59,9 @@ class HitMaker:
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
         source = self._snippets.source(path)
         literal: Sequence[int] = found.lines or self._snippets.matcher.literal.literal_lines(source.text)
-        if found.lines and not (self._kinds or self._is_defined_in(found)):
-            shown = self._shown_line(found, self._first_inside(found.chunk, found.lines), source)
+        inside = self._inside(found.chunk, found.lines)
+        if len(inside) == 1 and not (self._kinds or self._is_defined_in(found)):
+            shown = self._shown_line(found, inside[0], source)
         else:
             shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=bool(literal))
         chunk, (symbol, first, last, window) = shown.chunk, shown.part
@@ -100,22 +101,21 @@ class HitMaker:
         symbols = self._symbols(found.file, first, last) if self._only_names else ()
         return any(symbol.name in self._names and symbol.line in found.lines for symbol in symbols)
 
-    def _first_inside(self, chunk: int, lines: Sequence[int]) -> int:
-        """The first of some lines that a chunk has."""
-        first, last = self._lines_of(chunk)
-        return next((line for line in lines if first <= line <= last), lines[0])
+    def _inside(self, chunk: int, lines: Sequence[int]) -> list[int]:
+        """Those of some lines that a chunk has."""
+        first, last = self._lines_of(chunk) if lines else (0, 0)
+        return [line for line in lines if first <= line <= last]
 
     def _shown_line(self, found: Ranked, line: int, source: FileText) -> _Shown:
         """The lines around a line, with the smallest definition that it is in."""
-        chunk = self._snapshot.chunk_at_line(found.file, line)
-        first, last = self._lines_of(chunk)
+        first, last = self._lines_of(found.chunk)
         last = min(last, len(source.lines))
-        return _Shown(chunk, focus_on(line, self._symbols(found.file, line, line), first, last, self._size))
+        return _Shown(found.chunk, focus_on(line, self._symbols(found.file, line, line), first, last, self._size))
 
     def _chunk(self, found: Ranked, literal: Sequence[int]) -> int:
         """The chunk of a file to show: the ranked one, or the first with the literal text that is asked for."""
         first, last = self._lines_of(found.chunk)
-        if not literal or any(first <= line <= last for line in literal) or self._kinds:
+        if not literal or any(first <= line <= last for line in literal) or self._kinds or found.is_verbatim:
             return found.chunk
         return self._snapshot.chunk_at_line(found.file, literal[0])
 

@@ -1,21 +1,12 @@
-"""Reads from a path which classes a file belongs to (tests, vendored, generated …), and the stems of its name.
+"""Reads from a path which classes a file belongs to: tests, vendored, generated …
 
-Files of most of these classes are rarely the answer. Only the path is read, never the file.
+Files of most of these classes are rarely the answer. Only the path is read, never the file. A search for exact text
+ranks by these classes too, so this module imports nothing: `re` alone takes as long as half of the start of Python.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
-from functools import lru_cache
-from typing import NamedTuple
-
-from sage_code.search.words import stem
-from sage_code.text.lexemes import split_word
-
-_WORD = re.compile(r"[A-Za-z0-9]+")
-_VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")
-# Paths and names whose words are cached: the candidates of the next query are often the same.
+# Paths and names whose classes are kept: the candidates of the next query are often the same.
 _KEPT = 65_536
 
 
@@ -40,14 +31,20 @@ _FOLDERS = {
     "build": _words(".github .circleci ci scripts script tools build cmake packaging docker .gitlab"),
 }
 _CLASS_OF_FOLDER = {name: path_class for path_class, names in _FOLDERS.items() for name in names}
-_TEST_FILE = re.compile(
-    r"(?:^|[._-])(?:tests?|specs?|mocks?)(?=[._-]|$)|^test|(?<=[a-z0-9])(?:Tests?|Specs?|TestCase|IT)(?=\.)|^conftest\.",
-)
-_GENERATED_FILE = re.compile(r"\.(?:min|bundle|g|pb|designer)\.|[._-]generated\.|_pb2(?:_grpc)?\.pyi?$")
+# Parts of a file's name that make a test of it, between dots, dashes and underscores; ends of its stem; beginnings.
+_TEST_PARTS = _words("test tests spec specs mock mocks")
+_TEST_ENDS = ("Test", "Tests", "Spec", "Specs", "TestCase", "IT")
+_TEST_BEGINNINGS = ("test", "conftest.")
+_GENERATED_PARTS = (
+    ".min.", ".bundle.", ".g.", ".pb.", ".designer.", ".generated.", "_generated.", "-generated.",
+)  # fmt: skip
+_GENERATED_ENDS = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
 _COMPAT = _words("compat compatibility legacy deprecated polyfill polyfills shim shims backport backports")
+# Every word of `_COMPAT` has one of these in it.
+_COMPAT_PARTS = ("compat", "legacy", "deprecated", "polyfill", "shim", "backport")
 _DOC_ENDINGS = (".md", ".mdx", ".rst", ".txt", ".adoc", ".html")
 _DATA_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".lock", ".xml", ".cfg", ".ini", ".csv", ".svg", ".properties")
-_ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
+ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 
 # A class is named as its feature, without `is_`.
 PATH_CLASSES = (
@@ -55,95 +52,71 @@ PATH_CLASSES = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=_KEPT)
+_of_path: dict[str, tuple[bool, ...]] = {}
+_of_folder: dict[str, frozenset[str]] = {}
+
+
 def path_classes(path: str) -> tuple[bool, ...]:
     """For each of `PATH_CLASSES`, whether a path belongs to it."""
-    *folders, name = path.split("/")
-    found = _of_file(name).union(*map(_of_folder, folders))
-    return tuple([path_class in found for path_class in PATH_CLASSES])
+    known = _of_path.get(path)
+    if known is None:
+        *folders, name = path.split("/")
+        found = _classes_of_file(name).union(*map(_classes_of_folder, folders))
+        if len(_of_path) >= _KEPT:
+            _of_path.clear()
+        known = _of_path[path] = tuple([path_class in found for path_class in PATH_CLASSES])
+    return known
 
 
-@lru_cache(maxsize=_KEPT)
-def _of_folder(name: str) -> frozenset[str]:
-    found = {_CLASS_OF_FOLDER.get(name.lower(), ""), "" if _COMPAT.isdisjoint(_lexemes(name)) else "compat"}
-    return frozenset(found - {""})
+def _classes_of_folder(name: str) -> frozenset[str]:
+    known = _of_folder.get(name)
+    if known is None:
+        found = {_CLASS_OF_FOLDER.get(name.lower(), ""), "compat" if _is_compat(name) else ""}
+        if len(_of_folder) >= _KEPT:
+            _of_folder.clear()
+        known = _of_folder[name] = frozenset(found - {""})
+    return known
 
 
-@lru_cache(maxsize=_KEPT)
-def _of_file(name: str) -> frozenset[str]:
+def _classes_of_file(name: str) -> set[str]:
     """The classes that the name of a file gives it."""
     own = name.rpartition(".")[0] or name
     lower = name.lower()
     found = {
-        "test": _TEST_FILE.search(name) is not None,
+        "test": _is_test(name),
         "doc": lower.endswith(_DOC_ENDINGS),
-        "generated": _GENERATED_FILE.search(lower) is not None,
-        "compat": not _COMPAT.isdisjoint(_lexemes(name)),
+        "generated": lower.endswith(_GENERATED_ENDS) or any(part in lower for part in _GENERATED_PARTS),
+        "compat": _is_compat(name),
         "data": lower.endswith(_DATA_ENDINGS),
         "declarations": lower.endswith((".d.ts", ".pyi")),
-        "entry": own.lower() in _ENTRY_STEMS,
+        "entry": own.lower() in ENTRY_STEMS,
     }
-    return frozenset(path_class for path_class, there in found.items() if there)
+    return {path_class for path_class, there in found.items() if there}
 
 
-def _lexemes(name: str) -> set[str]:
-    return {lexeme for part in _WORD.findall(name) for lexeme in split_word(part)}
+def _is_test(name: str) -> bool:
+    """Whether a file is called like a test."""
+    if name.startswith(_TEST_BEGINNINGS):
+        return True
+    if not _TEST_PARTS.isdisjoint(name.replace("-", ".").replace("_", ".").split(".")):
+        return True
+    head, dot, rest = name.partition(".")
+    while dot:
+        for end in _TEST_ENDS if head.endswith(_TEST_ENDS) else ():
+            before = head[: -len(end)][-1:] if head.endswith(end) else ""
+            if before.isascii() and (before.islower() or before.isdigit()):
+                return True
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return False
 
 
-def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
-    """Which of `paths` are in the folder of an older version while others are in a newer one: `api/v1/` and `api/v2/`.
+def _is_compat(name: str) -> bool:
+    """Whether a name has a word of compatibility in it: `compatLayer`, `shims`, but not `shimmer`."""
+    lower = name.lower()
+    if not any(part in lower for part in _COMPAT_PARTS):
+        return False
+    from sage_code.text.lexemes import split_word  # lazy: loads `re`, and few names come this far
 
-    A version that is `asked` for by its name does not count as superseded.
-    """
-    versions = [_VERSION.match(path) for path in paths]
-    newest: dict[str, int] = {}
-    for version in filter(None, versions):
-        newest[version[1]] = max(newest.get(version[1], 0), int(version[2]))
-    return [
-        version is not None and int(version[2]) < newest[version[1]] and f"v{version[2]}" not in asked
-        for version in versions
-    ]
-
-
-class Stems(NamedTuple):
-    """The stems of some words, in order, and each once."""
-
-    all: tuple[str, ...]
-    different: frozenset[str]
-
-
-@lru_cache(maxsize=_KEPT)
-def path_stems(path: str) -> tuple[Stems, Stems]:
-    """The stems of the file's name, and those of its folders.
-
-    An entry file (`routing/mod.rs`, `router/index.ts`) has the name of its folder.
-    """
-    *folders, name = path.split("/")
-    own = name.partition(".")[0] or name
-    if folders and own.lower() in _ENTRY_STEMS:
-        own = folders.pop()
-    above = [_stems(folder) for folder in folders]
-    return _stems(own), Stems(
-        tuple([stemmed for stems in above for stemmed in stems.all]),
-        frozenset().union(*[stems.different for stems in above]),
-    )
-
-
-def own_stems(qualname: str) -> Stems:
-    """The stems of the last part of a qualified name."""
-    return _stems(qualname.rpartition(".")[2])
-
-
-@lru_cache(maxsize=_KEPT)
-def _stems(text: str) -> Stems:
-    stems = tuple(stem(word) for word in _split(text))
-    return Stems(stems, frozenset(stems))
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """The parts of the identifiers in `text`, without the whole ones."""
-    parts: list[str] = []
-    for word in _WORD.findall(text):
-        lexemes = split_word(word)
-        parts += lexemes[1:] or lexemes
-    return tuple(parts)
+    words = "".join([char if char.isascii() and char.isalnum() else " " for char in name]).split()
+    return any(not _COMPAT.isdisjoint(split_word(word)) for word in words)

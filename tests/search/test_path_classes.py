@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from sage_code.search.path_classes import PATH_CLASSES, path_classes, superseded
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sage_code.search.path_classes import PATH_CLASSES, path_classes
+from sage_code.search.path_stems import superseded
+from sage_code.text.lexemes import split_word
 
 
 @pytest.mark.parametrize(
@@ -41,3 +47,24 @@ def test_an_older_version_is_superseded_unless_it_is_asked_for() -> None:
     paths = ["api/v1/user.ts", "api/v2/user.ts", "web/v1/page.ts"]
     assert superseded(paths, ()) == [True, False, False]
     assert superseded(paths, ("v1",)) == [False, False, False]
+
+
+# What the names of tests and of generated files look like, as patterns: the module itself does without `re`.
+_TEST = re.compile(
+    r"(?:^|[._-])(?:tests?|specs?|mocks?)(?=[._-]|$)|^test|(?<=[a-z0-9])(?:Tests?|Specs?|TestCase|IT)(?=\.)|^conftest\."
+)
+_GENERATED = re.compile(r"\.(?:min|bundle|g|pb|designer)\.|[._-]generated\.|_pb2(?:_grpc)?\.pyi?$")
+_PIECES = (
+    *("test", "tests", "Test", "Tests", "Spec", "specs", "mock", "IT", "TestCase", "conftest", "generated", "min", "g"),
+    *("pb", "_pb2", "_grpc", "py", "pyi", "compat", "Compat", "shimmer", "Shims", "legacy", "a", "B", "9", "é"),
+    *(".", ".", "_", "-"),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), min_size=1, max_size=8).map("".join))
+def test_names_are_classified_as_by_patterns(name: str) -> None:
+    found = dict(zip(PATH_CLASSES, path_classes(f"src/{name}"), strict=True))
+    assert found["test"] == (_TEST.search(name) is not None)
+    assert found["generated"] == (_GENERATED.search(name.lower()) is not None)
+    compat = {"compat", "legacy", "shims"}
+    assert found["compat"] == any(not compat.isdisjoint(split_word(word)) for word in re.findall("[A-Za-z0-9]+", name))

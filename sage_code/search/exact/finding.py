@@ -218,7 +218,7 @@ class Finder:
     def _rank(self, files: list[MatchingFile], matcher: Matcher, index: OpenedIndex, reader: TextReader) -> None:
         """Sorts the files, the best first."""
         if len(files) > 1:
-            from sage_code.search.path_classes import PATH_CLASSES, path_classes  # lazy: loads `re`
+            from sage_code.search.path_classes import PATH_CLASSES, path_classes  # lazy: one file needs no order
 
             late = [_LATE.get(name, 0) for name in PATH_CLASSES]
             for file in files:

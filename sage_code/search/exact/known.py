@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from array import array
 
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import read_regular
@@ -252,6 +251,8 @@ def _path(root: str) -> str:
 
 
 def _packed(paths: Iterable[str], numbers: Iterable[tuple[int, ...]]) -> tuple[bytes, bytes]:
+    from array import array  # lazy: loads `collections`, and a listing is rarely written
+
     flat = array("q", [number for row in numbers for number in row])
     return "\0".join(paths).encode("utf-8", "surrogateescape"), flat.tobytes()
 
@@ -261,7 +262,7 @@ def _paths(data: bytes) -> list[str]:
 
 
 def _numbers(data: bytes) -> list[int]:
-    return array("q", data).tolist()
+    return memoryview(data).cast("q").tolist()
 
 
 def _stamps(data: bytes) -> list[tuple[int, int, int]]:

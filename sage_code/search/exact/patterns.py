@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import UsageError
 from sage_code.search.exact.needs import both, either, need_of
 
+TYPE_CHECKING = False  # of `typing`, which takes a sixth of the process to load
 if TYPE_CHECKING:
+    from typing import Any
+
     from sage_code.search.exact.needs import Need
 
 MAX_PATTERN_CHARS = 8_192
