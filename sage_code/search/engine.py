@@ -116,7 +116,7 @@ class SearchEngine:
         chunks, matrix, verbatim = candidates.chunks, candidates.matrix, candidates.verbatim
         is_there = np.isin(chunks, sorted(verbatim.chunks))
         lift = _lift(scores, is_there)
-        scores = scores + np.float32(lift) * is_there
+        scores = (scores + lift * is_there).astype(np.float32)
         by_file: dict[int, list[int]] = {}
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
             by_file.setdefault(int(candidates.files[row]), []).append(row)

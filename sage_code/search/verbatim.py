@@ -19,7 +19,7 @@ from sage_code.search.filters import Allowed
 from sage_code.search.literals import NAME, quoted_texts
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Rows, distinct
+from sage_code.search.top import Mask, Rows, distinct
 from sage_code.text.lexemes import split_word, words_of
 from sage_code.text.long_words import LONG_WORD
 
@@ -80,17 +80,24 @@ def asked_texts(query: Query) -> list[Asked]:
 
 
 def find_verbatim(snapshot: SearchSnapshot, query: Query, allowed: Allowed, read: ReadText | None) -> Verbatim:
-    """The places of the first text that stands in a few files only."""
+    """The allowed places of the first text that stands in a few files only, of all that are alive."""
     for asked in asked_texts(query):
-        chunks = _chunks_with(snapshot, asked.words, allowed)
+        chunks = _chunks_with(snapshot, asked.words)
         if not len(chunks) and len(asked.words) >= _MANY_WORDS:
-            chunks = _chunks_with(snapshot, asked.words, allowed, is_inside=True)
+            chunks = _chunks_with(snapshot, asked.words, is_inside=True)
             asked = asked._replace(is_inside=True)
         if len(chunks):
             found = _few(snapshot, asked, chunks, read)
             if found.chunks:
-                return found
+                return found if allowed.chunks is None else _only(found, snapshot, allowed.chunks)
     return NOWHERE
+
+
+def _only(found: Verbatim, snapshot: SearchSnapshot, allowed: Mask) -> Verbatim:
+    """The places that pass the filters."""
+    chunks = frozenset(chunk for chunk in found.chunks if allowed[chunk])
+    files = {int(snapshot.chunk_file[chunk]) for chunk in chunks}
+    return Verbatim(chunks, {file: lines for file, lines in found.lines.items() if file in files})
 
 
 def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | None) -> Verbatim:
@@ -182,8 +189,8 @@ class _Comparison:
         return _Place(_NOT_READ)
 
 
-def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], allowed: Allowed, *, is_inside: bool = False) -> Rows:
-    """The allowed chunks in which the words follow each other, or begin to; the first and the last of them as parts
+def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], *, is_inside: bool = False) -> Rows:
+    """The chunks in which the words follow each other, or begin to; the first and the last of them as parts
     of longer words, if it `is_inside`."""
     sought = words[1:-1] if is_inside else words
     found = [np.empty(0, np.int64)]
@@ -196,7 +203,7 @@ def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], allowed: Allowe
                 starts = _with_ends(segment, starts, len(terms), words[0], words[-1])
             found.append(_chunks_at(segment, starts, len(words)) + start)
     chunks = np.concatenate(found)
-    return chunks if allowed.chunks is None else chunks[allowed.chunks[chunks]]
+    return chunks if snapshot.all_alive else chunks[snapshot.chunk_alive[chunks]]
 
 
 def _starts(segment: Segment, terms: NDArray[np.int64], most: int) -> Rows:
@@ -226,9 +233,10 @@ def _with_ends(segment: Segment, starts: Rows, count: int, first: str, last: str
     behind that begins with `last`."""
     words = segment.arrays["words"]
     starts = starts[(starts > 0) & (starts + count < len(words))]
-    for offset, fits in ((-1, lambda word: word.endswith(first)), (count, lambda word: word.startswith(last))):
+    for offset in (-1, count):
         rows = words[starts + offset]
-        good = [row for row in distinct(rows.astype(np.int64)).tolist() if fits(segment.string("terms", row))]
+        spelt = {row: segment.string("terms", row) for row in distinct(rows.astype(np.int64)).tolist()}
+        good = [row for row, word in spelt.items() if (word.endswith(first) if offset < 0 else word.startswith(last))]
         starts = starts[np.isin(rows, good)]
     return starts - 1
 
