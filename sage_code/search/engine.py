@@ -115,7 +115,7 @@ class SearchEngine:
         """Groups the candidates by file and turns the best score of each file into a probability."""
         chunks, matrix, verbatim = candidates.chunks, candidates.matrix, candidates.verbatim
         is_there = np.isin(chunks, sorted(verbatim.chunks))
-        lift = _lift(scores, is_there)
+        lift = _lift(scores, is_there, self.ranking.none)
         scores = (scores + lift * is_there).astype(np.float32)
         by_file: dict[int, list[int]] = {}
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
@@ -143,8 +143,11 @@ class SearchEngine:
         return best
 
 
-def _lift(scores: Floats, is_there: Mask) -> float:
-    """What brings all of some candidates ahead of all others."""
-    if not is_there.any() or is_there.all():
+def _lift(scores: Floats, is_there: Mask, none: float) -> float:
+    """What brings all of some candidates ahead of all others together, and of no answer."""
+    if not is_there.any():
         return 0.0
-    return max(float(scores[~is_there].max()) + _LEAD - float(scores[is_there].min()), 0.0)
+    others = np.append(scores[~is_there], none).astype(np.float64)
+    highest = float(others.max())
+    together = highest + float(np.log(np.exp(others - highest).sum()))
+    return max(together + _LEAD - float(scores[is_there].min()), 0.0)

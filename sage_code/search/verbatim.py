@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +116,9 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
                 return NOWHERE
     best = max(place.closeness for place in places.values())
     places = {file: place for file, place in places.items() if place.closeness == best}
-    if len(places) > few or not (asked.is_quoted or _is_meant(snapshot, asked, best, list(places))):
+    if len(places) > few or not (asked.is_quoted or _is_quotation(snapshot, asked, best)):
         return NOWHERE
-    own = [chunk for chunk in chunks.tolist() if int(snapshot.chunk_file[chunk]) in places]
+    own = {chunk for chunk in chunks.tolist() if int(snapshot.chunk_file[chunk]) in places}
     # Where the lines are known, the chunks with these lines: another chunk may have the words in another case.
     exact = {
         int(chunk)
@@ -126,27 +126,40 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
         if place.lines
         for chunk in snapshot.chunks_at_lines(file, place.lines)
     }
-    return Verbatim(frozenset(exact or own), {file: place.lines for file, place in places.items()})
+    lines = {file: place.lines for file, place in places.items()}
+    if len(asked.words) == 1 and not asked.is_quoted:
+        meant = _also_meant(snapshot, asked.text)
+        lines |= {file: () for file in distinct(snapshot.chunk_file[sorted(meant)]).tolist() if file not in lines}
+        if len(lines) > few:
+            return NOWHERE
+        own, exact = own | meant, exact | meant
+    return Verbatim(frozenset(exact or own), lines)
 
 
-def _is_meant(snapshot: SearchSnapshot, asked: Asked, closeness: int, files: Sequence[int]) -> bool:
-    """Whether a text without quotes is meant literally, and not as a name or as words of a question."""
-    if len(asked.words) >= _MANY_WORDS and not NAME.fullmatch(asked.text):
+def _is_quotation(snapshot: SearchSnapshot, asked: Asked, closeness: int) -> bool:
+    """Whether a text without quotes is meant as it stands, and not as words of a question or as a qualified name."""
+    if len(asked.words) == 1 or (len(asked.words) >= _MANY_WORDS and not NAME.fullmatch(asked.text)):
         return True
-    if len(asked.words) > 1:
-        # `Anchor.drop` asks for its definition, if there is one.
-        return closeness == _EXACT and not (NAME.fullmatch(asked.text) and _is_defined(snapshot, asked.text))
-    # A word may also mean the file that is called so, or in small letters the class, although neither has the word.
-    called = () if snapshot.hides_paths else snapshot.files_by_stem.get(asked.text, ())
-    if called and not set(called) & set(files):
-        return False
-    return not (asked.text.islower() and _is_defined(snapshot, asked.text.capitalize()))
+    # `Anchor.drop` asks for its definition, if there is one.
+    return closeness == _EXACT and not (NAME.fullmatch(asked.text) and _definitions(snapshot, asked.text))
 
 
-def _is_defined(snapshot: SearchSnapshot, name: str) -> bool:
-    """Whether a name, dotted or with other signs between its parts, has a definition."""
+def _also_meant(snapshot: SearchSnapshot, word: str) -> set[int]:
+    """The chunks that a word may also mean without being in them: of the file that is called so, and in small letters
+    the class. The ranking decides between them and the places of the word."""
+    called = [] if snapshot.hides_paths else snapshot.files_by_stem.get(word, [])
+    chunks = {chunk for file in called for chunk in range(*snapshot.first_chunk[file : file + 2].tolist())}
+    for symbol in _definitions(snapshot, word.capitalize()) if word.islower() else ():
+        file = snapshot.file_numbers.get(symbol["file"])
+        if file is not None:
+            chunks.add(snapshot.chunk_at_line(file, symbol["line"]))
+    return chunks
+
+
+def _definitions(snapshot: SearchSnapshot, name: str) -> list[dict[str, Any]]:
+    """The definitions of a name, which may have any signs between its parts."""
     dotted = re.sub(r"::|->|#", ".", name.removesuffix("()"))
-    return bool(snapshot.opened.symbols.find(dotted, patience=_MAX_NAMESAKES))
+    return snapshot.opened.symbols.find(dotted, patience=_MAX_NAMESAKES)
 
 
 class _Place(NamedTuple):
