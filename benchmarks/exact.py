@@ -5,8 +5,8 @@
 Each folder is indexed in SAGE_HOME unless it is already. Random pieces of its indexed files (names, messages,
 operators, foreign letters, pieces with spaces) and patterns made of its words are searched for by both. The lines are
 compared on the indexed files; a difference is explained by the file (not UTF-8, line ends with carriage returns) or it
-is unexplained. Then some of the questions are timed: `rg` and `sage` as whole processes in turns, and Sage in this
-process. Needs `rg` in the path.
+is unexplained. Then some of the questions are timed: `rg` and `sage` as whole processes in turns, by the clock and by
+processor time (`rg` uses all cores), and Sage in this process. Needs `rg` in the path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.measure import machine, table, verdict, wall
+from benchmarks.measure import machine, table, verdict, wall_and_cpu
 from sage_code import Project
 from sage_code.index.manifest import load_manifest
 from sage_code.search.exact.finding import Asked, Finder
@@ -60,7 +60,17 @@ def main() -> None:
         print(times[-2:], flush=True)
     head = ["project", "files", "questions", "lines", "same", "explained", "unexplained"]
     print(table(head, rows))
-    head = ["project", "questions", "rg, ms", "cold, ms", "cold / rg", "warm, ms", "warm / rg"]
+    head = [
+        "project",
+        "questions",
+        "rg, ms",
+        "cold, ms",
+        "cold / rg",
+        "warm, ms",
+        "warm / rg",
+        "cold / rg, CPU",
+        "CPU: cold, rg, bare Python, ms",
+    ]
     print(table(head, times))
 
 
@@ -149,15 +159,18 @@ def timings(project: Project, questions: list[tuple[str, bool]]) -> list[list[ob
     home = {name: value for name, value in os.environ.items() if name == "SAGE_HOME"}
     for regex, name in ((False, "--exact"), (True, "--regex")):
         taken: dict[str, list[float]] = {"rg": [], "cold": [], "warm": []}
+        used: dict[str, list[float]] = {"python": [], "rg": [], "cold": []}
         project.find_text("warm", 10)
         for text, is_regex in questions:
             if is_regex != regex:
                 continue
             rg = [_RG, "--no-config", "-n", *([] if regex else ["-F"]), "-e", text, "./"]
             sage = [_SAGE, "search", name, "--json", "--", text]
-            for key, command in dice_order({"rg": rg, "cold": sage}):
-                best = min(wall(command, home, codes=(0, 1)) for _ in range(3))
-                taken[key].append(best)
+            for key, command in dice_order({"rg": rg, "cold": sage, "python": [sys.executable, "-c", "pass"]}):
+                seconds, cpu = zip(*(wall_and_cpu(command, home, codes=(0, 1)) for _ in range(3)), strict=True)
+                used[key].append(min(cpu))
+                if key in taken:
+                    taken[key].append(min(seconds))
             started = time.perf_counter()
             project.find_text(text, 10, regex=regex)
             first = time.perf_counter() - started
@@ -171,6 +184,8 @@ def timings(project: Project, questions: list[tuple[str, bool]]) -> list[list[ob
         rows.append([
             f"{len(taken['rg'])} {name}", f"{rg_ms:.0f}", f"{cold:.0f}", verdict(ratios["cold"], COLD_LIMIT),
             f"{warm:.0f}", verdict(ratios["warm"], WARM_LIMIT),
+            verdict(median(a / b for a, b in zip(used["cold"], used["rg"], strict=True)), COLD_LIMIT),
+            " / ".join(f"{median(used[key]) * 1000:.0f}" for key in ("cold", "rg", "python")),
         ])  # fmt: skip
     return rows
 
