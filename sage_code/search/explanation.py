@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from sage_code.search.literals import VERBATIM
+
 if TYPE_CHECKING:
     from sage_code.search.engine import Ranked
     from sage_code.search.ranking import Ranking
 
-# The share that a text has which stands in the hit word for word, and hardly anywhere else.
-VERBATIM = "verbatim"
 # Smaller shares are not listed by name but summed up.
 _SMALL_SHARE = 0.1
 

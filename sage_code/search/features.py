@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
 from sage_code.search.candidates import Definitions, Pool, Signals
-from sage_code.search.explanation import VERBATIM
+from sage_code.search.literals import VERBATIM
 from sage_code.search.path_classes import PATH_CLASSES, path_classes
 from sage_code.search.path_stems import Stems, own_stems, path_stems, superseded
 from sage_code.search.query import Query

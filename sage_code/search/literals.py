@@ -29,6 +29,8 @@ _RUN_CHARS = 2_000
 _STOP_WORD_VALUE = 0.25
 # A quoted word counts as one more word of the query.
 _SINGLE_VALUE = 1.0
+# The name of what a text adds to the score of a hit in which it stands word for word, and hardly anywhere else.
+VERBATIM = "verbatim"
 # The value of a literal of several words that stands whole in a line, which no run of a few words reaches.
 LITERAL_VALUE = 100.0
 

@@ -15,7 +15,9 @@ from sage_code import Project
 # Prints, after the command, which modules it has loaded.
 SPY = """
 import sys
+import os
 before = set(sys.modules)
+os._exit = sys.exit  # by which a process ends that has loaded no threads
 sys.argv = ["sage", *sys.argv[1:]]
 from sage_cli.entry import main
 try:
@@ -80,6 +82,8 @@ def test_a_search_for_exact_text_loads_no_numpy(project: Path) -> None:
     assert "sage_code.search.exact.finding" in loaded
     assert sorted(loaded & (HEAVY - {"xxhash"})) == []
     assert not loaded & {"subprocess", "dataclasses", "inspect", "json", "sage_code.settings.loading"}
+    assert not loaded & {"re", "typing", "functools", "collections", "threading"}
+    assert "typing" not in _loaded("search", "--regex", "conn.*t", "--project", str(project))
 
 
 def test_search_loads_memory_only_where_there_is_some(project: Path) -> None:
