@@ -85,13 +85,20 @@ def _classes_of_file(name: str) -> set[str]:
     found = {
         "test": _is_test(name),
         "doc": lower.endswith(_DOC_ENDINGS),
-        "generated": lower.endswith(_GENERATED_ENDS) or any(part in lower for part in _GENERATED_PARTS),
+        "generated": lower.endswith(_GENERATED_ENDS) or _has_any(lower, _GENERATED_PARTS),
         "compat": _is_compat(name),
         "data": lower.endswith(_DATA_ENDINGS),
         "declarations": lower.endswith((".d.ts", ".pyi")),
         "entry": own.lower() in ENTRY_STEMS,
     }
     return {path_class for path_class, there in found.items() if there}
+
+
+def _has_any(text: str, parts: tuple[str, ...]) -> bool:
+    for part in parts:  # faster than `any` with a generator, for each of many names
+        if part in text:
+            return True
+    return False
 
 
 def _is_test(name: str) -> bool:
@@ -114,7 +121,7 @@ def _is_test(name: str) -> bool:
 def _is_compat(name: str) -> bool:
     """Whether a name has a word of compatibility in it: `compatLayer`, `shims`, but not `shimmer`."""
     lower = name.lower()
-    if not any(part in lower for part in _COMPAT_PARTS):
+    if not _has_any(lower, _COMPAT_PARTS):
         return False
     from sage_code.text.lexemes import split_word  # lazy: loads `re`, and few names come this far
 

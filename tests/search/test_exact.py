@@ -333,3 +333,9 @@ def test_command_line(sample: Path, sage: Callable[..., Any], monkeypatch: pytes
     assert sage("search", "--exact", "x", "--explain").code == 2
     assert sage("search", "--regex", "(", "--json").code == 2
     assert sage("search", "--all", "--exact", "connect", "--json").code == 0
+
+
+def test_white_space_is_that_of_python() -> None:
+    from sage_code.search.exact.patterns import SPACES
+
+    assert [code for code in range(0x110000) if chr(code).isspace() and code != 10] == list(SPACES)
