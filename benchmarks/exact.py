@@ -4,9 +4,9 @@
 
 Each folder is indexed in SAGE_HOME unless it is already. Random pieces of its indexed files (names, messages,
 operators, foreign letters, pieces with spaces) and patterns made of its words are searched for by both. The lines are
-compared on the indexed files; a difference is explained by the file (not UTF-8, line ends with carriage returns) or it
-is unexplained. Then some of the questions are timed: `rg` and `sage` as whole processes in turns, by the clock and by
-processor time (`rg` uses all cores), and Sage in this process. Needs `rg` in the path.
+compared on the indexed files; a difference is explained by the file (not UTF-8, line ends with carriage returns, marks
+beside letters) or it is unexplained. Then some of the questions are timed: `rg` and `sage` as whole processes in turns,
+by the clock and by processor time (`rg` uses all cores), and Sage in this process. Needs `rg` in the path.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from statistics import median
@@ -125,7 +126,7 @@ def compared(project: Project, questions: list[tuple[str, bool]]) -> list[object
         total["lines"] += len(own | theirs)
         total["same"] += own == theirs
         for file, line in own ^ theirs:
-            why = explained(os.path.join(project.root, file))
+            why = explained(os.path.join(project.root, file), line if regex else 0)
             total["explained" if why else "unexplained"] += 1
             if not why:
                 print(f"unexplained: {text!r} {file}:{line} {'sage' if (file, line) in own else 'rg'}", file=sys.stderr)
@@ -142,9 +143,12 @@ def rg_lines(root: str, text: str, regex: bool) -> Lines:
     return {(os.fsdecode(path), int(line)) for path, line in found}
 
 
-def explained(path: str) -> str:
-    """Why the lines of a file may differ; empty if nothing explains it."""
+def explained(path: str, line: int) -> str:
+    """Why the lines of a file may differ, or one line that a pattern matches; empty if nothing explains it."""
     data = Path(path).read_bytes()
+    text = data.decode("utf-8", "replace").split("\n")[line - 1] if line else ""
+    if any(unicodedata.category(char) in ("Mn", "Mc", "Me", "Cf", "Pc") and char != "_" for char in text):
+        return "marks, which are letters of words to ripgrep and not to Python"
     try:
         data.decode()
     except UnicodeDecodeError:
