@@ -115,7 +115,7 @@ class SearchEngine:
         """Groups the candidates by file and turns the best score of each file into a probability."""
         chunks, matrix, verbatim = candidates.chunks, candidates.matrix, candidates.verbatim
         is_there = np.isin(chunks, sorted(verbatim.chunks))
-        lift = _lift(scores, is_there, self.ranking.none)
+        lift = _lift(scores, is_there, self.ranking.none) if verbatim.leads else 0.0
         scores = (scores + lift * is_there).astype(np.float32)
         by_file: dict[int, list[int]] = {}
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
@@ -124,7 +124,7 @@ class SearchEngine:
         margins = self.ranking.margins(scores[firsts]).tolist()
         relevance, good = self.ranking.relevance(matrix[firsts[0]], margins[0]) if firsts else (0.0, False)
         if is_there.any():
-            relevance, good = 1.0, True
+            relevance, good = (1.0 if verbatim.leads else relevance), True
         best = []
         for (file, rows), margin in zip(list(by_file.items())[:limit], margins, strict=False):
             total = float(scores[rows[0]])

@@ -41,6 +41,8 @@ _MANY_WORDS, _FEW_FILES = 3, 3
 _FEW_FILES_OF_WORD = 3
 # How well a place matches: letter for letter, but for case, or but for the signs between the words.
 _EXACT, _OTHER_CASE, _OTHER_SIGNS, _NOT_READ = 3, 2, 1, 0
+# Languages of documents, which have the words of many questions.
+_PROSE = frozenset({"asciidoc", "html", "markdown", "mdx", "rst", "text"})
 _IS_WORD = re.compile(r"\w")
 # A name with more definitions is one of many, and none of them is asked for.
 _MAX_NAMESAKES = 200
@@ -60,6 +62,7 @@ class Verbatim(NamedTuple):
 
     chunks: frozenset[int]
     lines: Mapping[int, tuple[int, ...]]  # by file, its lines with the text; none of a file that could not be read
+    leads: bool = True  # whether it comes first; words that only prose has may be a question about the code
 
 
 NOWHERE = Verbatim(frozenset(), {})
@@ -97,7 +100,7 @@ def _only(found: Verbatim, snapshot: SearchSnapshot, allowed: Mask) -> Verbatim:
     """The places that pass the filters."""
     chunks = frozenset(chunk for chunk in found.chunks if allowed[chunk])
     files = {int(snapshot.chunk_file[chunk]) for chunk in chunks}
-    return Verbatim(chunks, {file: lines for file, lines in found.lines.items() if file in files})
+    return Verbatim(chunks, {file: lines for file, lines in found.lines.items() if file in files}, found.leads)
 
 
 def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | None) -> Verbatim:
@@ -133,7 +136,9 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
         if len(lines) > few:
             return NOWHERE
         own, exact = own | meant, exact | meant
-    return Verbatim(frozenset(exact or own), lines)
+    is_prose = all(snapshot.language(file) in _PROSE for file in lines)
+    may_ask = len(asked.words) > 1 and asked.text.islower() and asked.text.replace(" ", "").isalpha()
+    return Verbatim(frozenset(exact or own), lines, leads=asked.is_quoted or not (is_prose and may_ask))
 
 
 def _is_quotation(snapshot: SearchSnapshot, asked: Asked, closeness: int) -> bool:

@@ -105,6 +105,13 @@ def test_a_word_may_mean_a_file_or_a_class_and_in_quotes_means_itself(harbor: Pr
     assert _first(harbor, '"beacon"').file == "docs/notes.md"
 
 
+def test_words_that_only_prose_has_may_be_a_question(harbor: Project) -> None:
+    response = harbor.search("stand here apart", explain=True, refresh=False)
+    assert response.good
+    assert all("verbatim" not in row["explain"] for row in document(response)["results"])
+    assert _first(harbor, '"stand here apart"').line == 3
+
+
 def test_filters_do_not_make_a_common_word_rare(harbor: Project) -> None:
     hit = _first(harbor, "ebb path:tide.rs")
     assert (hit.file, hit.line, hit.name) == ("src/tide.rs", 2, "ebb")
