@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sage_code.embed.bundled import BundledEmbedder
 from sage_code.search.candidates import (
     Signals,
     View,
@@ -32,6 +33,7 @@ from sage_code.search.phrases import Phrases
 from sage_code.search.query import Query
 from sage_code.search.ranking import Ranking, learned
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.soft import WordMeanings
 from sage_code.search.top import Floats
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ class SearchEngine:
         self.snapshot, self._embedder = snapshot, embedder
         self.ranking = ranking or learned()
         self._dense = DenseIndex(snapshot)
+        # The vectors of words are the bundled model's, whatever model the index was made with.
+        self._meanings = WordMeanings(embedder if isinstance(embedder, BundledEmbedder) else BundledEmbedder())
 
     def rank(self, query: Query, limit: int) -> list[Ranked]:
         """The best chunk of each of the best files, best first."""
@@ -95,7 +99,7 @@ class SearchEngine:
         for view, vector, found in zip((pool.title, pool.whole), asked, near, strict=False):
             if found.chunks is not None:  # a large snapshot: only the nearest have an exact cosine so far
                 view.dense[chosen] = self._dense.scores_of(pool.chunks[chosen], vector)
-        return measure(snapshot, query, pool, chosen, signals)
+        return measure(snapshot, query, pool, chosen, signals, self._meanings)
 
     def _best_of_files(self, query: Query, candidates: Candidates, scores: Floats, limit: int) -> list[Ranked]:
         """Groups the candidates by file and turns the best score of each file into a probability."""

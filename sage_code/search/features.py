@@ -15,9 +15,19 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.segment import KINDS
 from sage_code.search.candidates import Definitions, Pool, Signals
-from sage_code.search.path_classes import PATH_CLASSES, Stems, own_stems, path_classes, path_stems, superseded
+from sage_code.search.path_classes import (
+    PATH_CLASSES,
+    Stems,
+    name_words,
+    own_stems,
+    path_classes,
+    path_stems,
+    path_words,
+    superseded,
+)
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.soft import WordMeanings
 from sage_code.search.top import Floats, Rows, distinct
 
 FEATURES: dict[str, str] = {
@@ -25,6 +35,11 @@ FEATURES: dict[str, str] = {
     "body_relative": "the same, against the best text of the project",
     "name": "words of the question in the names",
     "name_relative": "the same, against the best names of the project",
+    "file_body_best": "words of the question in the text of the file's best chunk",
+    "file_name_best": "words of the question in the names of the file's best chunk",
+    "file_name_sum": "words of the question in the names of all chunks of the file",
+    "file_doc_best": "words of the question in the documentation of the file's best chunk",
+    "namesake_used": "how much the file is used, against the other files of its name",
     "doc": "words of the question in the documentation",
     "cover": "share of the question found in the chunk",
     "file_cover": "share of the question found anywhere in the file",
@@ -36,9 +51,16 @@ FEATURES: dict[str, str] = {
     "folder_cover": "share of the question found in the folder's names",
     "own_name_cover": "share of the question found in the chunk's own name",
     "own_name_share": "share of the chunk's own name found in the question",
+    "own_name_near": "share of the question near in meaning to the chunk's own name",
+    "own_name_near_share": "share of the chunk's own name near in meaning to the question",
+    "scope_near": "share of the question near in meaning to the names around the chunk's own",
+    "stem_near": "share of the question near in meaning to the file's name",
+    "stem_near_share": "share of the file's name near in meaning to the question",
+    "folder_near": "share of the question near in meaning to the folder's names",
     "dense": "nearness of meaning",
     "dense_relative": "nearness of meaning, against the rest of the project",
     "file_dense": "nearness of meaning of the file's best chunk",
+    "file_dense_best": "nearness of meaning of the file's three best chunks",
     "defines": "defines a name that is asked for",
     "file_defines": "the file defines a name that is asked for",
     "path_match": "the path or module that is asked for",
@@ -85,11 +107,13 @@ NAMES = tuple(FEATURES)
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
     {"path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded"}
-    | {"whole_path", "frame", "asked_path"}
+    | {"whole_path", "frame", "asked_path", "stem_near", "stem_near_share", "folder_near", "namesake_used"}
     | {f"is_{path_class}" for path_class in PATH_CLASSES}
 )
 # A run covers the question from this share on: sums of floats are not quite 1.
 _WHOLE = 0.999
+# Chunks of a file that tell together how near it is.
+_BEST = 3
 # A question of this many words that stands in this many files at most is quoted, not put in words.
 _FEWEST_WORDS, _FEW_FILES = 3, 3
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
@@ -106,7 +130,9 @@ class Candidates(NamedTuple):
     by_path: Rows  # of each chunk's file, its number in the order of their paths
 
 
-def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, signals: Signals) -> Candidates:
+def measure(
+    snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, signals: Signals, meanings: WordMeanings
+) -> Candidates:
     """The features of the chunks at the rows `chosen` of the pool, in ascending order."""
     chunks, of_file = pool.chunks[chosen], pool.file_of_chunk[chosen]
     files = pool.files[of_file]
@@ -125,12 +151,15 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
     columns["chunk_lines"] = _log_scale(snapshot.chunk_end[chunks] - snapshot.chunk_start[chunks] + 1)
     wanted = _WeightedStems(query, signals.title.words.weights)
     paths = snapshot.paths(files[starts])
+    asked = {term: signals.title.words.weights[term] for term in query.title_terms}
     for feature, values in _of_paths(paths, query, wanted).items():
         columns[feature] = np.repeat(values, runs)
     for feature, numbers in (("path_match", signals.mentioned), ("frame", signals.framed)):
         if numbers:
             columns[feature] = np.array([numbers.get(file, 0.0) for file in files.tolist()], np.float32)
+    columns["namesake_used"] = np.repeat(_among_namesakes(paths, snapshot.file_centrality[files[starts]]), runs)
     qualnames = snapshot.qualnames(chunks)
+    columns |= _near(paths, runs, qualnames, asked, meanings)
     own_words = [own_stems(qualname) for qualname in qualnames]
     columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
     columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
@@ -150,6 +179,10 @@ def measure(snapshot: SearchSnapshot, query: Query, pool: Pool, chosen: Rows, si
 def _by_words(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
     """The words of the title and of the whole query in texts, names and paths."""
     title, whole = pool.title.lexical, pool.whole.lexical
+
+    def _best(values: Floats) -> Floats:
+        return _relative(np.maximum.reduceat(values, pool.first))
+
     columns = {field: title.fields[field][chosen] for field in ("body", "name", "doc")}
     for field in ("body", "name"):
         columns[f"{field}_relative"] = _relative(title.fields[field])[chosen]
@@ -157,6 +190,10 @@ def _by_words(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
         "cover": title.chunk_cover[chosen],
         "file_cover": title.file_cover[of_file],
         "file_body": (1 - np.exp(-np.add.reduceat(title.fields["body"], pool.first)))[of_file],
+        "file_body_best": _best(title.fields["body"])[of_file],
+        "file_name_best": _best(title.fields["name"])[of_file],
+        "file_name_sum": (1 - np.exp(-np.add.reduceat(title.fields["name"], pool.first)))[of_file],
+        "file_doc_best": np.maximum.reduceat(title.fields["doc"], pool.first)[of_file],
         "path": title.fields["path"][of_file],
         "path_cover": title.path_cover[of_file],
         "rarest": title.rarest[chosen],
@@ -175,7 +212,51 @@ def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> di
         relative = np.clip((view.dense[chosen] - near.mean) / near.spread / 5, -1, 1)
         columns["whole_dense" if prefix else "dense_relative"] = relative.astype(np.float32)
         columns[f"{prefix}file_dense"] = np.maximum.reduceat(view.dense, pool.first)[of_file]
+    columns["file_dense_best"] = _best_three(columns["dense"], of_file)
     return columns
+
+
+def _best_three(values: Floats, of_file: Rows) -> Floats:
+    """For each chunk the mean of the three largest values of its file, or of fewer where it has fewer."""
+    order = np.lexsort((-values, of_file))
+    starts = np.flatnonzero(np.diff(of_file, prepend=-1))
+    counts = np.diff(starts, append=len(of_file))
+    kept = order[np.arange(len(order)) - np.repeat(starts, counts) < _BEST]
+    sums = np.add.reduceat(values[kept], np.flatnonzero(np.diff(of_file[kept], prepend=-1)))
+    return np.repeat(sums / np.minimum(counts, _BEST).astype(np.float32), counts)
+
+
+def _among_namesakes(paths: Sequence[str], users: NDArray[np.uint32]) -> Floats:
+    """How much each file is used, against the most used candidate with the same file name; 0 if it is the only one."""
+    names = [path.rpartition("/")[2] for path in paths]
+    most: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for name, used in zip(names, users.tolist(), strict=True):
+        most[name] = max(most.get(name, 0), used)
+        counts[name] = counts.get(name, 0) + 1
+    found = [
+        (used + 1) / (most[name] + 1) - 0.5 if counts[name] > 1 else 0.0
+        for name, used in zip(names, users.tolist(), strict=True)
+    ]
+    return np.array(found, np.float32)
+
+
+def _near(
+    paths: Sequence[str], runs: Rows, qualnames: Sequence[str], asked: dict[str, float], meanings: WordMeanings
+) -> dict[str, Floats]:
+    """How near in meaning the words of the query are to those of each chunk's path, which `runs` of chunks share, and
+    to those of its name."""
+    places, names = [path_words(path) for path in paths], [name_words(qualname) for qualname in qualnames]
+    stems, folders = [own for own, _ in places], [above for _, above in places]
+    own, scopes = [own for own, _ in names], [scope for _, scope in names]
+    found = meanings.match(asked, stems + folders + own + scopes)
+    ends = (len(paths), 2 * len(paths), 2 * len(paths) + len(names))
+    cover, share = np.split(found.cover, ends), np.split(found.share, ends)
+    return {
+        "stem_near": np.repeat(cover[0], runs), "stem_near_share": np.repeat(share[0], runs),
+        "folder_near": np.repeat(cover[1], runs), "scope_near": cover[3],
+        "own_name_near": cover[2], "own_name_near_share": share[2],
+    }  # fmt: skip
 
 
 def _by_runs(query: Query, pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:

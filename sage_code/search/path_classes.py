@@ -129,6 +129,23 @@ def path_stems(path: str) -> tuple[Stems, Stems]:
     )
 
 
+@lru_cache(maxsize=_KEPT)
+def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the file's name, and those of its folders; an entry file has the name of its folder."""
+    *folders, name = path.split("/")
+    own = name.partition(".")[0] or name
+    if folders and own.lower() in _ENTRY_STEMS:
+        own = folders.pop()
+    return _split(own), tuple([word for folder in folders for word in _split(folder)])
+
+
+@lru_cache(maxsize=_KEPT)
+def name_words(qualname: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the last part of a qualified name, and those of the parts before it."""
+    scope, _, own = qualname.rpartition(".")
+    return _split(own), _split(scope)
+
+
 def own_stems(qualname: str) -> Stems:
     """The stems of the last part of a qualified name."""
     return _stems(qualname.rpartition(".")[2])
