@@ -17,7 +17,7 @@ from sage_code.search.lexical import LexicalScores, TermPostings
 from sage_code.search.phrases import Phrases, Runs
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats, Rows, distinct
+from sage_code.search.top import Floats, Rows, distinct, ordered_in_groups, runs_of, sizes_of
 
 # Chunks and files that each signal may propose.
 _BY_SIGNAL = 200
@@ -180,11 +180,12 @@ def propose(snapshot: SearchSnapshot, signals: Signals, allowed: Allowed) -> Poo
     proposed[[*signals.mentioned, *signals.framed]] = True
     files = np.flatnonzero(proposed)
     chunks, first = snapshot.chunks_of(files)
-    file_of_chunk = np.repeat(np.arange(len(files)), np.diff(first, append=len(chunks)))
+    file_of_chunk = np.repeat(np.arange(len(files)), sizes_of(first, len(chunks)))
     views = [PoolView(words.scores_of(files, chunks, first), near.of(chunks)) for words, near in signals.views]
     runs = Runs(*(np.zeros(len(chunks), np.float32) for _ in Runs._fields))
+    at = chunks.searchsorted(literal)
     for column, values in zip(runs, signals.phrases.of(snapshot, literal), strict=True):
-        column[np.searchsorted(chunks, literal)] = values
+        column[at] = values
     return Pool(files, chunks, first, file_of_chunk, views[0], views[-1], runs)
 
 
@@ -199,14 +200,14 @@ def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allo
     scores += np.float32(len(columns)) * pool.runs.information * pool.runs.share
     scores[np.searchsorted(pool.chunks, sorted(signals.defining.certainty))] += len(columns) / 2
     rows = np.arange(len(pool.chunks)) if allowed.chunks is None else np.flatnonzero(allowed.chunks[pool.chunks])
-    files = pool.file_of_chunk[rows]
-    order = np.lexsort((-scores[rows], files))
-    starts = np.flatnonzero(np.diff(files[order], prepend=-1))
-    sizes = np.diff(starts, append=len(order))
-    rank_in_file = np.arange(len(order)) - np.repeat(starts, sizes)
-    files = files[order[starts]]
+    of_row = pool.file_of_chunk[rows]
+    starts, sizes = runs_of(of_row)
+    if not len(starts):
+        return rows
+    files = of_row[starts]
     cover = pool.title.lexical
-    file_scores = scores[rows[order[starts]]] + cover.file_cover[files] + 2 * cover.path_cover[files]
+    best_of_file = np.maximum.reduceat(scores[rows], starts)
+    file_scores = best_of_file + cover.file_cover[files] + 2 * cover.path_cover[files]
     named = np.zeros(len(pool.files), np.float32)
     for numbers in (signals.mentioned, signals.framed):
         for file, value in numbers.items():
@@ -216,4 +217,8 @@ def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allo
     best = np.lexsort((snapshot.file_hash[pool.files[files]], -file_scores))
     is_best = np.zeros(len(files), dtype=bool)
     is_best[best[np.cumsum(np.minimum(sizes, each)[best]) <= most]] = True
-    return np.sort(rows[order[(rank_in_file < each) & np.repeat(is_best, sizes)]])
+    # Only the chunks of the chosen files are put in order.
+    rows, sizes = rows[np.repeat(is_best, sizes)], sizes[is_best]
+    order = ordered_in_groups(scores[rows], pool.file_of_chunk[rows])
+    rank_in_file = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    return np.sort(rows[order[rank_in_file < each]])

@@ -56,11 +56,11 @@ PATH_CLASSES = (
 
 
 @lru_cache(maxsize=_KEPT)
-def path_classes(path: str) -> tuple[bool, ...]:
-    """For each of `PATH_CLASSES`, whether a path belongs to it."""
+def path_classes(path: str) -> bytes:
+    """For each of `PATH_CLASSES`, whether a path belongs to it: 1 or 0."""
     *folders, name = path.split("/")
     found = _of_file(name).union(*map(_of_folder, folders))
-    return tuple([path_class in found for path_class in PATH_CLASSES])
+    return bytes([path_class in found for path_class in PATH_CLASSES])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -95,14 +95,20 @@ def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
 
     A version that is `asked` for by its name does not count as superseded.
     """
-    versions = [_VERSION.match(path) for path in paths]
+    versions = list(map(_version, paths))
     newest: dict[str, int] = {}
-    for version in filter(None, versions):
-        newest[version[1]] = max(newest.get(version[1], 0), int(version[2]))
+    for folder, version in filter(None, versions):
+        newest[folder] = max(newest.get(folder, 0), int(version))
     return [
-        version is not None and int(version[2]) < newest[version[1]] and f"v{version[2]}" not in asked
-        for version in versions
+        found is not None and int(found[1]) < newest[found[0]] and f"v{found[1]}" not in asked for found in versions
     ]
+
+
+@lru_cache(maxsize=_KEPT)
+def _version(path: str) -> tuple[str, str] | None:
+    """The folder of the first version in a path, and that version."""
+    found = _VERSION.match(path)
+    return (found[1], found[2]) if found else None
 
 
 class Stems(NamedTuple):
@@ -129,6 +135,7 @@ def path_stems(path: str) -> tuple[Stems, Stems]:
     )
 
 
+@lru_cache(maxsize=_KEPT)
 def own_stems(qualname: str) -> Stems:
     """The stems of the last part of a qualified name."""
     return _stems(qualname.rpartition(".")[2])
