@@ -95,7 +95,7 @@ class SearchEngine:
             framed_files(snapshot, query), Phrases(query, words),
         )  # fmt: skip
         pool = propose(snapshot, signals, allowed)
-        chosen = choose(snapshot, pool, signals, allowed)
+        chosen = choose(snapshot, query, pool, signals, allowed)
         for view, vector, found in zip((pool.title, pool.whole), asked, near, strict=False):
             if found.chunks is not None:  # a large snapshot: only the nearest have an exact cosine so far
                 view.dense[chosen] = self._dense.scores_of(pool.chunks[chosen], vector)
@@ -105,8 +105,9 @@ class SearchEngine:
         """Groups the candidates by file and turns the best score of each file into a probability."""
         chunks, matrix = candidates.chunks, candidates.matrix
         by_file: dict[int, list[int]] = {}
+        files = candidates.files.tolist()
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
-            by_file.setdefault(int(candidates.files[row]), []).append(row)
+            by_file.setdefault(files[row], []).append(row)
         firsts = [rows[0] for rows in by_file.values()]
         margins = self.ranking.margins(scores[firsts]).tolist()
         relevance, good = self.ranking.relevance(matrix[firsts[0]], margins[0]) if firsts else (0.0, False)

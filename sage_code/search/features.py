@@ -7,7 +7,7 @@ features are part of the format of `weights.json`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sage_code.compiled.segment import KINDS
 from sage_code.search.candidates import Definitions, Pool, Signals
 from sage_code.search.path_classes import (
+    ASKED_WITH,
     PATH_CLASSES,
     Stems,
     name_words,
@@ -28,7 +29,7 @@ from sage_code.search.path_classes import (
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.soft import WordMeanings
-from sage_code.search.top import Floats, Rows, distinct
+from sage_code.search.top import Floats, Rows, distinct, ordered_in_groups, runs_of, sizes_of
 
 FEATURES: dict[str, str] = {
     "body": "words of the question in the text",
@@ -104,6 +105,7 @@ FEATURES: dict[str, str] = {
     "asked_run": "how much of the question stands somewhere word after word",
 }
 NAMES = tuple(FEATURES)
+_ROW = {name: row for row, name in enumerate(NAMES)}
 # Features that depend on the path; the path-blind evaluation hides them.
 PATH_FEATURES = frozenset(
     {"path", "path_cover", "stem_cover", "stem_share", "folder_cover", "path_match", "is_superseded"}
@@ -117,8 +119,6 @@ _BEST = 3
 # A question of this many words that stands in this many files at most is quoted, not put in words.
 _FEWEST_WORDS, _FEW_FILES = 3, 3
 _IS_LOOSE = np.array([kind in {"module", "fallback"} for kind in KINDS], np.float32)
-# A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
-_ASKED_WITH = {"declarations": "doc", "data": "build"}
 
 
 class Candidates(NamedTuple):
@@ -137,13 +137,12 @@ def measure(
     chunks, of_file = pool.chunks[chosen], pool.file_of_chunk[chosen]
     files = pool.files[of_file]
     # What depends on the path is worked out once a file and repeated for its run of chunks.
-    starts = np.flatnonzero(np.diff(of_file, prepend=-1))
-    runs = np.diff(starts, append=len(of_file))
-    columns: dict[str, Floats] = {name: np.zeros(len(chunks), np.float32) for name in NAMES}
+    starts, runs = runs_of(of_file)
+    columns: dict[str, Floats] = {}  # those that are not all 0
     if len(chunks):
         columns |= _by_words(pool, chosen, of_file) | _by_meaning(pool, chosen, of_file, signals)
         columns |= _by_runs(query, pool, chosen, of_file) | _by_place(pool, chosen, of_file)
-        sizes = np.diff(pool.first, append=len(pool.chunks))
+        sizes = sizes_of(pool.first, len(pool.chunks))
         columns["large_file"] = (np.log1p(sizes) / 8).astype(np.float32)[of_file]
     columns["used"] = _log_scale(snapshot.chunk_centrality[chunks])
     columns["file_used"] = _log_scale(snapshot.file_centrality[files])
@@ -152,28 +151,27 @@ def measure(
     wanted = _WeightedStems(query, signals.title.words.weights)
     paths = snapshot.paths(files[starts])
     asked = {term: signals.title.words.weights[term] for term in query.title_terms}
-    for feature, values in _of_paths(paths, query, wanted).items():
-        columns[feature] = np.repeat(values, runs)
+    columns |= _of_paths(paths, runs, query, wanted)
     for feature, numbers in (("path_match", signals.mentioned), ("frame", signals.framed)):
         if numbers:
             columns[feature] = np.array([numbers.get(file, 0.0) for file in files.tolist()], np.float32)
     columns["namesake_used"] = np.repeat(_among_namesakes(paths, snapshot.file_centrality[files[starts]]), runs)
     qualnames = snapshot.qualnames(chunks)
     columns |= _near(paths, runs, qualnames, asked, meanings)
-    own_words = [own_stems(qualname) for qualname in qualnames]
-    columns["own_name_cover"] = np.array([wanted.cover(own) for own in own_words], np.float32)
-    columns["own_name_share"] = np.array([wanted.share(own) for own in own_words], np.float32)
-    if frames := {frame.name: frame.closeness for frame in reversed(query.frames) if frame.name}:
+    columns["own_name_cover"], columns["own_name_share"] = wanted.cover_and_share(map(own_stems, qualnames))
+    if signals.framed:
+        frames = {frame.name: frame.closeness for frame in reversed(query.frames) if frame.name}
         named = [frames.get(qualname.rpartition(".")[2], 0.0) for qualname in qualnames]
         columns["frame_name"] = np.array(named, np.float32) * (columns["frame"] > 0)
-    columns |= _by_definitions(snapshot, signals.defining, chunks, files)
-    columns |= {
-        name: np.full(len(chunks), value, np.float32) for name, value in _of_query(query, signals, pool).items()
-    }
-    matrix = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float32)
+    columns |= _by_definitions(snapshot, signals.defining, chunks, files[starts], runs)
+    matrix = np.zeros((len(NAMES), len(chunks)), np.float32)
+    for name, column in columns.items():
+        matrix[_ROW[name]] = column
+    for name, value in _of_query(query, signals, pool).items():
+        matrix[_ROW[name]] = value
     by_path = np.empty(len(paths), np.int64)
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
-    return Candidates(chunks, files, matrix, np.repeat(by_path, runs))
+    return Candidates(chunks, files, np.ascontiguousarray(matrix.T), np.repeat(by_path, runs))
 
 
 def _by_words(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
@@ -218,27 +216,24 @@ def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> di
 
 def _best_three(values: Floats, of_file: Rows) -> Floats:
     """For each chunk the mean of the three largest values of its file, or of fewer where it has fewer."""
-    order = np.lexsort((-values, of_file))
-    starts = np.flatnonzero(np.diff(of_file, prepend=-1))
-    counts = np.diff(starts, append=len(of_file))
+    order = ordered_in_groups(values, of_file)
+    starts, counts = runs_of(of_file)
     kept = order[np.arange(len(order)) - np.repeat(starts, counts) < _BEST]
-    sums = np.add.reduceat(values[kept], np.flatnonzero(np.diff(of_file[kept], prepend=-1)))
+    sums = np.add.reduceat(values[kept], runs_of(of_file[kept])[0])
     return np.repeat(sums / np.minimum(counts, _BEST).astype(np.float32), counts)
 
 
 def _among_namesakes(paths: Sequence[str], users: NDArray[np.uint32]) -> Floats:
     """How much each file is used, against the most used candidate with the same file name; 0 if it is the only one."""
-    names = [path.rpartition("/")[2] for path in paths]
-    most: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    for name, used in zip(names, users.tolist(), strict=True):
-        most[name] = max(most.get(name, 0), used)
-        counts[name] = counts.get(name, 0) + 1
-    found = [
-        (used + 1) / (most[name] + 1) - 0.5 if counts[name] > 1 else 0.0
-        for name, used in zip(names, users.tolist(), strict=True)
+    by_name: dict[str, list[int]] = {}
+    for path, used in zip(paths, users.tolist(), strict=True):
+        by_name.setdefault(path.rpartition("/")[2], []).append(used)
+    alike = [by_name[path.rpartition("/")[2]] for path in paths]
+    shares = [
+        (used + 1) / (max(namesakes) + 1) - 0.5 if len(namesakes) > 1 else 0.0
+        for used, namesakes in zip(users.tolist(), alike, strict=True)
     ]
-    return np.array(found, np.float32)
+    return np.array(shares, np.float32)
 
 
 def _near(
@@ -274,40 +269,50 @@ def _by_runs(query: Query, pool: Pool, chosen: Rows, of_file: Rows) -> dict[str,
 
 def _by_place(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
     """The places of files by one signal each, and of chunks in their file: 1 for the first, 1/2 for the second."""
-    columns = {}
+    columns: dict[str, Floats] = {}
     for name, values in (
         ("body_rank", pool.title.lexical.fields["body"]),
         ("name_rank", pool.title.lexical.fields["name"]),
         ("dense_rank", pool.title.dense),
         ("whole_rank", pool.whole.lexical.fields["body"]),
     ):
+        if name == "whole_rank" and pool.whole is pool.title:
+            columns[name] = columns["body_rank"]
+            continue
         best = np.maximum.reduceat(values, pool.first)
-        ordered = np.sort(best)[::-1]
-        ahead = np.searchsorted(-ordered, -best, side="left")  # equal values share a place
+        ordered = np.sort(best)
+        ahead = len(best) - ordered.searchsorted(best, side="right")  # equal values share a place
         columns[name] = (1 / (1 + ahead)).astype(np.float32)[of_file]
     both = (_relative(pool.whole.lexical.fields["body"]) + _relative(pool.whole.dense))[chosen]
-    order = np.lexsort((-both, of_file))
-    starts = np.flatnonzero(np.diff(of_file[order], prepend=-1))
-    within = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    order = ordered_in_groups(both, of_file)
+    starts, sizes = runs_of(of_file)
+    within = np.arange(len(order)) - np.repeat(starts, sizes)
     places = np.empty(len(order), np.float32)
     places[order] = 1 / (1 + within)
     return columns | {"chunk_rank": places}
 
 
-def _by_definitions(snapshot: SearchSnapshot, known: Definitions, chunks: Rows, files: Rows) -> dict[str, Floats]:
-    """What chunks and files define of what the query names."""
+def _by_definitions(
+    snapshot: SearchSnapshot, known: Definitions, chunks: Rows, files: Rows, runs: Rows
+) -> dict[str, Floats]:
+    """What chunks and files define of what the query names; each of `files` has a run of the chunks."""
+    if not known.certainty or not len(chunks):
+        return {}
+    defining = np.array(list(known.certainty), np.int64)
+    row = np.minimum(chunks.searchsorted(defining), len(chunks) - 1)
+    is_chunk = chunks[row] == defining
+    owner = snapshot.chunk_file[defining]
+    row_of_file = np.minimum(files.searchsorted(owner), len(files) - 1)
+    is_file = files[row_of_file] == owner
     columns: dict[str, Floats] = {}
-    for name, of_chunk in (("defines", known.certainty), ("names_defined", known.sum)) if known.certainty else ():
-        of_file: dict[int, float] = {}
-        for chunk, value in of_chunk.items():
-            file = int(snapshot.chunk_file[chunk])
-            before = of_file.get(file, 0.0)
-            of_file[file] = max(before, value) if name == "defines" else before + value
-        values = np.array([of_chunk.get(chunk, 0.0) for chunk in chunks.tolist()], np.float32)
-        in_file = np.array([of_file.get(file, 0.0) for file in files.tolist()], np.float32)
-        many = name == "names_defined"
-        columns[name] = np.log1p(values) if many else values
-        columns[f"file_{name}"] = np.log1p(in_file) if many else in_file
+    for name, of_chunk in (("defines", known.certainty), ("names_defined", known.sum)):
+        values = np.array(list(of_chunk.values()), np.float64)
+        own, in_file = np.zeros(len(chunks), np.float32), np.zeros(len(files), np.float64)
+        own[row[is_chunk]] = values[is_chunk]
+        add = np.maximum if name == "defines" else np.add
+        add.at(in_file, row_of_file[is_file], values[is_file])
+        both = own, np.repeat(in_file.astype(np.float32), runs)
+        columns[name], columns[f"file_{name}"] = both if name == "defines" else (np.log1p(both[0]), np.log1p(both[1]))
     return columns
 
 
@@ -343,31 +348,28 @@ class _WeightedStems:
         for term, stem in zip(query.title_terms, query.stems, strict=True):
             self._weights[stem] = self._weights.get(stem, 0.0) + weights[term]
 
-    def cover(self, stems: Stems) -> float:
-        """The share of the query that is in `stems`."""
-        if stems.different.isdisjoint(self._weights):
-            return 0.0
-        return sum([weight for stem, weight in self._weights.items() if stem in stems.different])
+    def cover_and_share(self, names: Iterable[Stems]) -> tuple[Floats, Floats]:
+        """Of each name, the share of the query that is in its stems, and the share of them that is in the query."""
+        covers, shares = [], []
+        weights, different = self._weights, frozenset(self._weights)
+        for stems in names:
+            if different.isdisjoint(stems.different):
+                covers.append(0.0)
+                shares.append(0.0)
+            else:
+                covers.append(sum([weight for stem, weight in weights.items() if stem in stems.different]))
+                shares.append(sum([stem in weights for stem in stems.all]) / len(stems.all))
+        return np.array(covers, np.float32), np.array(shares, np.float32)
 
-    def share(self, stems: Stems) -> float:
-        """The share of `stems` that is in the query."""
-        if not stems.all or stems.different.isdisjoint(self._weights):
-            return 0.0
-        return sum([stem in self._weights for stem in stems.all]) / len(stems.all)
 
-
-def _of_paths(paths: Sequence[str], query: Query, wanted: _WeightedStems) -> dict[str, Floats]:
-    """The features that depend on the path alone, for each path."""
-    stems = [path_stems(path) for path in paths]
-    found = {
-        "stem_cover": [wanted.cover(file) for file, _ in stems],
-        "stem_share": [wanted.share(file) for file, _ in stems],
-        "folder_cover": [wanted.cover(folders) for _, folders in stems],
-        "is_superseded": superseded(paths, query.title_terms),
-    }
-    asked = np.array([_ASKED_WITH.get(path_class, path_class) in query.asks_for for path_class in PATH_CLASSES])
-    classes = np.array([path_classes(path) for path in paths], np.float32).reshape(-1, len(PATH_CLASSES)) * ~asked
-    return {
-        **{name: np.array(values, np.float32) for name, values in found.items()},
-        **{f"is_{path_class}": classes[:, number] for number, path_class in enumerate(PATH_CLASSES)},
-    }
+def _of_paths(paths: Sequence[str], runs: Rows, query: Query, wanted: _WeightedStems) -> dict[str, Floats]:
+    """The features that depend on the path alone; each path has a run of chunks."""
+    stems = list(map(path_stems, paths))
+    stem_cover, stem_share = wanted.cover_and_share([file for file, _ in stems])
+    folder_cover, _ = wanted.cover_and_share([folders for _, folders in stems])
+    found = np.array([stem_cover, stem_share, folder_cover, superseded(paths, query.title_terms)], np.float32)
+    asked = np.array([ASKED_WITH.get(path_class, path_class) in query.asks_for for path_class in PATH_CLASSES])
+    classes = np.frombuffer(b"".join(map(path_classes, paths)), np.uint8).reshape(-1, len(PATH_CLASSES)) * ~asked
+    block = np.repeat(np.concatenate([found, classes.T.astype(np.float32)]), runs, axis=1)
+    names = ("stem_cover", "stem_share", "folder_cover", "is_superseded", *(f"is_{name}" for name in PATH_CLASSES))
+    return dict(zip(names, block, strict=True))

@@ -58,7 +58,7 @@ class HitMaker:
         """The hit of a ranked chunk; a folded one has no spans, and names other places by their chunks."""
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
         source = self._snippets.source(path)
-        literal = self._snippets.matcher.literal.literal_lines(source.text)
+        literal = self._snippets.literal_lines(source)
         shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=bool(literal))
         chunk, (symbol, first, last, window) = shown.chunk, shown.part
         kind, qualname, signature = self._label(shown)
@@ -105,12 +105,11 @@ class HitMaker:
         named = self._wanted_symbol(chunk, symbols) if self._kinds or not is_literal else None
         if named is not None:
             first, last = max(first, named.start_line), min(last, named.end_line)
-        lines = source.lines[first - 1 : last]
-        if not lines:  # the file cannot be read, or is shorter now
+        if not first <= min(last, source.last_line):  # the file cannot be read, or is shorter now
             own = self._snapshot.qualname(chunk)
             symbol = named or next((one for one in symbols if one.qualname == own), None)
             return _Shown(chunk, Focus(symbol, first, last, Window(0.0, first, last, first)))
-        matched = MatchedLines(self._snippets.matcher, lines, first)
+        matched = MatchedLines(self._snippets.matcher, source, first, last)
         if named is None:
             if self._kinds:
                 symbols = [one for one in symbols if is_wanted(one, self._kinds)]

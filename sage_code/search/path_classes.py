@@ -53,14 +53,17 @@ _ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 PATH_CLASSES = (
     "test", "example", "doc", "vendored", "generated", "benchmark", "compat", "build", "data", "declarations", "entry"
 )  # fmt: skip
+# A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
+ASKED_WITH = {"declarations": "doc", "data": "build"}
+_RARE = frozenset({"test", "example", "doc", "vendored", "generated", "benchmark", "build", "data"})
 
 
 @lru_cache(maxsize=_KEPT)
-def path_classes(path: str) -> tuple[bool, ...]:
-    """For each of `PATH_CLASSES`, whether a path belongs to it."""
+def path_classes(path: str) -> bytes:
+    """For each of `PATH_CLASSES`, whether a path belongs to it: 1 or 0."""
     *folders, name = path.split("/")
     found = _of_file(name).union(*map(_of_folder, folders))
-    return tuple([path_class in found for path_class in PATH_CLASSES])
+    return bytes([path_class in found for path_class in PATH_CLASSES])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -90,19 +93,33 @@ def _lexemes(name: str) -> set[str]:
     return {lexeme for part in _WORD.findall(name) for lexeme in split_word(part)}
 
 
+def rarely_answers(path: str, asked: Collection[str]) -> bool:
+    """Whether a file is of a class that is rarely the answer, and was not asked for."""
+    return any(
+        has and path_class in _RARE and ASKED_WITH.get(path_class, path_class) not in asked
+        for has, path_class in zip(path_classes(path), PATH_CLASSES, strict=True)
+    )
+
+
 def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
     """Which of `paths` are in the folder of an older version while others are in a newer one: `api/v1/` and `api/v2/`.
 
     A version that is `asked` for by its name does not count as superseded.
     """
-    versions = [_VERSION.match(path) for path in paths]
+    versions = list(map(_version, paths))
     newest: dict[str, int] = {}
-    for version in filter(None, versions):
-        newest[version[1]] = max(newest.get(version[1], 0), int(version[2]))
+    for folder, version in filter(None, versions):
+        newest[folder] = max(newest.get(folder, 0), int(version))
     return [
-        version is not None and int(version[2]) < newest[version[1]] and f"v{version[2]}" not in asked
-        for version in versions
+        found is not None and int(found[1]) < newest[found[0]] and f"v{found[1]}" not in asked for found in versions
     ]
+
+
+@lru_cache(maxsize=_KEPT)
+def _version(path: str) -> tuple[str, str] | None:
+    """The folder of the first version in a path, and that version."""
+    found = _VERSION.match(path)
+    return (found[1], found[2]) if found else None
 
 
 class Stems(NamedTuple):
@@ -113,25 +130,11 @@ class Stems(NamedTuple):
 
 
 @lru_cache(maxsize=_KEPT)
-def path_stems(path: str) -> tuple[Stems, Stems]:
-    """The stems of the file's name, and those of its folders.
+def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the file's name, and those of its folders.
 
     An entry file (`routing/mod.rs`, `router/index.ts`) has the name of its folder.
     """
-    *folders, name = path.split("/")
-    own = name.partition(".")[0] or name
-    if folders and own.lower() in _ENTRY_STEMS:
-        own = folders.pop()
-    above = [_stems(folder) for folder in folders]
-    return _stems(own), Stems(
-        tuple([stemmed for stems in above for stemmed in stems.all]),
-        frozenset().union(*[stems.different for stems in above]),
-    )
-
-
-@lru_cache(maxsize=_KEPT)
-def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of the file's name, and those of its folders; an entry file has the name of its folder."""
     *folders, name = path.split("/")
     own = name.partition(".")[0] or name
     if folders and own.lower() in _ENTRY_STEMS:
@@ -146,17 +149,25 @@ def name_words(qualname: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return _split(own), _split(scope)
 
 
-def own_stems(qualname: str) -> Stems:
-    """The stems of the last part of a qualified name."""
-    return _stems(qualname.rpartition(".")[2])
+@lru_cache(maxsize=_KEPT)
+def path_stems(path: str) -> tuple[Stems, Stems]:
+    """The stems of the file's name, and those of its folders."""
+    own, folders = path_words(path)
+    return _stems(own), _stems(folders)
 
 
 @lru_cache(maxsize=_KEPT)
-def _stems(text: str) -> Stems:
-    stems = tuple(stem(word) for word in _split(text))
+def own_stems(qualname: str) -> Stems:
+    """The stems of the last part of a qualified name."""
+    return _stems(name_words(qualname)[0])
+
+
+def _stems(words: tuple[str, ...]) -> Stems:
+    stems = tuple(map(stem, words))
     return Stems(stems, frozenset(stems))
 
 
+@lru_cache(maxsize=_KEPT)
 def _split(text: str) -> tuple[str, ...]:
     """The parts of the identifiers in `text`, without the whole ones."""
     parts: list[str] = []
