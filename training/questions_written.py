@@ -1,8 +1,8 @@
 """Turns questions that were written by hand into labelled questions: `python -m training.questions_written`.
 
 Reads `questions_written.tsv`, which says how its lines are made, and the snapshots that `training.questions` has
-checked out; writes lines of the same form as it does, of kind `written`, with the lines of each symbol. A question whose
-files are not in the snapshot is left out.
+checked out; writes lines of the same form as it does, of kind `written`, with the lines of each symbol. A question
+whose files are not in the snapshot is left out.
 """
 
 from __future__ import annotations
