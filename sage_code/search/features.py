@@ -192,7 +192,7 @@ def _by_runs(query: Query, pool: Pool, chosen: Rows, of_file: Rows) -> dict[str,
 
 def _by_place(pool: Pool, chosen: Rows, of_file: Rows) -> dict[str, Floats]:
     """The places of files by one signal each, and of chunks in their file: 1 for the first, 1/2 for the second."""
-    columns = {}
+    columns: dict[str, Floats] = {}
     for name, values in (
         ("body_rank", pool.title.lexical.fields["body"]),
         ("name_rank", pool.title.lexical.fields["name"]),
