@@ -351,14 +351,19 @@ class _WeightedStems:
     def cover_and_share(self, names: Iterable[Stems]) -> tuple[Floats, Floats]:
         """Of each name, the share of the query that is in its stems, and the share of them that is in the query."""
         covers, shares = [], []
-        weights, different = self._weights, frozenset(self._weights)
-        for stems in names:
-            if different.isdisjoint(stems.different):
+        weights, asked = self._weights, frozenset(self._weights)
+        for stems, different in names:
+            common = asked & different
+            if not common:
                 covers.append(0.0)
                 shares.append(0.0)
+                continue
+            if len(common) == 1:
+                covers.append(*[weights[stem] for stem in common])
             else:
-                covers.append(sum([weight for stem, weight in weights.items() if stem in stems.different]))
-                shares.append(sum([stem in weights for stem in stems.all]) / len(stems.all))
+                covers.append(sum([weight for stem, weight in weights.items() if stem in common]))
+            count = len(common) if len(stems) == len(different) else sum([stem in common for stem in stems])
+            shares.append(count / len(stems))
         return np.array(covers, np.float32), np.array(shares, np.float32)
 
 

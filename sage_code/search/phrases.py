@@ -62,18 +62,20 @@ class Phrases:
     def _in_segment(self, numbers: NDArray[np.uint16], counts: Rows) -> Floats:
         """Information, share and pairs of some chunks, whose words follow each other; 0 is a word of no query."""
         result = np.zeros((3, len(counts)), np.float32)
-        asked = np.flatnonzero(numbers)
+        asked = numbers.astype(bool).nonzero()[0]
         firsts = asked[:-1][asked[1:] - asked[:-1] == 1]
         joined = numbers[firsts].astype(np.int64) * self._size + numbers[firsts + 1]
         pair = np.minimum(self._pairs.searchsorted(joined), len(self._pairs) - 1)
-        owner = counts.cumsum().searchsorted(firsts, side="right")
-        is_last = counts.cumsum()[owner] - 1 == firsts
-        hit = (self._pairs[pair] == joined) & ~is_last
+        ends = counts.cumsum()
+        owner = ends.searchsorted(firsts, side="right")
+        hit = (self._pairs[pair] == joined) & (ends[owner] - 1 != firsts)
         rows, owner, pair = firsts[hit], owner[hit], pair[hit]
         if not len(rows):
             return result
         # A run is a row of adjacent hits; its information is that of its words, of which it has one more than hits.
-        begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+        is_begin = np.ones(len(rows), dtype=bool)
+        np.not_equal(rows[1:] - rows[:-1], 1, out=is_begin[1:])
+        begins = is_begin.nonzero()[0]
         sums = np.add.reduceat(self._idf[numbers[rows + 1]], begins) + self._idf[numbers[rows[begins]]]
         np.maximum.at(result[0], owner[begins], sums)
         result[1] = np.minimum(result[0] / np.float32(self._title), 1)

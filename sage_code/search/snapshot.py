@@ -69,8 +69,10 @@ class SearchSnapshot:
         """The chunks of `files`, file by file, and where those of each start."""
         first = self.first_chunk[files]
         counts = self.first_chunk[files + 1] - first
-        starts = np.cumsum(counts) - counts
-        return np.repeat(first - starts, counts) + np.arange(int(counts.sum())), starts
+        starts = counts.cumsum() - counts
+        chunks = np.arange(int(counts.sum()))
+        chunks += np.repeat(first - starts, counts)
+        return chunks, starts
 
     @cached_property
     def chunk_start(self) -> NDArray[np.uint32]:
@@ -143,6 +145,9 @@ class SearchSnapshot:
 
     def path(self, file: int) -> str:
         """The path of a file."""
+        known = self._known_strings["paths"].get(file)
+        if known is not None:
+            return known
         segment, number = self._file(file)
         return segment.string("paths", number)
 
@@ -161,6 +166,9 @@ class SearchSnapshot:
 
     def qualname(self, chunk: int) -> str:
         """The qualified name of a chunk."""
+        known = self._known_strings["names"].get(chunk)
+        if known is not None:
+            return known
         segment, number = self._chunk(chunk)
         return segment.string("names", number)
 
@@ -230,7 +238,9 @@ class SearchSnapshot:
             segment = self.segments[number]
             starts = segment.arrays["words_at"][own].astype(np.int64)
             counts = segment.arrays["words_at"][own + 1].astype(np.int64) - starts
-            rows = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+            ends = counts.cumsum()
+            rows = np.arange(int(ends[-1]))
+            rows += np.repeat(starts - (ends - counts), counts)
             yield segment, segment.arrays["words"][rows], counts
 
     @cached_property

@@ -316,11 +316,11 @@ class SnippetMaker:
             state = os.lstat(os.path.join(self._root, path))
         except OSError:
             return FileText(stored_text(self._generation, path) or "")
-        return _read(self._root, self._rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+        return _read(self._root, self._rules, path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @lru_cache(maxsize=_KEPT_FILES)
-def _read(root: str, rules: DiscoverRules, file: SourceFile) -> FileText:
-    """The text of a file in the state that `file` describes."""
-    source = read_source(root, file, rules)
+def _read(root: str, rules: DiscoverRules, path: str, size: int, mtime_ns: int, ctime_ns: int) -> FileText:
+    """The text of a file in the state that the arguments describe."""
+    source = read_source(root, SourceFile(path, size, mtime_ns, ctime_ns), rules)
     return FileText(source.text if isinstance(source, SourceText) else None)
