@@ -32,8 +32,9 @@ from sage_code.search.features import NAMES, PATH_FEATURES
 from sage_code.search.ranking import Network, Ranking, RelevanceTest, from_json
 from training.rank_gather import IN_FUNCTION
 
-# Units beside the weighted sum.
+# Units beside the weighted sum, of each network; networks of several seeds are joined into one, which gives their mean.
 UNITS = 24
+SEEDS = 4
 _RATE, _DECAY, _BATCH = 4e-3, 0.3, 64
 # Questions that are shown in all, by round; fewer questions are shown more often.
 _SHOWN = 80_000
@@ -44,19 +45,24 @@ _CANDIDATES = 96
 _SAME_FILE = 0.4
 # How much a question counts, by the first word of its kind. Few people have labelled questions, and few wrote reports;
 # many made questions are alike.
-_WEIGHTS = {"labelled": 6.0, "report": 1.5, "commit": 1.0, "web": 3.0}
+_WEIGHTS = {"labelled": 6.0, "written": 4.0, "report": 1.5, "commit": 1.0, "web": 3.0}
 _MADE_WEIGHT = 0.5
 # A feature spreads at least this much, so that one that is nearly always the same is not blown up.
 _LEAST_SPREAD = 0.05
+# A feature with this spread is always as usual.
+_HIDDEN = 1e9
 _FOLDS = 5
 # Questions of this kind are all asked of one corpus: they are divided by number, not by repository.
 _ONE_CORPUS = "web"
+# Weights that no label can teach: few projects keep an older version beside the newer one, and who reads the code opens
+# the newer.
+_GIVEN = {"is_superseded": -5.0}
 _TOP = 10
 # Of the questions that people ask, and whose answer is among the first files, at most this share may be answered with
 # "no good match"; the subject of a commit was not written to find anything.
 _REFUSED = 0.01
 _ANSWERED = 5
-_ASKED = frozenset({"labelled", "report", "web", "doc", "message"})
+_ASKED = frozenset({"labelled", "written", "report", "web", "doc", "message"})
 # A first answer that only this share of the real questions falls below is as likely as none at all.
 _NONE = 0.05
 # What tells whether a question is about the project, beside the margin of its first answer.
@@ -130,7 +136,10 @@ class Net(torch.nn.Module):
 
     def forward(self, features: Any) -> Any:
         """The scores of candidates."""
-        inputs = (features - self.mean) / self.spread
+        return self.of_inputs((features - self.mean) / self.spread)
+
+    def of_inputs(self, inputs: Any) -> Any:
+        """The scores of candidates, whose features are counted in spreads from the mean."""
         return (self.linear(inputs) + self.outer(torch.relu(self.inner(inputs)))).squeeze(-1)
 
     def scores(self, matrix: Floats) -> Floats:
@@ -193,8 +202,11 @@ def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
     rng = np.random.default_rng(seed)
     known = data.features[data.there].astype(np.float32)
     spread = np.maximum(known.std(axis=0), _LEAST_SPREAD)
-    spread[hidden] = 1e9
+    spread[hidden] = _HIDDEN
     net = Net(known.mean(axis=0), spread.astype(np.float32), UNITS)
+    fields: Any = net
+    inputs = (torch.from_numpy(data.features.astype(np.float32)) - fields.mean) / fields.spread
+    missing = torch.from_numpy(~data.there)
     optimiser = torch.optim.AdamW(net.parameters(), lr=_RATE, weight_decay=_DECAY)
     count = len(data.features)
     epochs = max(_LEAST_EPOCHS, min(_MOST_EPOCHS, _SHOWN // count))
@@ -206,8 +218,7 @@ def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
         rate = _RATE * min(1, (step + 1) / 50) * 0.5 * (1 + math.cos(math.pi * step / (epochs * batch_count)))
         for group in optimiser.param_groups:
             group["lr"] = rate
-        scores = net(torch.from_numpy(data.features[rows].astype(np.float32)))
-        scores = scores.masked_fill(~torch.from_numpy(data.there[rows]), -1e4)
+        scores = net.of_inputs(inputs[rows]).masked_fill(missing[rows], -1e4)
         weights = torch.from_numpy(data.weights[rows])
         losses = -(torch.from_numpy(data.shares[rows]) * torch.log_softmax(scores, 1)).sum(1)
         loss = (losses * weights).sum() / weights.sum()
@@ -225,10 +236,27 @@ def fit(sets: Sequence[Questions], learns: Callable[[dict[str, Any]], bool], hid
     ]
     start = [NAMES.index(name) for name in ("body_relative", "dense_relative", "whole_body", "file_defines")]
     scores = [part.matrix[:, start].sum(axis=1) for part in sets]
-    for _ in range(2):
-        net = train(batches(sets, chosen, scores), hidden)
-        scores = [net.scores(part.matrix) for part in sets]
-    return net
+    first = train(batches(sets, chosen, scores), hidden)
+    data = batches(sets, chosen, [first.scores(part.matrix) for part in sets])
+    return joined([train(data, hidden, seed) for seed in range(1, SEEDS + 1)])
+
+
+def joined(nets: Sequence[Net]) -> Net:
+    """A network whose scores are the mean of those of `nets`, which were trained on the same data."""
+    parts: Sequence[Any] = nets
+    whole: Any = Net(parts[0].mean.numpy(), parts[0].spread.numpy(), sum(len(net.inner.bias) for net in parts))
+    with torch.no_grad():
+        whole.linear.weight[:] = sum(net.linear.weight for net in parts) / len(parts)
+        whole.inner.weight[:] = torch.cat([net.inner.weight for net in parts])
+        whole.inner.bias[:] = torch.cat([net.inner.bias for net in parts])
+        whole.outer.weight[:] = torch.cat([net.outer.weight for net in parts], dim=1) / len(parts)
+        for name, weight in _GIVEN.items():
+            column = NAMES.index(name)
+            if whole.spread[column] < _HIDDEN:
+                whole.mean[column], whole.spread[column], whole.linear.weight[0, column] = 0.0, 1.0, weight
+                whole.inner.weight[:, column] = 0.0
+    joined_net: Net = whole
+    return joined_net
 
 
 def cross_validated(sets: Sequence[Questions], hidden: NDArray[np.bool_]) -> list[Floats]:

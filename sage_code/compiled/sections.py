@@ -137,14 +137,17 @@ class Terms:
         self._strings = Strings(arrays, name)
         self._at, self._heads = arrays[f"{name}_at"], arrays[f"{name}_heads"]
 
+    def __len__(self) -> int:
+        return len(self._heads)
+
     def beginning(self, head: str, max_bytes: int) -> tuple[list[int], list[str]]:
         """The rows and strings that begin with `head` (or at least with its first letters), up to a length."""
         begin = head.encode("utf-8", "surrogatepass")[:_HEAD]
         low, high = (int.from_bytes(begin.ljust(_HEAD, fill), "big") for fill in (b"\0", b"\xff"))
-        first, last = np.searchsorted(self._heads, np.array([low, high], np.uint64), side="left").tolist()
+        first, last = self._heads.searchsorted(np.array([low, high], np.uint64)).tolist()
         while last < len(self._heads) and int(self._heads[last]) == high:
             last += 1
-        rows = first + np.flatnonzero(np.diff(self._at[first : last + 1]) <= max_bytes)
+        rows = first + (self._at[first + 1 : last + 1] - self._at[first:last] <= max_bytes).nonzero()[0]
         return rows.tolist(), self._strings.many(rows)
 
     def find(self, text: str) -> int | None:

@@ -7,9 +7,11 @@ module reads.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +39,34 @@ FILE_FIELDS = ("path",)
 FIELDS = CHUNK_FIELDS + FILE_FIELDS
 # Where a stored symbol has its first and its last line.
 _START, _END = 4, 5
+# Files of a segment whose symbols are kept for the next query; beyond these all are forgotten.
+_KEPT_TABLES = 256
 KINDS = CHUNK_KINDS
+
+
+class _SymbolTable:
+    """The definitions of a file; those that are asked for are made once."""
+
+    __slots__ = ("_ends", "_made", "_rows", "_starts")
+
+    def __init__(self, stored: bytes) -> None:
+        self._rows: list[list[Any]] = orjson.loads(stored)
+        # Of each row the highest end up to it and the lowest start from it on: sorted, whatever the order of the rows.
+        self._ends = list(accumulate([fields[_END] for fields in self._rows], max))
+        self._starts = list(accumulate([fields[_START] for fields in reversed(self._rows)], min))[::-1]
+        self._made: dict[int, Symbol] = {}
+
+    def between(self, first: int, last: int) -> list[Symbol]:
+        """Those that have any of these lines, in their order."""
+        found = []
+        for row in range(bisect_left(self._ends, first), bisect_right(self._starts, last)):
+            fields = self._rows[row]
+            if fields[_START] <= last and fields[_END] >= first:
+                symbol = self._made.get(row)
+                if symbol is None:
+                    symbol = self._made[row] = Symbol(*fields)
+                found.append(symbol)
+        return found
 
 
 @dataclass(frozen=True)
@@ -89,8 +118,17 @@ class Segment:
 
     def symbols_between(self, file: int, first: int, last: int) -> list[Symbol]:
         """The definitions of a file that have any of these lines; much faster than all of a large file."""
-        rows = orjson.loads(Strings(self.arrays, "symbols").raw(file))
-        return [Symbol(*fields) for fields in rows if fields[_START] <= last and fields[_END] >= first]
+        table = self._symbol_tables.get(file)
+        if table is None:
+            if len(self._symbol_tables) >= _KEPT_TABLES:
+                self._symbol_tables.clear()
+            table = self._symbol_tables[file] = _SymbolTable(Strings(self.arrays, "symbols").raw(file))
+        return table.between(first, last)
+
+    @cached_property
+    def _symbol_tables(self) -> dict[int, _SymbolTable]:
+        """Those of the files that were asked for last."""
+        return {}
 
     def kind(self, chunk: int) -> str:
         """The kind of a chunk."""

@@ -64,6 +64,20 @@ class BundledEmbedder:
         """The same for queries."""
         return self._embed(texts, (QUERY,))
 
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """One unit vector for each single word, in order; a zero vector for a word that the model does not know."""
+        found = [self._vocabulary[word] for word in words]
+        sums = np.zeros((len(words), self.dim), np.float32)
+        ids = np.array([number for numbers in found for number in numbers], np.int64)
+        if len(ids):
+            weighted = self._rows.take(ids, axis=0).astype(np.int64) * self._weights[BODY, ids][:, None]
+            owners = np.repeat(np.arange(len(words)), [len(numbers) for numbers in found])
+            total = np.zeros((len(words), self.dim), np.int64)
+            np.add.at(total, owners, weighted)
+            lengths = np.sqrt((total.astype(np.float64) ** 2).sum(axis=1))
+            sums[:] = total / np.maximum(lengths, 1)[:, None]
+        return sums
+
     def _embed(self, texts: Sequence[str], fields: tuple[int, ...]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         for start in range(0, len(texts), _GROUP):

@@ -14,10 +14,11 @@ from sage_code.languages.kinds import TEXT_KINDS
 from sage_code.search.dense import Nearness
 from sage_code.search.filters import Allowed
 from sage_code.search.lexical import LexicalScores, TermPostings
+from sage_code.search.path_classes import rarely_answers
 from sage_code.search.phrases import Phrases, Runs
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.top import Floats, Rows, distinct
+from sage_code.search.top import Floats, Rows, distinct, ordered_in_groups, runs_of, sizes_of
 from sage_code.search.verbatim import Verbatim
 
 # Chunks and files that each signal may propose.
@@ -28,6 +29,9 @@ _CHUNKS, _PER_FILE = 256, 4
 _CHUNKS_LONG, _PER_FILE_LONG = 600, 3
 # Added to the score of a chunk that is measured in any case: more than all signals together.
 _CERTAIN = 100.0
+# What the score of a test, a document or another file that is rarely the answer counts when files are chosen: without
+# it, half of the chosen files are such, and 4 % of the right ones are not chosen.
+_RARE_FILE = 0.6
 # A name with more definitions than this says little about any of them.
 _MAX_DEFINITIONS = 40
 # A name that more symbols have, keys and headings included, is not looked up.
@@ -184,15 +188,16 @@ def propose(snapshot: SearchSnapshot, signals: Signals, allowed: Allowed) -> Poo
     proposed[[*signals.mentioned, *signals.framed, *signals.verbatim.lines]] = True
     files = np.flatnonzero(proposed)
     chunks, first = snapshot.chunks_of(files)
-    file_of_chunk = np.repeat(np.arange(len(files)), np.diff(first, append=len(chunks)))
+    file_of_chunk = np.repeat(np.arange(len(files)), sizes_of(first, len(chunks)))
     views = [PoolView(words.scores_of(files, chunks, first), near.of(chunks)) for words, near in signals.views]
     runs = Runs(*(np.zeros(len(chunks), np.float32) for _ in Runs._fields))
+    at = chunks.searchsorted(literal)
     for column, values in zip(runs, signals.phrases.of(snapshot, literal), strict=True):
-        column[np.searchsorted(chunks, literal)] = values
+        column[at] = values
     return Pool(files, chunks, first, file_of_chunk, views[0], views[-1], runs)
 
 
-def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allowed) -> Rows:
+def choose(snapshot: SearchSnapshot, query: Query, pool: Pool, signals: Signals, allowed: Allowed) -> Rows:
     """The rows of the pool's chunks that are measured: the best few of each of the best files."""
     columns = []
     for lexical, dense in (pool.title, pool.whole) if pool.title is not pool.whole else (pool.title,):
@@ -204,14 +209,16 @@ def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allo
     scores[np.searchsorted(pool.chunks, sorted(signals.defining.certainty))] += len(columns) / 2
     scores[np.searchsorted(pool.chunks, sorted(signals.verbatim.chunks))] += _CERTAIN
     rows = np.arange(len(pool.chunks)) if allowed.chunks is None else np.flatnonzero(allowed.chunks[pool.chunks])
-    files = pool.file_of_chunk[rows]
-    order = np.lexsort((-scores[rows], files))
-    starts = np.flatnonzero(np.diff(files[order], prepend=-1))
-    sizes = np.diff(starts, append=len(order))
-    rank_in_file = np.arange(len(order)) - np.repeat(starts, sizes)
-    files = files[order[starts]]
+    of_row = pool.file_of_chunk[rows]
+    starts, sizes = runs_of(of_row)
+    if not len(starts):
+        return rows
+    files = of_row[starts]
     cover = pool.title.lexical
-    file_scores = scores[rows[order[starts]]] + cover.file_cover[files] + 2 * cover.path_cover[files]
+    best_of_file = np.maximum.reduceat(scores[rows], starts)
+    file_scores = best_of_file + cover.file_cover[files] + 2 * cover.path_cover[files]
+    rare = [rarely_answers(path, query.asks_for) for path in snapshot.paths(pool.files[files])]
+    file_scores *= np.where(rare, np.float32(_RARE_FILE), np.float32(1))
     named = np.zeros(len(pool.files), np.float32)
     for numbers in (signals.mentioned, signals.framed):
         for file, value in numbers.items():
@@ -221,4 +228,8 @@ def choose(snapshot: SearchSnapshot, pool: Pool, signals: Signals, allowed: Allo
     best = np.lexsort((snapshot.file_hash[pool.files[files]], -file_scores))
     is_best = np.zeros(len(files), dtype=bool)
     is_best[best[np.cumsum(np.minimum(sizes, each)[best]) <= most]] = True
-    return np.sort(rows[order[(rank_in_file < each) & np.repeat(is_best, sizes)]])
+    # Only the chunks of the chosen files are put in order.
+    rows, sizes = rows[np.repeat(is_best, sizes)], sizes[is_best]
+    order = ordered_in_groups(scores[rows], pool.file_of_chunk[rows])
+    rank_in_file = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes)
+    return np.sort(rows[order[rank_in_file < each]])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sage_code.embed.bundled import BundledEmbedder
 from sage_code.search.candidates import (
     Signals,
     View,
@@ -33,6 +34,7 @@ from sage_code.search.phrases import Phrases
 from sage_code.search.query import Query
 from sage_code.search.ranking import Ranking, learned
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.soft import WordMeanings
 from sage_code.search.top import Floats, Mask
 from sage_code.search.verbatim import ReadText, find_verbatim
 
@@ -83,6 +85,8 @@ class SearchEngine:
         self.snapshot, self._embedder, self._read = snapshot, embedder, read
         self.ranking = ranking or learned()
         self._dense = DenseIndex(snapshot)
+        # The vectors of words are the bundled model's, whatever model the index was made with.
+        self._meanings = WordMeanings(embedder if isinstance(embedder, BundledEmbedder) else BundledEmbedder())
 
     def rank(self, query: Query, limit: int) -> list[Ranked]:
         """The best chunk of each of the best files, best first."""
@@ -105,11 +109,11 @@ class SearchEngine:
             framed_files(snapshot, query), Phrases(query, words), find_verbatim(snapshot, query, allowed, self._read),
         )  # fmt: skip
         pool = propose(snapshot, signals, allowed)
-        chosen = choose(snapshot, pool, signals, allowed)
+        chosen = choose(snapshot, query, pool, signals, allowed)
         for view, vector, found in zip((pool.title, pool.whole), asked, near, strict=False):
             if found.chunks is not None:  # a large snapshot: only the nearest have an exact cosine so far
                 view.dense[chosen] = self._dense.scores_of(pool.chunks[chosen], vector)
-        return measure(snapshot, query, pool, chosen, signals)
+        return measure(snapshot, query, pool, chosen, signals, self._meanings)
 
     def _best_of_files(self, query: Query, candidates: Candidates, scores: Floats, limit: int) -> list[Ranked]:
         """Groups the candidates by file and turns the best score of each file into a probability."""
@@ -118,8 +122,9 @@ class SearchEngine:
         lift = _lift(scores, is_there, self.ranking.none) if verbatim.leads else 0.0
         scores = (scores + lift * is_there).astype(np.float32)
         by_file: dict[int, list[int]] = {}
+        files = candidates.files.tolist()
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():
-            by_file.setdefault(int(candidates.files[row]), []).append(row)
+            by_file.setdefault(files[row], []).append(row)
         firsts = [rows[0] for rows in by_file.values()]
         margins = self.ranking.margins(scores[firsts]).tolist()
         relevance, good = self.ranking.relevance(matrix[firsts[0]], margins[0]) if firsts else (0.0, False)

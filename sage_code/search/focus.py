@@ -36,22 +36,16 @@ class Focus(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A definition in a chunk, and its best lines."""
+    """A definition in a chunk, and how well its best lines match."""
 
-    symbol: Symbol | None
-    first: int
-    last: int
-    window: Window
+    symbol: Symbol
     score: float
+    size: int  # in lines
 
     @property
     def is_block(self) -> bool:
         """Whether it is more than a constant or a key, many of which share a few lines."""
-        return self.symbol is not None and CHUNK_KIND.get(self.symbol.kind) != "constant"
-
-    @property
-    def size(self) -> int:
-        return self.symbol.end_line - self.symbol.start_line + 1 if self.symbol else 1 << 30
+        return _is_block(self.symbol)
 
 
 def focus(matched: MatchedLines, symbols: Sequence[Symbol], own: str, names: frozenset[str], size: int) -> Focus:
@@ -60,17 +54,15 @@ def focus(matched: MatchedLines, symbols: Sequence[Symbol], own: str, names: fro
     `symbols` are the definitions of these lines that may be its label, `own` is the qualified name of the chunk, and
     `names` are those that the query asks for.
     """
-    whole = _part(matched, None, size, names)
-    parts = [_part(matched, one, size, names, whole.window) for one in symbols]
-    if not whole.window.score:
-        own_parts = [part for part in parts if part.symbol is not None and part.symbol.qualname == own]
-        # Nothing matches word for word: the chunk's own definition, if the chunk shows most of its lines as its own.
-        chosen = max(own_parts, key=lambda part: part.last - part.first, default=whole)
-        if not chosen.is_block and _shown(chosen) * 2 < _shown(whole):
-            chosen = whole
-    else:
-        chosen = _innermost([part for part in parts if part.score], whole, own)
-    return Focus(chosen.symbol, chosen.first, chosen.last, chosen.window)
+    whole = matched.best_score(matched.first, matched.last, size)
+    if not whole:
+        return _own_definition(matched, [one for one in symbols if one.qualname == own], size)
+    parts = []
+    for one in symbols:
+        if score := matched.best_score(one.start_line, one.end_line, size):
+            score += _NAMED if one.name in names else 0.0
+            parts.append(_Part(one, score, one.end_line - one.start_line + 1))
+    return _focus(matched, _innermost(parts, whole, own), size)
 
 
 def focus_on(line: int, symbols: Sequence[Symbol], first: int, last: int, size: int) -> Focus:
@@ -83,43 +75,56 @@ def focus_on(line: int, symbols: Sequence[Symbol], first: int, last: int, size: 
     return Focus(symbol, first, last, Window(LITERAL_VALUE, start, min(start + size - 1, last), line))
 
 
-def _part(
-    matched: MatchedLines, symbol: Symbol | None, size: int, names: frozenset[str], around: Window | None = None
-) -> _Part:
-    """The part of the matched lines that a definition has; `around` is the best window of all lines, if it is known."""
+def _focus(matched: MatchedLines, symbol: Symbol | None, size: int) -> Focus:
+    """The lines of a definition, or all if it is None, with the best of them."""
     first = max(matched.first, symbol.start_line) if symbol else matched.first
     last = min(matched.last, symbol.end_line) if symbol else matched.last
-    is_all = around is not None and (first, last) == (matched.first, matched.last)
-    window = around if around is not None and is_all else matched.best_window(first, last, size)
-    named = _NAMED if symbol is not None and symbol.name in names and window.score else 0.0
-    return _Part(symbol, first, last, window, window.score + named)
+    return Focus(symbol, first, last, matched.best_window(first, last, size))
 
 
-def _shown(part: _Part) -> int:
+def _own_definition(matched: MatchedLines, symbols: Sequence[Symbol], size: int) -> Focus:
+    """Where nothing matches word for word: the chunk's own definition, if the chunk shows most of its lines as its own.
+
+    `symbols` are those with the chunk's name."""
+    whole = _focus(matched, None, size)
+    parts = [_focus(matched, one, size) for one in symbols]
+    chosen = max(parts, key=lambda part: part.last - part.first, default=whole)
+    if not (chosen.symbol and _is_block(chosen.symbol)) and _shown(chosen) * 2 < _shown(whole):
+        return whole
+    return chosen
+
+
+def _is_block(symbol: Symbol) -> bool:
+    return CHUNK_KIND.get(symbol.kind) != "constant"
+
+
+def _shown(part: Focus) -> int:
     return part.window.last - part.window.first + 1
 
 
-def _innermost(parts: Sequence[_Part], whole: _Part, own: str) -> _Part:
-    """The smallest definition that matches nearly as well as all lines together; `whole` if there is none."""
-    best = max(whole.score, *(part.score for part in parts)) if parts else whole.score
-    good = [part for part in parts if part.score >= _INNER_SHARE * best and (part.is_block or _holds_most(part, whole))]
+def _innermost(parts: Sequence[_Part], whole: float, own: str) -> Symbol | None:
+    """The smallest definition that matches nearly as well as all lines together, whose score is `whole`."""
+    if not parts:
+        return None
+    best = max(whole, *(part.score for part in parts))
+    good = [
+        part
+        for part in parts
+        if part.score >= _INNER_SHARE * best and (part.is_block or part.score + _ONE_MORE_LINE >= whole)
+    ]
     if not good:
         good = [part for part in parts if part.is_block and part.score >= _ONLY_SHARE * best]
-    inner = [part for part in good if not any(_is_inside(other, part) for other in good)]
+    if len(good) > 1:
+        good = [part for part in good if not any(_is_inside(other, part) for other in good)]
 
     def preference(part: _Part) -> tuple[float, bool, int]:
-        return part.score, part.symbol is not None and part.symbol.qualname == own, -part.size
+        return part.score, part.symbol.qualname == own, -part.size
 
-    return max(inner, key=preference, default=whole)
-
-
-def _holds_most(part: _Part, whole: _Part) -> bool:
-    """Whether a constant matches as well as the run of constants that it is in."""
-    return part.score + _ONE_MORE_LINE >= whole.score
+    return max(good, key=preference).symbol if good else None
 
 
 def _is_inside(part: _Part, other: _Part) -> bool:
     """Whether the definition of a part lies inside that of another, larger one."""
-    if part.symbol is None or other.symbol is None or part.size >= other.size:
+    if part.size >= other.size:
         return False
     return other.symbol.start_line <= part.symbol.start_line and part.symbol.end_line <= other.symbol.end_line

@@ -58,7 +58,7 @@ class HitMaker:
         """The hit of a ranked chunk; a folded one has no spans, and names other places by their chunks."""
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
         source = self._snippets.source(path)
-        literal: Sequence[int] = found.lines or self._snippets.matcher.literal.literal_lines(source.text)
+        literal: Sequence[int] = found.lines or self._snippets.literal_lines(source)
         inside = self._inside(found.chunk, found.lines)
         if len(inside) == 1 and not (self._kinds or self._is_defined_in(found)):
             shown = self._shown_line(found, inside[0], source)
@@ -109,7 +109,7 @@ class HitMaker:
     def _shown_line(self, found: Ranked, line: int, source: FileText) -> _Shown:
         """The lines around a line, with the smallest definition that it is in."""
         first, last = self._lines_of(found.chunk)
-        last = min(last, len(source.lines))
+        last = min(last, source.last_line)
         return _Shown(found.chunk, focus_on(line, self._symbols(found.file, line, line), first, last, self._size))
 
     def _chunk(self, found: Ranked, literal: Sequence[int]) -> int:
@@ -126,12 +126,11 @@ class HitMaker:
         named = self._wanted_symbol(chunk, symbols) if self._kinds or not is_literal else None
         if named is not None:
             first, last = max(first, named.start_line), min(last, named.end_line)
-        lines = source.lines[first - 1 : last]
-        if not lines:  # the file cannot be read, or is shorter now
+        if not first <= min(last, source.last_line):  # the file cannot be read, or is shorter now
             own = self._snapshot.qualname(chunk)
             symbol = named or next((one for one in symbols if one.qualname == own), None)
             return _Shown(chunk, Focus(symbol, first, last, Window(0.0, first, last, first)))
-        matched = MatchedLines(self._snippets.matcher, lines, first)
+        matched = MatchedLines(self._snippets.matcher, source, first, last)
         if named is None:
             if self._kinds:
                 symbols = [one for one in symbols if is_wanted(one, self._kinds)]

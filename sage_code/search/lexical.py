@@ -84,7 +84,7 @@ class TermPostings:
         found = [(term, form) for term, fields in self._found.items() for form in fields[field]]
         for term, form in found:
             saturated = form.counts / (form.counts + norms[form.documents])
-            np.add.at(sums, form.documents, np.float32(self.weights[term]) * saturated)
+            sums[form.documents] += np.float32(self.weights[term]) * saturated  # no document is there twice
         scores, postings = [_NO_FLOATS], [_NO_ROWS]
         for _, form in found:  # set back to 0 at once, so that a document is taken for one word only
             scores.append(sums[form.documents])
@@ -115,7 +115,8 @@ class TermPostings:
             weight = np.float32(self.weights[term])
             counts = {name: among[name].counts(found[name]) for name in FIELDS}
             for name, often in counts.items():
-                fields[name] += weight * (often / (often + norms[name]))
+                if found[name]:
+                    fields[name] += weight * (often / (often + norms[name]))
             inside = np.logical_or.reduce([counts[name] > 0 for name in CHUNK_FIELDS])
             chunk_cover += weight * inside
             np.maximum(rarest, np.float32(self.idf[term] / most) * inside, out=rarest)
@@ -131,17 +132,16 @@ class _Subset:
     """Some of all documents, in ascending order."""
 
     def __init__(self, documents: Rows, size: int) -> None:
-        self._documents = documents
-        self._inside = np.zeros(size, dtype=bool)
-        self._inside[documents] = True
+        self._count = len(documents)
+        self._row = np.zeros(size, np.int32)  # of each document among them, from 1; only written pages take memory
+        self._row[documents] = np.arange(1, len(documents) + 1)
 
     def counts(self, forms: Sequence[_Postings]) -> Floats:
         """How often each of them has any form of a word."""
-        counts = np.zeros(len(self._documents), np.float32)
+        counts = np.zeros(self._count + 1, np.float32)
         for form in forms:
-            own = np.flatnonzero(self._inside[form.documents])
-            counts[np.searchsorted(self._documents, form.documents[own])] += form.counts[own]
-        return counts
+            counts[self._row[form.documents]] += form.counts
+        return counts[1:]
 
 
 def _shares(values: Mapping[str, float]) -> dict[str, float]:

@@ -74,15 +74,23 @@ class LiteralFinder:
         self._telling = frozenset(word for word in self._words if word not in STOP_WORDS and len(word) > 1)
         telling = [position for position, word in enumerate(self._words) if word in self._telling]
         # The shortest runs: two telling words and what is between them; every other run has one of them.
-        links = {f" {' '.join(self._words[first : last + 1])} " for first, last in pairwise(telling)}
-        self._links = tuple(sorted(links | {f" {word} " for word in self._single}))
+        # Each is kept with its first and its last word: where one of these is missing, so is the run.
+        links = {
+            (f" {' '.join(self._words[first : last + 1])} ", self._words[first], self._words[last])
+            for first, last in pairwise(telling)
+        }
+        self._links = tuple(sorted(links | {(f" {word} ", word, word) for word in self._single}))
         self._at: dict[str, list[int]] = defaultdict(list)
         for position, word in enumerate(self._words):
             self._at[word].append(position)
 
-    def literal_lines(self, text: str) -> list[int]:
-        """The lines of a text, from 1, that hold the longest literal that any line holds."""
-        lower = text.lower() if self.literals else ""
+    @property
+    def links(self) -> list[tuple[str, str]]:
+        """The first and the last word of each of the shortest runs."""
+        return [(first, last) for _, first, last in self._links]
+
+    def literal_lines(self, lower: str) -> list[int]:
+        """The lines of a text in lower case, from 1, that hold the longest literal that any line holds."""
         for literal in self.literals:
             start, lines, line, counted = lower.find(literal), [], 1, 0
             while start >= 0:
@@ -98,8 +106,9 @@ class LiteralFinder:
         """Whether a text, in lower case, may have a literal or a run: said much faster than by looking for one."""
         if any(literal in text for literal in self.literals):
             return True
-        words = f" {' '.join(words_of(text))} " if self._links else ""
-        return any(link in words for link in self._links)
+        links = [link for link, first, last in self._links if first in text and last in text]
+        words = f" {' '.join(words_of(text))} " if links else ""
+        return any(link in words for link in links)
 
     def best_run(self, line: str) -> Run:
         """The literal or the longest run of two or more telling words in a line; one of value 0 if there is none."""
@@ -110,6 +119,8 @@ class LiteralFinder:
             start = lower.find(literal)
             if start >= 0:
                 return Run(LITERAL_VALUE + len(literal), start, start + len(literal))
+        if len(line) <= _RUN_CHARS and not self.has_run(lower):
+            return _NO_RUN
         best, before = _NO_RUN, dict[int, tuple[int, int]]()
         for found in _WORD.finditer(lower, 0, _RUN_CHARS):
             # By position in the query, how many words end there that also end here, and where the first begins.

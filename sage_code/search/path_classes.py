@@ -9,6 +9,10 @@ from __future__ import annotations
 # Paths and names whose classes are kept: the candidates of the next query are often the same.
 _KEPT = 65_536
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -50,21 +54,24 @@ ENTRY_STEMS = _words("__init__ index mod lib main package-info package")
 PATH_CLASSES = (
     "test", "example", "doc", "vendored", "generated", "benchmark", "compat", "build", "data", "declarations", "entry"
 )  # fmt: skip
+# A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
+ASKED_WITH = {"declarations": "doc", "data": "build"}
+_RARE = frozenset({"test", "example", "doc", "vendored", "generated", "benchmark", "build", "data"})
 
 
-_of_path: dict[str, tuple[bool, ...]] = {}
+_of_path: dict[str, bytes] = {}
 _of_folder: dict[str, frozenset[str]] = {}
 
 
-def path_classes(path: str) -> tuple[bool, ...]:
-    """For each of `PATH_CLASSES`, whether a path belongs to it."""
+def path_classes(path: str) -> bytes:
+    """For each of `PATH_CLASSES`, whether a path belongs to it: 1 or 0."""
     known = _of_path.get(path)
     if known is None:
         *folders, name = path.split("/")
         found = _classes_of_file(name).union(*map(_classes_of_folder, folders))
         if len(_of_path) >= _KEPT:
             _of_path.clear()
-        known = _of_path[path] = tuple([path_class in found for path_class in PATH_CLASSES])
+        known = _of_path[path] = bytes([path_class in found for path_class in PATH_CLASSES])
     return known
 
 
@@ -124,3 +131,11 @@ def _is_compat(name: str) -> bool:
 
     words = "".join([char if char.isascii() and char.isalnum() else " " for char in name]).split()
     return any(not _COMPAT.isdisjoint(split_word(word)) for word in words)
+
+
+def rarely_answers(path: str, asked: Collection[str]) -> bool:
+    """Whether a file is of a class that is rarely the answer, and was not asked for."""
+    return any(
+        has and path_class in _RARE and ASKED_WITH.get(path_class, path_class) not in asked
+        for has, path_class in zip(path_classes(path), PATH_CLASSES, strict=True)
+    )

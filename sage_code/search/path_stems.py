@@ -22,14 +22,20 @@ def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:
 
     A version that is `asked` for by its name does not count as superseded.
     """
-    versions = [_VERSION.match(path) for path in paths]
+    versions = list(map(_version, paths))
     newest: dict[str, int] = {}
-    for version in filter(None, versions):
-        newest[version[1]] = max(newest.get(version[1], 0), int(version[2]))
+    for folder, version in filter(None, versions):
+        newest[folder] = max(newest.get(folder, 0), int(version))
     return [
-        version is not None and int(version[2]) < newest[version[1]] and f"v{version[2]}" not in asked
-        for version in versions
+        found is not None and int(found[1]) < newest[found[0]] and f"v{found[1]}" not in asked for found in versions
     ]
+
+
+@lru_cache(maxsize=_KEPT)
+def _version(path: str) -> tuple[str, str] | None:
+    """The folder of the first version in a path, and that version."""
+    found = _VERSION.match(path)
+    return (found[1], found[2]) if found else None
 
 
 class Stems(NamedTuple):
@@ -40,8 +46,8 @@ class Stems(NamedTuple):
 
 
 @lru_cache(maxsize=_KEPT)
-def path_stems(path: str) -> tuple[Stems, Stems]:
-    """The stems of the file's name, and those of its folders.
+def path_words(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the file's name, and those of its folders.
 
     An entry file (`routing/mod.rs`, `router/index.ts`) has the name of its folder.
     """
@@ -49,24 +55,35 @@ def path_stems(path: str) -> tuple[Stems, Stems]:
     own = name.partition(".")[0] or name
     if folders and own.lower() in ENTRY_STEMS:
         own = folders.pop()
-    above = [_stems(folder) for folder in folders]
-    return _stems(own), Stems(
-        tuple([stemmed for stems in above for stemmed in stems.all]),
-        frozenset().union(*[stems.different for stems in above]),
-    )
-
-
-def own_stems(qualname: str) -> Stems:
-    """The stems of the last part of a qualified name."""
-    return _stems(qualname.rpartition(".")[2])
+    return _split(own), tuple([word for folder in folders for word in _split(folder)])
 
 
 @lru_cache(maxsize=_KEPT)
-def _stems(text: str) -> Stems:
-    stems = tuple(stem(word) for word in _split(text))
+def name_words(qualname: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the last part of a qualified name, and those of the parts before it."""
+    scope, _, own = qualname.rpartition(".")
+    return _split(own), _split(scope)
+
+
+@lru_cache(maxsize=_KEPT)
+def path_stems(path: str) -> tuple[Stems, Stems]:
+    """The stems of the file's name, and those of its folders."""
+    own, folders = path_words(path)
+    return _stems(own), _stems(folders)
+
+
+@lru_cache(maxsize=_KEPT)
+def own_stems(qualname: str) -> Stems:
+    """The stems of the last part of a qualified name."""
+    return _stems(name_words(qualname)[0])
+
+
+def _stems(words: tuple[str, ...]) -> Stems:
+    stems = tuple(map(stem, words))
     return Stems(stems, frozenset(stems))
 
 
+@lru_cache(maxsize=_KEPT)
 def _split(text: str) -> tuple[str, ...]:
     """The parts of the identifiers in `text`, without the whole ones."""
     parts: list[str] = []

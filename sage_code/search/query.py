@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from sage_code.errors import UsageError
 from sage_code.search.words import STOP_WORDS, stem
-from sage_code.search.zones import CODE, NOISE, Frame, Zone, divide
+from sage_code.search.zone_kinds import CODE, NOISE, Frame, Zone
+from sage_code.search.zones import divide
 from sage_code.text.lexemes import split_word, words_of
 
 # A longer text is a pasted file or log, and its beginning is enough; this bounds what a query costs.

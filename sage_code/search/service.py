@@ -75,17 +75,15 @@ class Searcher:
         ranked = engine.rank(query, options.limit + 1)
         make = HitMaker(engine, query, discover_rules(self._settings), options)
         least = FOLDED_BELOW * ranked[0].probability if ranked and options.folds else 0.0
+        good = bool(ranked) and (ranked[0].good or ranked[0].is_found(query))
         hits = [
             make.hit(rank, found, is_folded=found.probability < least)
-            for rank, found in enumerate(ranked[: options.limit], 1)
+            for rank, found in enumerate(ranked[: options.limit if good else min(options.limit, NEAREST)], 1)
         ]
         if options.explain:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
             hits = with_calls(engine.snapshot, hits)
-        good = bool(ranked) and (ranked[0].good or ranked[0].is_found(query))
-        if not good:
-            hits = hits[:NEAREST]
         if options.lines and not all(hit.snippet for hit in hits):
             note = note or "some of these files cannot be read any more: run `sage index`"
         more = good and len(ranked) > options.limit

@@ -23,6 +23,9 @@ from sage_code.values import Symbol
 # Odd numbers without a pattern, with which hashes are mixed.
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))
 
+# Names and paths that are kept (a few megabytes); then they are read again.
+_KEPT_STRINGS = 32_768
+
 # Files that stand for their folder.
 _PACKAGE_FILES = frozenset({"__init__", "index", "mod", "lib", "init"})
 
@@ -42,6 +45,7 @@ class SearchSnapshot:
         self.file_at = _starts([segment.meta["files"] for segment in self.segments])
         self.chunks, self.files = self.chunk_at[-1], self.file_at[-1]
         self._norms: dict[str, NDArray[np.float32]] = {}
+        self._known_strings: dict[str, dict[int, str]] = {"names": {}, "paths": {}}
 
     def _column(self, name: str) -> NDArray[Any]:
         parts = [segment.arrays[name] for segment in self.segments]
@@ -65,8 +69,10 @@ class SearchSnapshot:
         """The chunks of `files`, file by file, and where those of each start."""
         first = self.first_chunk[files]
         counts = self.first_chunk[files + 1] - first
-        starts = np.cumsum(counts) - counts
-        return np.repeat(first - starts, counts) + np.arange(int(counts.sum())), starts
+        starts = counts.cumsum() - counts
+        chunks = np.arange(int(counts.sum()))
+        chunks += np.repeat(first - starts, counts)
+        return chunks, starts
 
     @cached_property
     def chunk_start(self) -> NDArray[np.uint32]:
@@ -139,6 +145,9 @@ class SearchSnapshot:
 
     def path(self, file: int) -> str:
         """The path of a file."""
+        known = self._known_strings["paths"].get(file)
+        if known is not None:
+            return known
         segment, number = self._file(file)
         return segment.string("paths", number)
 
@@ -157,6 +166,9 @@ class SearchSnapshot:
 
     def qualname(self, chunk: int) -> str:
         """The qualified name of a chunk."""
+        known = self._known_strings["names"].get(chunk)
+        if known is not None:
+            return known
         segment, number = self._chunk(chunk)
         return segment.string("names", number)
 
@@ -191,17 +203,24 @@ class SearchSnapshot:
 
     def qualnames(self, chunks: NDArray[np.int64]) -> list[str]:
         """The qualified names of chunks, which are in ascending order."""
-        names: list[str] = []
-        for number, own in self._by_segment(chunks, self.chunk_at):
-            names += Strings(self.segments[number].arrays, "names").many(own)
-        return names
+        return self._strings("names", chunks, self.chunk_at)
 
     def paths(self, files: NDArray[np.int64]) -> list[str]:
         """The paths of files, which are in ascending order."""
-        paths: list[str] = []
-        for number, own in self._by_segment(files, self.file_at):
-            paths += Strings(self.segments[number].arrays, "paths").many(own)
-        return paths
+        return self._strings("paths", files, self.file_at)
+
+    def _strings(self, column: str, numbers: NDArray[np.int64], starts: list[int]) -> list[str]:
+        """The strings of a column, by ascending numbers; they are kept, as the next query often has the same chunks."""
+        known = self._known_strings[column]
+        wanted = numbers.tolist()
+        if not known.keys() >= set(wanted):
+            if len(known) >= _KEPT_STRINGS:
+                known = self._known_strings[column] = {}  # another thread may read the old one
+            new = np.array([number for number in wanted if number not in known], np.int64)
+            for segment, own in self._by_segment(new, starts):
+                found = Strings(self.segments[segment].arrays, column).many(own)
+                known.update(zip((own + starts[segment]).tolist(), found, strict=True))
+        return [known[number] for number in wanted]
 
     def vectors(self, chunks: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
         """The vectors of chunks, which are in ascending order, in whole numbers, and their scales."""
@@ -219,7 +238,9 @@ class SearchSnapshot:
             segment = self.segments[number]
             starts = segment.arrays["words_at"][own].astype(np.int64)
             counts = segment.arrays["words_at"][own + 1].astype(np.int64) - starts
-            rows = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+            ends = counts.cumsum()
+            rows = np.arange(int(ends[-1]))
+            rows += np.repeat(starts - (ends - counts), counts)
             yield segment, segment.arrays["words"][rows], counts
 
     @cached_property

@@ -10,8 +10,8 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ SNIPPET_LINES = 12
 # Longer lines are cut: minified code has lines of a megabyte.
 MAX_LINE_CHARS = 240
 _IDENTIFIER = re.compile(r"[\w$]+")
-# Files whose lines are kept for the next query.
+# Files whose texts are kept for the next query.
 _KEPT_FILES = 256
 
 # What each line that matches adds to the score of its window: little, it only decides between equals.
@@ -56,80 +56,126 @@ class Snippet(NamedTuple):
     match_spans: Spans = ()
 
 
-class FileText(NamedTuple):
-    """The text of a file, whole and as lines."""
+class FileText:
+    """The text of a file, or None if it cannot be read; what search derives from it is worked out once."""
 
-    text: str
-    lines: Sequence[str]
+    def __init__(self, text: str | None) -> None:
+        self.text = text or ""
+        self._is_read = text is not None
+
+    @cached_property
+    def lower(self) -> str:
+        """The text in lower case."""
+        return self.text.lower()
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset of each line, and that of the line that would follow the last."""
+        lines = self.text.split("\n") if self._is_read else ()
+        return list(accumulate([len(line) + 1 for line in lines], initial=0))
+
+    @property
+    def last_line(self) -> int:
+        """The number of lines."""
+        return len(self.starts) - 1
+
+    def line(self, number: int) -> str:
+        """A line, counted from 1."""
+        return self.text[self.starts[number - 1] : self.starts[number] - 1]
 
 
-class LineMatch(NamedTuple):
-    """What of the query a line has."""
+class Matches(NamedTuple):
+    """What of a query some lines of a file have, by line."""
 
-    stems: frozenset[str]
-    run: float  # the value of the longest run of its words
+    stems: dict[int, int]  # of the lines that match, in order: a bit for each stem
+    runs: dict[int, float]  # of those with a run of the query's words, the value of the longest
 
 
 class LineMatcher:
     """Finds the words of one query in lines of code."""
 
     def __init__(self, query: Query) -> None:
-        self._stems = frozenset(query.stems)
+        self._bits = {stem: 1 << number for number, stem in enumerate(dict.fromkeys(query.stems))}
         # Every form of a word begins with its head, which is faster to look for than to split a text into words.
         self._heads = tuple(dict.fromkeys(head_of(stem) or stem for stem in query.stems))
-        self._known: dict[str, frozenset[str]] = {}  # by word, those of its stems that are asked for
+        self._known: dict[str, int] = {}  # by word, those of its stems that are asked for
         self.literal = LiteralFinder(query.text)
+        ends = [(self._bits_of(first), self._bits_of(last)) for first, last in self.literal.links]
+        # Of the shortest runs, the stems of their ends; None for a long text, where some are not of the title. A `$`
+        # joins words to one identifier, whose stems may not be those of its words.
+        self._link_stems = ends if all(first and last for first, last in ends) else None
+        self._may_hold_run: dict[int, bool] = {}
+
+    def _bits_of(self, word: str) -> int:
+        return sum([self._bits.get(stem, 0) for stem in stems_of(word)])
 
     def stems_in(self, line: str) -> frozenset[str]:
         """The stems of the query that a line has."""
-        return frozenset().union(*[stems for _, _, stems in self._words(line, line.lower())])
+        held = 0
+        for _, _, stems in self._words(line, line.lower(), 0, len(line)):
+            held |= stems
+        return frozenset(stem for stem, bit in self._bits.items() if held & bit)
 
-    def matches(self, lines: Sequence[str], first: int) -> dict[int, LineMatch]:
-        """By number, in order, the lines that have a word or a literal of the query; `first` is that of the first."""
-        text = "\n".join(lines)
-        lower = text.lower()
-        starts = list(accumulate([len(line) + 1 for line in lines], initial=0))
-        held: dict[int, set[str]] = {}
-        for start, _, stems in self._words(text, lower):
-            held.setdefault(bisect_right(starts, start) - 1, set()).update(stems)
-        if not self.literal.has_run(lower):
-            return {first + number: LineMatch(frozenset(held[number]), 0.0) for number in sorted(held)}
-        for literal in self.literal.literals:
-            start = lower.find(literal) if len(lower) == len(text) else -1
+    def matches(self, source: FileText, first: int, last: int) -> Matches:
+        """Those of the lines `first` to `last` that have a word or a literal of the query.
+
+        A run is looked for only in lines that may have one: that have stems of both its ends, as far as the stems tell.
+        """
+        starts = source.starts
+        text, lower, begin, end = source.text, source.lower, starts[first - 1], starts[last] - 1
+        if len(lower) != len(text):  # offsets differ somewhere in the file, but mostly not in these lines
+            text = text[begin:end]
+            lower, begin, end = text.lower(), 0, len(text)
+            starts = [start - starts[first - 1] for start in starts]
+        held: dict[int, int] = {}
+        for start, _, stems in self._words(text, lower, begin, end):
+            number = bisect_right(starts, start, first - 1, last)
+            held[number] = held.get(number, 0) | stems
+        is_aligned = len(lower) == len(text)
+        literal_lines = set[int]()
+        for literal in self.literal.literals if is_aligned else ():
+            start = lower.find(literal, begin, end)
             while start >= 0:
-                number = bisect_right(starts, start) - 1
-                held.setdefault(number, set())
-                start = lower.find(literal, starts[number + 1])
-        return {
-            first + number: LineMatch(frozenset(held[number]), self.literal.best_run(lines[number]).value)
-            for number in sorted(held)
-        }
+                number = bisect_right(starts, start, first - 1, last)
+                literal_lines.add(number)
+                held.setdefault(number, 0)
+                start = lower.find(literal, starts[number], end)
+        held = {number: held[number] for number in sorted(held)}
+        if is_aligned and self._link_stems is not None and text.find("$", begin, end) < 0:
+            known = self._may_hold_run
+            for stems in set(held.values()).difference(known):
+                known[stems] = any(stems & one and stems & other for one, other in self._link_stems)
+            maybe = [number for number, stems in held.items() if known[stems] or number in literal_lines]
+        else:
+            maybe = list(held) if self.literal.has_run(lower[begin:end] if is_aligned else lower) else []
+        runs = {number: self.literal.best_run(source.line(number)).value for number in maybe}
+        return Matches(held, {number: value for number, value in runs.items() if value})
 
     def spans(self, text: str) -> Spans:
         """What matches in a text, as offsets: words, an identifier as a whole, and in each line the longest run."""
         lower = text.lower()
-        found = {(start, end) for start, end, _ in self._words(text, lower)}
+        found = {(start, end) for start, end, _ in self._words(text, lower, 0, len(text))}
         return _merged([*found, *self._runs(text)]) if self.literal.has_run(lower) else tuple(sorted(found))
 
-    def _words(self, text: str, lower: str) -> Iterator[tuple[int, int, frozenset[str]]]:
-        """The words of a text that match, an identifier as a whole: where each starts and ends, and its stems."""
+    def _words(self, text: str, lower: str, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """The words of whole lines that match, an identifier as a whole: where each starts and ends, and its stems."""
         if len(lower) != len(text):  # a few letters get longer, and offsets would shift
             lower = text
         known = self._known
         for head in self._heads:
-            start = lower.find(head)
+            start = lower.find(head, begin, end)
             while start >= 0:
                 word = _IDENTIFIER.match(text, start)
-                end = word.end() if word else start + len(head)
+                after = word.end() if word else start + len(head)
                 while start and (text[start - 1].isalnum() or text[start - 1] in "_$"):
                     start -= 1
-                written = text[start:end]
+                written = text[start:after]
                 stems = known.get(written)
                 if stems is None:
-                    stems = known[written] = self._stems & stems_of(written)
+                    stems = known[written] = self._bits_of(written)
                 if stems:
-                    yield start, end, stems
-                start = lower.find(head, end)
+                    yield start, after, stems
+                start = lower.find(head, after, end)
 
     def _runs(self, text: str) -> list[tuple[int, int]]:
         """The longest run of each line."""
@@ -163,48 +209,81 @@ class Window(NamedTuple):
 
 
 class MatchedLines:
-    """The lines of a part of a file, with what of the query each has."""
+    """The lines `first` to `last` of a file, with what of the query each has."""
 
-    def __init__(self, matcher: LineMatcher, lines: Sequence[str], first: int) -> None:
-        self.first, self.last = first, first + len(lines) - 1
-        self._found = matcher.matches(lines, first)
-        self._numbers = list(self._found)
-        # A word that most lines have says little about any of them.
-        held = Counter(stem for match in self._found.values() for stem in match.stems)
-        self._weights = {stem: 1 / (1 + math.log(count)) for stem, count in held.items()}
+    def __init__(self, matcher: LineMatcher, source: FileText, first: int, last: int) -> None:
+        self.first, self.last = first, min(last, source.last_line)
+        found = matcher.matches(source, self.first, self.last)
+        self._numbers, self._stems, self._run_of_line = list(found.stems), list(found.stems.values()), found.runs
+        # A word that most lines have says little about any of them. In the order of the query, so that sums of these
+        # weights are the same in every process.
+        counts = Counter(self._stems)
+        bits = [1 << number for number in range(max(counts, default=0).bit_length())]
+        held = [(bit, sum([count for stems, count in counts.items() if stems & bit])) for bit in bits]
+        self._weights = [(bit, 1 / (1 + math.log(count))) for bit, count in held if count]
+        self._sums: dict[int, float] = {}
+        # By rows and size. Definitions inside of each other often have the same matches.
+        self._best_of_rows: dict[tuple[int, int, int], tuple[float, int, int]] = {}
+
+    def best_score(self, first: int, last: int, size: int) -> float:
+        """The score of the best `size` lines between two lines; 0 if none matches."""
+        begin, stop = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
+        return self._best(begin, stop, size)[0] if begin < stop else 0.0
 
     def best_window(self, first: int, last: int, size: int) -> Window:
         """The best `size` lines between two lines: most and rarest stems of the query, and the longest run.
 
         Begins with `first`, the head of a definition, if that loses no match."""
-        matched = self._numbers[bisect_left(self._numbers, first) : bisect_right(self._numbers, last)]
-        if not matched:
+        numbers = self._numbers
+        begin, stop = bisect_left(numbers, first), bisect_right(numbers, last)
+        if begin >= stop:
             return Window(0.0, first, min(first + size - 1, last), first)
-        best, low, high, end = -1.0, 0, 0, 0
-        for begin, number in enumerate(matched):  # a best window begins with a match
-            end = bisect_left(matched, number + size, end)
-            score = self._score(matched[begin:end])
-            if score > best:
-                best, low, high = score, number, matched[end - 1]
-            if end == len(matched):
-                break
+        best, low, high = self._best(begin, stop, size)
         start = first
         if high >= first + size:
             start = min(max(first, low - (size - (high - low + 1)) // 3), max(first, last - size + 1))
-        shown = matched[bisect_left(matched, start) : bisect_left(matched, start + size)]
-        return Window(best, start, min(start + size - 1, last), max(shown, key=self._line_score))
+        shown = range(bisect_left(numbers, start, begin, stop), bisect_left(numbers, start + size, begin, stop))
+        best_row = max(shown, key=self._line_score) if len(shown) > 1 else shown[0]
+        return Window(best, start, min(start + size - 1, last), numbers[best_row])
 
-    def _score(self, numbers: Sequence[int]) -> float:
-        """How well some lines match together."""
-        found = [self._found[number] for number in numbers]
-        stems = found[0].stems.union(*[match.stems for match in found[1:]])
-        return (
-            sum([self._weights[stem] for stem in stems]) + max([match.run for match in found]) + _REPEATED * len(found)
-        )
+    def _best(self, begin: int, stop: int, size: int) -> tuple[float, int, int]:
+        """The score of the best `size` lines among the matches of some rows, and the first and last match in them."""
+        known = self._best_of_rows.get((begin, stop, size))
+        if known is not None:
+            return known
+        numbers = self._numbers
+        best, low, high, end = -1.0, 0, 0, begin
+        for row in range(begin, stop):  # a best window begins with a match
+            before, end = end, bisect_left(numbers, numbers[row] + size, end, stop)
+            if end == before:  # a part of the window before it
+                continue
+            score = self._score(row, end)
+            if score > best:
+                best, low, high = score, numbers[row], numbers[end - 1]
+            if end == stop:
+                break
+        self._best_of_rows[begin, stop, size] = best, low, high
+        return best, low, high
 
-    def _line_score(self, number: int) -> float:
-        match = self._found[number]
-        return match.run + sum([self._weights[stem] for stem in match.stems])
+    def _score(self, begin: int, end: int) -> float:
+        """How well the lines of some rows match together."""
+        stems = 0
+        for held in self._stems[begin:end]:
+            stems |= held
+        run = 0.0
+        if self._run_of_line:
+            run = max([self._run_of_line.get(number, 0.0) for number in self._numbers[begin:end]])
+        return self._sum(stems) + run + _REPEATED * (end - begin)
+
+    def _line_score(self, row: int) -> float:
+        return self._run_of_line.get(self._numbers[row], 0.0) + self._sum(self._stems[row])
+
+    def _sum(self, stems: int) -> float:
+        """The weights of some stems together."""
+        known = self._sums.get(stems)
+        if known is None:
+            known = self._sums[stems] = sum([weight for bit, weight in self._weights if stems & bit])
+        return known
 
 
 class SnippetMaker:
@@ -219,12 +298,17 @@ class SnippetMaker:
 
     def cut(self, source: FileText, first: int, last: int, *, is_marked: bool = True) -> Snippet:
         """The snippet of the lines `first` to `last` of a file; empty if it has none of them or no lines are wanted."""
-        lines = source.lines if self.lines else ()
-        if not lines[first - 1 : last]:
+        if not self.lines or not first <= min(last, source.last_line):
             return Snippet("", first)
         start = max(first - 1 - self._context, 0)
-        text = "\n".join([line[:MAX_LINE_CHARS] for line in lines[start : last + self._context]]).rstrip()
+        end = min(last + self._context, source.last_line)
+        lines = source.text[source.starts[start] : source.starts[end] - 1].split("\n")
+        text = "\n".join([line[:MAX_LINE_CHARS] for line in lines]).rstrip()
         return Snippet(text, start + 1, self.matcher.spans(text) if is_marked else ())
+
+    def literal_lines(self, source: FileText) -> list[int]:
+        """The lines of a file that hold the longest literal of the query that any of them holds."""
+        return self.matcher.literal.literal_lines(source.lower) if self.matcher.literal.literals else []
 
     def source(self, path: str) -> FileText:
         """The text of a file; empty if it cannot be read."""
@@ -236,16 +320,12 @@ def read_text(root: str, generation: str, rules: DiscoverRules, path: str) -> Fi
     try:
         state = os.lstat(os.path.join(root, path))
     except OSError:
-        return _split(stored_text(generation, path) or "")
-    return _read(root, rules, SourceFile(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+        return FileText(stored_text(generation, path) or "")
+    return _read(root, rules, path, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @lru_cache(maxsize=_KEPT_FILES)
-def _read(root: str, rules: DiscoverRules, file: SourceFile) -> FileText:
-    """The text of a file in the state that `file` describes."""
-    source = read_source(root, file, rules)
-    return _split(source.text) if isinstance(source, SourceText) else FileText("", ())
-
-
-def _split(text: str) -> FileText:
-    return FileText(text, text.split("\n"))
+def _read(root: str, rules: DiscoverRules, path: str, size: int, mtime_ns: int, ctime_ns: int) -> FileText:
+    """The text of a file in the state that the arguments describe."""
+    source = read_source(root, SourceFile(path, size, mtime_ns, ctime_ns), rules)
+    return FileText(source.text if isinstance(source, SourceText) else None)

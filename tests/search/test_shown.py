@@ -17,7 +17,7 @@ from sage_code.search.literals import LITERAL_VALUE, LiteralFinder
 from sage_code.search.query import parse_query
 from sage_code.search.results import Hit, SearchResponse, is_weak, trimmed
 from sage_code.search.snapshot import SearchSnapshot
-from sage_code.search.snippets import LineMatcher, MatchedLines
+from sage_code.search.snippets import FileText, LineMatcher, MatchedLines
 
 HERE = Path(__file__).parent
 HARBOR = HERE.parents[1] / "fixtures" / "search" / "harbor"
@@ -220,7 +220,8 @@ def test_a_qualified_name_is_no_literal_text_but_a_phrase_is() -> None:
 def test_a_window_holds_the_only_match_even_behind_its_head() -> None:
     lines = [f"line {number}" for number in range(30)]
     lines[14] = "needle"
-    window = MatchedLines(LineMatcher(parse_query("needle")), lines, 100).best_window(100, 129, 12)
+    source = FileText("\n" * 99 + "\n".join(lines))
+    window = MatchedLines(LineMatcher(parse_query("needle")), source, 100, 129).best_window(100, 129, 12)
     assert window.first <= 114 <= window.last
     assert window.best == 114
     assert window.last - window.first == 11
