@@ -29,6 +29,7 @@ from sage_code.discover.rules import (
 )
 from sage_code.discover.secret_files import is_secret_path
 from sage_code.files.contained import read_contained
+from sage_code.files.stamps import Stamps
 from sage_code.paths import sage_home
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
@@ -69,10 +70,18 @@ class Walk:
     """One walk below `root`, an absolute path with a final slash."""
 
     def __init__(
-        self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool, seen: Seen | None = None
+        self,
+        root: bytes,
+        rules: DiscoverRules,
+        repository: Repository,
+        explain_ignored: bool,
+        seen: Seen | None = None,
+        stamps: Stamps | None = None,
     ) -> None:
+        """`stamps` notes the change time of everything that the walk looks at."""
         self._root = root
         self._seen = seen
+        self._stamps = stamps
         self._rules = rules
         self._repository = repository
         self._explain = explain_ignored
@@ -136,6 +145,8 @@ class Walk:
             self._seen.folder(absolute)
         try:
             path.decode()
+            if self._stamps is not None:  # before its entries are read: one that is added meanwhile is noticed
+                self._stamps.add(path, os.lstat(absolute))
             with os.scandir(absolute) as scan:
                 entries = [(entry.name + b"/" * _is_folder(entry), entry) for entry in scan]
         except UnicodeDecodeError:
@@ -144,6 +155,9 @@ class Walk:
             return SkippedFile(_shown(path) or "./", SkipReason.UNREADABLE, error.strerror or str(error))
         entries.sort(key=itemgetter(0))  # in the order of whole paths: `a.py` before `a/b.py`
         names = {name for name, _ in entries}
+        if self._stamps is not None:  # an ignore file that ignores itself is obeyed all the same
+            for name in {GITIGNORE, SAGEIGNORE, VENV_MARKER, CACHE_MARKER} & names:
+                self._stamps.add_inside(self._root, path + name)
         if path and VENV_MARKER in names:
             return self._ignored(path, VENV_MARKER.decode())
         if path and CACHE_MARKER in names and self._is_cache(path):
@@ -198,6 +212,8 @@ class Walk:
             return None
         except OSError as error:
             return SkippedFile(_shown(path), SkipReason.UNREADABLE, error.strerror or str(error))
+        if self._stamps is not None:
+            self._stamps.add(path, status)
         reason = self._reason(text, status)
         if reason:
             return SkippedFile(text, reason)

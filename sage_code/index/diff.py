@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.embed.naming import stable_name
+from sage_code.files.stamps import Stamps
 from sage_code.index.manifest import FileState, Manifest, SkipState
+from sage_code.settings.loading import tuning_path
 from sage_code.settings.table import Settings
 from sage_code.values import SkippedFile, SourceFile
 
@@ -119,6 +121,19 @@ def is_import_without_files(old: Manifest | None, changes: Changes) -> bool:
     if old is None or not old.imported or changes.unchanged:
         return False
     return not any(changed.file.path in old.files for changed in changes.changed)
+
+
+def new_stamps(root: str) -> Stamps:
+    """The stamps of a comparison that is about to begin: the settings decide which files belong to the project."""
+    return Stamps([tuning_path("project", root), tuning_path("user")])
+
+
+def keep_stamps(stamps: Stamps, root: str, generation: str, settings: Settings, said: str = "") -> None:
+    """Keep the stamps of a comparison with a generation, unless it was made with flags: the next may have others."""
+    if settings.has_flags:
+        stamps.drop(root)
+    else:
+        stamps.save(root, generation, said, may_be_guarded=settings.watch_large_projects)
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:

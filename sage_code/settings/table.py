@@ -153,6 +153,10 @@ class Settings:
     index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses a number.", costs=True)
     parse_timeout_s: float = _number(10.0, 0.1, 600, "Stop parsing a file after this many seconds.", costs=True)
 
+    watch_large_projects: bool = _other(
+        False, "Let a small process watch a large project for some minutes after `sage grep`.", user_only=True
+    )
+
     # Recall
     embedding_model: str = _other(
         "bundled", "Model for prose (knowledge, checkpoints); named like the model for code.", **_NOT_EMPTY
@@ -200,6 +204,11 @@ class Settings:
     def origin(self, key: str) -> Origin:
         """Where the value of `key` came from."""
         return self.sources.get(key, _DEFAULT)
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether a value was given for this call alone."""
+        return any(origin.kind == "flag" for origin in self.sources.values())
 
     def trusted_revision(self, model: str) -> str | None:
         """The commit at which the user trusts `model` to run its own code, if they do."""

@@ -135,7 +135,7 @@ class Finder:
     def _mend(self) -> None:
         """Makes damaged files of the index again, unless this user has not indexed the project."""
         from sage_code.index import registry  # lazy: files are hardly ever damaged
-        from sage_code.search.freshness import Freshness
+        from sage_code.index.freshness import Freshness
 
         self._index = None  # it maps damaged files
         if any(entry.root == self.root for entry in registry.projects()):
