@@ -10,7 +10,7 @@ import os
 
 from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
-from sage_code.files.guard import said_if_same
+from sage_code.files.stamps import Looking, first_look
 from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False
@@ -54,7 +54,8 @@ class Project:
         self._settings: Settings | None = None
         self._searchers: Searchers | None = None  # what a search opens stays open for the next
         self._finders: Finders | None = None
-        self._freshness: Freshness | None = None  # what it watches too
+        self._looking = None if overrides else Looking(root)  # what it watches too
+        self._freshness: Freshness | None = None
         self._is_stale = False  # the last refresh had something to say
         self._memory: Memory | None = None
 
@@ -90,6 +91,11 @@ class Project:
 
             self._settings = load_settings(self.root, self._overrides)
         return self._settings
+
+    def _read_settings(self) -> Settings:
+        """The settings as they are now."""
+        self._settings = None
+        return self.settings
 
     @property
     def memory(self) -> Memory:
@@ -166,11 +172,8 @@ class Project:
 
         A project without an index is left without one.
         """
-        said = None
-        if self._freshness is None and not self._overrides:  # a first question, perhaps the only one of this process
-            said = said_if_same(self.root)
-        if said is None:
-            said = self._fresh().ensure()
+        notes = self._looking.notes() if self._looking else None
+        said = notes.said if notes is not None and notes.said is not None else self._fresh().compare()
         self._is_stale = bool(said)
         return said
 
@@ -178,7 +181,7 @@ class Project:
         if self._freshness is None:
             from sage_code.index.freshness import Freshness
 
-            self._freshness = Freshness(self.root, lambda: self.settings)
+            self._freshness = Freshness(self.root, self._read_settings, self._looking)
         return self._freshness
 
     def _changed(self, refresh: bool) -> ChangedFiles | None:
@@ -274,7 +277,7 @@ class Project:
 
             return answer_in_child(self.root, asked, everywhere, max_tokens, seconds)
         if self._finders is None:
-            self._finders = Finders(self.root, lambda: self.settings)
+            self._finders = Finders(self.root, self._read_settings, self._looking)
         return self._finders.answer(asked, everywhere=everywhere, max_tokens=max_tokens)
 
     def quick_look(
@@ -303,6 +306,26 @@ class Project:
         with reading(self.root):
             found = open_symbols(self.root).find(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
         return found if changed is None else changed.found_again(found)
+
+    def quick_grep(
+        self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
+    ) -> tuple[list[dict[str, Any]], str]:
+        """The same in the time that `sage grep` has, and a note about what may be missing.
+
+        Looks at a bounded number of files of the project, and at those with the symbols; at all of them if there are no
+        such symbols, or one of their files has changed.
+        """
+        notes = first_look(self.root) if self._looking else None
+        if notes is not None and notes.said is not None:
+            self._is_stale = bool(notes.said)
+            found = self.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False)
+            if not notes.unseen:
+                return found, notes.said
+            if found and all(map(notes.is_same, {match["file"] for match in found})):
+                unseen = f"{notes.unseen:,} files were not looked at for changes: --refresh looks at all"
+                return found, "; ".join(filter(None, (notes.said, unseen)))
+        note = self.refresh()
+        return self.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False), note
 
     def nearest(self, name: str) -> list[str]:
         """Names that look like one that was not found."""

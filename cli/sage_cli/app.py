@@ -119,6 +119,7 @@ def grep(
     limit: LimitOption = grep_command.DEFAULT_LIMIT,
     names: Annotated[bool, typer.Option("--names", help="Print names only, each once.")] = False,
     project: ProjectOption = ".",
+    refresh: Annotated[bool, typer.Option("--refresh", help="Look at every file for changes first.")] = False,
     no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -132,7 +133,9 @@ def grep(
 
     Example:  sage grep handle --prefix --kind method
     """
-    raise typer.Exit(grep_command.run(name, kind, ignore_case, prefix, limit, names, project, no_refresh, as_json))
+    raise typer.Exit(
+        grep_command.run(name, kind, ignore_case, prefix, limit, names, project, refresh, no_refresh, as_json)
+    )
 
 
 def run(arguments: list[str]) -> int:

@@ -31,6 +31,7 @@ FLAGS = hot.by_spelling(
         "--limit -n": ("limit", int),
         "--names": ("names", bool),
         "--project": ("project", str),
+        "--refresh": ("refresh", bool),
         "--no-refresh": ("no_refresh", bool),
         "--json": ("as_json", bool),
     }
@@ -54,6 +55,7 @@ def run(
     limit: int = DEFAULT_LIMIT,
     names: bool = False,
     project: str = ".",
+    refresh: bool = False,
     no_refresh: bool = False,
     as_json: bool = False,
 ) -> int:
@@ -61,9 +63,12 @@ def run(
     from sage_code.project import Project
 
     opened = Project.named(project)
-    note = "" if no_refresh else opened.refresh()
+    if refresh or no_refresh:
+        note = "" if no_refresh else opened.refresh()
+        matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False)
+    else:
+        matches, note = opened.quick_grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
     say_note(note, as_json)
-    matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False)
     shown = matches[:limit] if limit else matches
     more = len(matches) - len(shown)
     others = opened.grep(name, ignore_case=ignore_case, prefix=prefix, refresh=False) if kind and not matches else []

@@ -37,9 +37,11 @@ _READ_FIRST = (
     b".gitignore",
 )
 
-# The user's own ignore file, as the user's settings name it.
-_EXCLUDES_FILE = re.compile(r"(?im)^\s*excludesfile\s*=\s*\"?([^\"\n]+?)\"?\s*$")
+# A file of ignored patterns that settings name, and further settings that they include.
+_NAMED_FILE = re.compile(r"(?im)^(?:\s*\[[^\]\n]*\])?\s*(excludesfile|path)\s*=\s*\"?([^\"\n]+?)\"?\s*$")
 _MAX_CONFIG_BYTES = 1 << 20
+# More files of settings than anybody has.
+_MAX_CONFIGS = 50
 
 _OVERRULED = (
     "core.fsmonitor=false",
@@ -173,14 +175,29 @@ def files_read_by_git(top: bytes, folder: bytes) -> list[str]:
     """
     here, config = _git_folder(os.fsdecode(top)), os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     common = os.path.join(here, _first_line(os.path.join(here, "commondir")))  # of a second work tree
-    found = [os.path.join(here, name) for name in ("index", "config.worktree")]
-    found += [os.path.join(common, name) for name in ("config", os.path.join("info", "exclude"))]
-    users = [
+    found = [
+        os.path.join(here, "index"),
+        os.path.join(common, "info", "exclude"),
+        os.path.join(config, "git", "ignore"),
+    ]
+    settings = [
+        os.path.join(here, "config.worktree"),
+        os.path.join(common, "config"),
         os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig"),
         os.path.join(config, "git", "config"),
+        os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig",
     ]
-    found += [*users, os.path.join(config, "git", "ignore"), "/etc/gitconfig"]
-    found += [os.path.expanduser(path) for name in users for path in _EXCLUDES_FILE.findall(_read_small(name))]
+    for name in settings:
+        for key, path in _NAMED_FILE.findall(_read_small(name)):
+            is_pattern_file = key.lower() == "excludesfile"
+            named = os.path.join(
+                os.fsdecode(top) if is_pattern_file else os.path.dirname(name), os.path.expanduser(path)
+            )
+            if is_pattern_file:
+                found.append(named)
+            elif named not in settings and len(settings) < _MAX_CONFIGS:
+                settings.append(named)
+    found += settings
     above = top
     for step in folder[len(top) :].split(b"/")[:-1]:
         found.append(os.fsdecode(above + b".gitignore"))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.embed.naming import stable_name
-from sage_code.files.stamps import Stamps
+from sage_code.files.stamps import Differences, Stamps
 from sage_code.index.manifest import FileState, Manifest, SkipState
 from sage_code.settings.loading import tuning_path
 from sage_code.settings.table import Settings
@@ -128,12 +128,36 @@ def new_stamps(root: str) -> Stamps:
     return Stamps([tuning_path("project", root), tuning_path("user")])
 
 
-def keep_stamps(stamps: Stamps, root: str, generation: str, settings: Settings, said: str = "") -> None:
-    """Keep the stamps of a comparison with a generation, unless it was made with flags: the next may have others."""
+def keep_stamps(
+    stamps: Stamps,
+    root: str,
+    old: Manifest,
+    settings: Settings,
+    *,
+    said: str | None = "",
+    changes: Changes | None = None,
+) -> None:
+    """Keep the stamps of a comparison with the index that `old` describes, and its outcome: what is to be `said`, None
+    if that is not known, and the `changes`, None if there are none.
+
+    A comparison that was made with flags is not kept: the next may have others.
+    """
     if settings.has_flags:
         stamps.drop(root)
-    else:
-        stamps.save(root, generation, said, may_be_guarded=settings.watch_large_projects)
+        return
+    # Which files of an imported index are absent is not kept, they are looked for again.
+    differences = None if old.imported else differences_of(changes, old) if changes else Differences()
+    stamps.save(root, old.generation, old.project, said=said, differences=differences)
+
+
+def differences_of(changes: Changes, old: Manifest) -> Differences:
+    """What an answer that reads the files must not believe the index about, from a comparison by stamp."""
+    files = [changed.file for changed in changes.changed]
+    return Differences(
+        excluded=[*changes.removed, *(file.path for file in files if file.path in old.files)],
+        changed=[file.path for file in files],
+        racy=[file.path for file in files if file.path in old.files and looks_untouched(file, old)],
+    )
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:

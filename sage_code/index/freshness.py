@@ -12,11 +12,10 @@ from collections.abc import Callable
 
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
-from sage_code.files.guard import bury, said_if_same
 from sage_code.files.locks import locked
-from sage_code.files.stamps import UNUSABLE, Notes, Stamps
-from sage_code.files.watch import Watch
+from sage_code.files.stamps import Looking, Stamps
 from sage_code.index.diff import (
+    Changes,
     ContentReader,
     changes_by_content,
     changes_by_stamp,
@@ -34,49 +33,27 @@ from sage_code.settings.loading import Settings
 _FEW_CHANGES = 20
 # Up to this many files with another size or time are read, to compare their content: that takes half a second.
 _FEW_SUSPECTS = 1_000
-# Looking at fewer files takes less than half a millisecond.
-_WORTH_WATCHING = 200
 
 
 class Freshness:
     """Keeps the index of one project up to date while it is asked."""
 
-    def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
-        self._root, self._load = root, settings
-        self._was_asked = False
-        self._watch: Watch | None = None
+    def __init__(self, root: str, settings: Callable[[], Settings], looking: Looking | None) -> None:
+        """`settings` reads them anew: they may have changed too. Without `looking` every question compares, because
+        some of the settings are of this process alone."""
+        self._root, self._load, self._looking = root, settings, looking
 
     def ensure(self) -> str:
         """Index the files that have changed, if they are few; otherwise a note about them."""
-        settings = self._load()
-        if not settings.has_flags and (said := self._said_if_same()) is not None:
-            return said
+        notes = self._looking.notes() if self._looking else None
+        return notes.said if notes is not None and notes.said is not None else self.compare()
+
+    def compare(self) -> str:
+        """The same for files of which it is known that they must be compared."""
         try:
-            return self._index_few_changes(settings)
+            return self._index_few_changes(self._load())
         except IndexCorrupt as error:
             return f"{error.message}; {error.hint}"
-
-    def _said_if_same(self) -> str | None:
-        """What was said after the last comparison, if nothing has changed since.
-
-        A process that asks again watches the folders: then a question takes the same time for any number of files.
-        """
-        if not self._was_asked:
-            self._was_asked = True
-            return said_if_same(self._root)
-        bury()
-        try:
-            notes = Notes(self._root)
-            if not notes.are_of_now():
-                return None
-            if self._watch is not None and self._watch.knows(notes):
-                return notes.said
-            if notes.can_be_watched and notes.count >= _WORTH_WATCHING and (watch := _watch(notes)) is not None:
-                self._watch = watch
-                return notes.said
-            return notes.said if notes.are_same() else None
-        except UNUSABLE:
-            return None
 
     def _index_few_changes(self, settings: Settings) -> str:
         """Compares the files with the manifest and indexes a few changes; returns the note."""
@@ -94,18 +71,20 @@ class Freshness:
         if suspects > _FEW_SUSPECTS:
             suspects -= sum(looks_untouched(changed.file, old) for changed in changes.changed)
             said = f"{suspects:,} files may have changed since the index was made: run `sage index`"
-            return self._settled(stamps, old, settings, said if suspects else "")
+            return self._settled(stamps, old, settings, said if suspects else "", changes)
         if suspects > _FEW_CHANGES:
-            changes = changes_by_content(ContentReader(self._root, rules), changes, old, time.time_ns())
-            changed = len(changes.changed) + len(changes.removed)
+            by_content = changes_by_content(ContentReader(self._root, rules), changes, old, time.time_ns())
+            changed = len(by_content.changed) + len(by_content.removed)
             if changed > _FEW_CHANGES:
                 said = f"{changed:,} files have changed since the index was made: run `sage index`"
-                return self._settled(stamps, old, settings, said)
+                return self._settled(stamps, old, settings, said, changes)
         return self._index(settings)
 
-    def _settled(self, stamps: Stamps, old: Manifest, settings: Settings, said: str = "") -> str:
+    def _settled(
+        self, stamps: Stamps, old: Manifest, settings: Settings, said: str = "", changes: Changes | None = None
+    ) -> str:
         """Note that this is what is to be said until a file changes, and say it."""
-        keep_stamps(stamps, self._root, old.generation, settings, said)
+        keep_stamps(stamps, self._root, old, settings, said=said, changes=changes)
         return said
 
     def mend(self) -> str:
@@ -126,11 +105,3 @@ class Freshness:
             why = explain(error).message if isinstance(error, OSError) else error.message
             return f"what has changed could not be brought in: {why}"
         return ""
-
-
-def _watch(notes: Notes) -> Watch | None:
-    """A watch for as long as these notes hold; None where folders cannot be watched."""
-    try:
-        return Watch(notes)
-    except OSError:
-        return None

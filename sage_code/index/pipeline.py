@@ -193,7 +193,7 @@ class _IndexRun:
         self._register(new)
         if new != old:
             new.save(self.root)
-        keep_stamps(self.stamps, self.root, new.generation, self.settings)
+        keep_stamps(self.stamps, self.root, new, self.settings)
         return self.outcome.stats(self.root, new, changes, counts)
 
     # -- bringing the index up to date ------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ class _IndexRun:
         )
         self._register(new)
         new.save(self.root)
-        keep_stamps(self.stamps, self.root, new.generation, self.settings)
+        keep_stamps(self.stamps, self.root, new, self.settings)
         provenance.forget(self.root, [*writer.removed, old.generation if old else ""])
         return new
 

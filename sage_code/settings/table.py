@@ -153,10 +153,6 @@ class Settings:
     index_workers: int = _number(0, 0, 64, "Processes that parse while indexing; 0 chooses a number.", costs=True)
     parse_timeout_s: float = _number(10.0, 0.1, 600, "Stop parsing a file after this many seconds.", costs=True)
 
-    watch_large_projects: bool = _other(
-        False, "Let a small process watch a large project for some minutes after `sage grep`.", user_only=True
-    )
-
     # Recall
     embedding_model: str = _other(
         "bundled", "Model for prose (knowledge, checkpoints); named like the model for code.", **_NOT_EMPTY

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +13,9 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.files import guard, stamps
-from sage_code.files.guard import said_if_same
+from sage_code.files import stamps
 from sage_code.files.locks import locked
-from sage_code.files.stamps import Notes
+from sage_code.files.stamps import Looking, Notes
 from sage_code.files.watch import Watch
 from sage_code.index import freshness
 from sage_code.paths import compiled_dir, index_lock, stamps_path
@@ -43,6 +40,12 @@ def project(root: Path) -> Project:
     project = Project.open(root)
     project.index()
     return project
+
+
+def said_if_same(root: str) -> str | None:
+    """What was said after the last comparison, if nothing has changed since."""
+    notes = Looking(root).notes()
+    return notes.said if notes else None
 
 
 def _settle(project: Project) -> None:
@@ -195,6 +198,43 @@ def test_a_setting_that_excludes_files_counts_at_once(project: Project, root: Pa
     assert Project.open(root).grep("spin") == []
 
 
+def test_a_process_that_lives_on_reads_its_settings_again(project: Project, root: Path) -> None:
+    """It compared with the old ones, and its notes said to all others that nothing had changed."""
+    _settle(project)
+    (root / ".sage" / "tuning.yaml").write_text("exclude: [library.py]\n")
+    assert project.grep("spin") == []
+    (root / ".sage" / "tuning.yaml").write_text("exclude: []\n")
+    assert project.find_text("def spin")["files"] == 1
+    assert len(project.grep("spin")) == 1
+
+
+def test_a_new_file_in_a_folder_of_ignored_files_is_seen(root: Path, git: Callable[..., None]) -> None:
+    """Git does not name such a folder: what is left of a deleted package."""
+    (root / ".gitignore").write_text("__pycache__/\n")
+    (root / "gone" / "deep" / "__pycache__").mkdir(parents=True)
+    (root / "gone" / "deep" / "__pycache__" / "old.pyc").write_bytes(b"x")
+    git(root, "init", "--quiet")
+    project = Project.open(root)
+    project.index()
+    _settle(project)
+    (root / "gone" / "deep" / "back.py").write_text("def back_again(): pass\n")
+    assert len(project.grep("back_again")) == 1
+
+
+@pytest.mark.parametrize("how", ["named", "included"])
+def test_a_file_of_patterns_elsewhere_counts(root: Path, git: Callable[..., None], how: str) -> None:
+    patterns, settings = root.parent / "patterns", root.parent / "settings"
+    patterns.write_text("")
+    settings.write_text(f"[core]\n\texcludesFile = {patterns}\n")
+    git(root, "init", "--quiet")
+    git(root, "config", *(("core.excludesFile", str(patterns)) if how == "named" else ("include.path", str(settings))))
+    project = Project.open(root)
+    project.index()
+    _settle(project)
+    patterns.write_text("library.py\n")
+    assert project.grep("spin") == []
+
+
 # -- when the index cannot be brought up to date ------------------------------------------------------------------
 
 
@@ -236,6 +276,26 @@ def test_no_answer_waits_for_another_process_that_indexes(project: Project, root
         assert "being indexed right now" in project.refresh()
         assert [one["line"] for one in project.grep("spin")] == [2]
     assert project.refresh() == ""
+
+
+def test_a_grep_beside_an_indexer_ends_with_1_only_if_it_says_why(
+    sage: Callable[..., Any], project: Project, root: Path
+) -> None:
+    """After many changes it ends with 1, since nothing of that name is left; the last index still answers."""
+    where = ("--project", str(root), "--json")
+    for number in range(30):
+        (root / f"more_{number}.py").write_text(f"def revision_{number}(): pass\n")
+    project.index()
+    for number in range(30):
+        (root / f"more_{number}.py").write_text(f"def other_{number}(): pass\n")
+    with locked(index_lock(str(root))):
+        outcome = sage("grep", "revision", "--prefix", *where)
+        assert (outcome.code, json.loads(outcome.out)["matches"]) == (1, [])
+        assert json.loads(outcome.out)["note"].startswith("30 files have changed since the index was made")
+        outcome = sage("grep", "revision", "--prefix", "--no-refresh", *where)
+        assert (outcome.code, len(json.loads(outcome.out)["matches"])) == (0, 30)
+        (root / "more_0.py").write_text("def revision_0(): pass\n")
+        assert [one["file"] for one in json.loads(sage("grep", "revision_0", *where).out)["matches"]] == ["more_0.py"]
 
 
 def test_a_question_without_refresh_answers_from_the_last_index(project: Project, root: Path) -> None:
@@ -302,6 +362,64 @@ def test_a_variable_that_may_change_the_files_is_noticed(project: Project, monke
     assert Project.open(project.root).grep("spin") == []
 
 
+# -- a large project ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(root: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project of which `sage grep` looks at the folders and at four files, those that changed last."""
+    monkeypatch.setattr(stamps, "FIRST_LOOKS", 6)
+    (root / "old").mkdir()
+    for number in range(10):
+        (root / "old" / f"file_{number}.py").write_text(f"def number_{number}(): pass\n")
+    time.sleep(0.06)
+    for name in ("library.py", "user.py", "others.py"):
+        os.utime(root / name)
+    project = Project.open(root)
+    project.index()
+    _settle(project)
+    return project
+
+
+def test_a_grep_in_a_large_project_says_that_it_has_not_looked_at_every_file(
+    sage: Callable[..., Any], large: Project
+) -> None:
+    where = ("--project", large.root)
+    outcome = sage("grep", "spin", *where)
+    assert outcome.code == 0
+    assert outcome.err == "sage: 9 files were not looked at for changes: --refresh looks at all\n"
+    assert json.loads(sage("grep", "spin", *where, "--json").out)["note"].startswith("9 files were not looked at")
+    assert sage("grep", "spin", *where, "--refresh").err == ""
+    assert sage("grep", "spin", *where, "--no-refresh").err == ""
+
+
+def test_a_grep_in_a_large_project_looks_at_what_it_shows(sage: Callable[..., Any], large: Project, root: Path) -> None:
+    (root / "old" / "file_0.py").write_text("\n\ndef number_0(): pass\n")  # in place: its folder does not change
+    outcome = sage("grep", "number_0", "--project", large.root)
+    assert "file_0.py:3" in outcome.out
+    assert outcome.err == ""
+
+
+@pytest.mark.parametrize("path", ["old/file_1.py", "library.py", "new.py", "old/new.py"])
+def test_a_grep_in_a_large_project_finds_what_is_new(
+    sage: Callable[..., Any], large: Project, root: Path, path: str
+) -> None:
+    with (root / path).open("a") as file:
+        file.write("\n\ndef newcomer(): pass\n")
+    outcome = sage("grep", "newcomer", "--project", large.root)
+    assert path in outcome.out
+    assert outcome.err == ""
+
+
+def test_a_grep_in_a_large_project_looks_at_every_file_before_it_finds_nothing(
+    sage: Callable[..., Any], large: Project, root: Path
+) -> None:
+    (root / "old" / "file_2.py").write_text("def another(): pass\n")
+    assert sage("grep", "number_2", "--project", large.root).code == 1
+    (root / "old" / "file_3.py").unlink()
+    assert sage("grep", "number_3", "--project", large.root).code == 1
+
+
 # -- watching -----------------------------------------------------------------------------------------------------
 
 needs_inotify = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is of Linux")
@@ -344,7 +462,7 @@ def test_a_watch_sees_every_kind_of_change(project: Project, root: Path, change:
 def test_a_process_that_asks_again_watches_and_misses_nothing(
     project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(freshness, "_WORTH_WATCHING", 0)
+    monkeypatch.setattr(stamps, "_WORTH_WATCHING", 0)
     project.search("spin")
     _settle(project)
     project.refresh()
@@ -359,39 +477,3 @@ def test_a_process_that_asks_again_watches_and_misses_nothing(
     project.refresh()
     (root.parent / "elsewhere.py").write_text(LIBRARY)  # no event in a watched folder
     assert project.grep("spin")[0]["line"] == 1
-
-
-@needs_inotify
-def test_a_guard_answers_until_something_changes(
-    project: Project, root: Path, sage_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A socket needs a short address.
-    monkeypatch.setenv("SAGE_HOME", short := os.path.join(tempfile.mkdtemp(prefix="sage", dir="/tmp"), "h"))
-    monkeypatch.setenv("SAGE_WATCH_LARGE_PROJECTS", "true")
-    os.symlink(sage_home, short)
-    try:
-        monkeypatch.setattr(guard, "_MANY", 0)
-        project = Project(str(root))  # with the setting of the environment
-        _settle(project)
-        notes = Notes(str(root))
-        for _ in range(600):
-            if guard._is_known(notes):
-                break
-            time.sleep(0.05)
-        assert guard._is_known(notes)
-        (root / "library.py").write_text(f"\n{LIBRARY}")
-        assert not guard._is_known(notes)
-        assert project.grep("spin")[0]["line"] == 2
-    finally:
-        (root / "last.py").touch()  # ends a guard
-        os.unlink(short)
-        os.rmdir(os.path.dirname(short))
-
-
-@needs_inotify
-def test_a_guard_ends_with_the_first_change(project: Project, root: Path) -> None:
-    _settle(project)
-    process = subprocess.Popen([sys.executable, "-P", "-m", guard.__name__, str(root)], env=guard._environment())
-    time.sleep(0.5)
-    (root / "library.py").write_text(f"\n{LIBRARY}")
-    assert process.wait(60) == 0

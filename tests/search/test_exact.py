@@ -231,7 +231,7 @@ def test_a_kept_listing_is_used_and_left(sample: Path) -> None:
     (sample / ".gitignore").write_text("out/\n")
     _age(sample)
     project.index()
-    kept = sample / ".sage" / "codebase" / "listing.bin"
+    kept = sample / ".sage" / "codebase" / "stamps"
     os.utime(sample, (1_000_000, 1_000_000))  # `.sage` was made in it
     assert _found(project, "connect")
     assert kept.exists()
