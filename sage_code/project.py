@@ -10,7 +10,8 @@ import os
 
 from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
-from sage_code.files.stamps import Looking, first_look
+from sage_code.files.looking import Looking
+from sage_code.files.stamps import first_look
 from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False

@@ -28,16 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, BinaryIO
 
-    from sage_code.files.watch import Watch
-
 # History of the format: 1: first version.
 FORMAT = 1
 # A million files.
 _MAX_BYTES = 1 << 28
 # So many looks keep `sage grep` within two and a half times the start of Python.
 FIRST_LOOKS = 4_000
-# Looking at fewer takes less than half a millisecond.
-_WORTH_WATCHING = 200
 # Windows keeps the time of creation there.
 _CHANGED = "st_ctime_ns" if os.name != "nt" else "st_mtime_ns"
 _changed = attrgetter(_CHANGED)
@@ -196,11 +192,11 @@ class Notes:
 
     def are_same(self) -> bool:
         """Whether every file and folder of the project is as it was."""
-        return _signature(self.paths()) == self._head["signature"]
+        return bool(_signature(self.paths()) == self._head["signature"])
 
     def first_are_same(self) -> bool:
         """The same for the first `FIRST_LOOKS` of them."""
-        return _signature(self._absolute(self._read_first())) == self._head["first_signature"]
+        return bool(_signature(self._absolute(self._read_first())) == self._head["first_signature"])
 
     def is_same(self, path: str) -> bool:
         """The same for one file, by its path from the root."""
@@ -229,41 +225,6 @@ class Notes:
     def __del__(self) -> None:
         if self._file is not None:
             self._file.close()
-
-
-class Looking:
-    """Looks whether the files of a project are as they were noted.
-
-    A process that asks again watches the folders, where that is possible: then a question takes the same time for any
-    number of files.
-    """
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._was_asked = False
-        self._watch: Watch | None = None
-
-    def notes(self) -> Notes | None:
-        """The notes of the last comparison, if they hold; None if the files must be compared."""
-        try:
-            notes = Notes(self._root)
-            return notes if notes.are_of_now() and self._are_same(notes) else None
-        except UNUSABLE:
-            return None  # one is gone, or there are no notes, or damaged ones
-
-    def _are_same(self, notes: Notes) -> bool:
-        if self._watch is not None and self._watch.knows(notes):
-            return True
-        if self._was_asked and notes.can_be_watched and notes.count >= _WORTH_WATCHING:
-            from sage_code.files.watch import Watch  # lazy: not for a process that asks once
-
-            try:
-                self._watch = Watch(notes)
-                return True
-            except OSError:
-                self._watch = None  # folders cannot be watched here, or something has changed
-        self._was_asked = True
-        return notes.are_same()
 
 
 def first_look(root: str) -> Notes | None:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from sage_code.discover import discover_rules, list_files
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
-from sage_code.files.stamps import Looking, Stamps
+from sage_code.files.looking import Looking
+from sage_code.files.stamps import Stamps
 from sage_code.index.diff import (
     Changes,
     ContentReader,

@@ -18,7 +18,7 @@ from sage_code.compiled.published import current
 from sage_code.discover import discover_rules
 from sage_code.errors import IndexCorrupt
 from sage_code.files.atomic import resolve
-from sage_code.files.stamps import Looking
+from sage_code.files.looking import Looking
 from sage_code.index import registry
 from sage_code.index.freshness import Freshness
 from sage_code.paths import compiled_dir

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from sage_code import Project
-from sage_code.files import stamps
+from sage_code.files import looking, stamps
 from sage_code.files.locks import locked
-from sage_code.files.stamps import Looking, Notes
+from sage_code.files.looking import Looking
+from sage_code.files.stamps import Notes
 from sage_code.files.watch import Watch
 from sage_code.index import freshness
 from sage_code.paths import compiled_dir, index_lock, stamps_path
@@ -462,7 +463,7 @@ def test_a_watch_sees_every_kind_of_change(project: Project, root: Path, change:
 def test_a_process_that_asks_again_watches_and_misses_nothing(
     project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stamps, "_WORTH_WATCHING", 0)
+    monkeypatch.setattr(looking, "_WORTH_WATCHING", 0)
     project.search("spin")
     _settle(project)
     project.refresh()

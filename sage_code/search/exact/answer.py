@@ -6,7 +6,7 @@ import os
 from time import perf_counter
 
 from sage_code.errors import NotIndexed, SageError, UsageError
-from sage_code.files.stamps import Looking
+from sage_code.files.looking import Looking
 from sage_code.search.exact.finding import Asked, Finder
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sage_code import errors
-from sage_code.files.stamps import Looking
+from sage_code.files.looking import Looking
 from sage_code.search.exact.answer import Finders
 from sage_code.search.exact.finding import Asked
 

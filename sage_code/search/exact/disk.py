@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from sage_code.files.stamps import Looking
+    from sage_code.files.looking import Looking
     from sage_code.settings.table import Settings
     from sage_code.values import SourceFile
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from sage_code.files.stamps import Looking
+    from sage_code.files.looking import Looking
     from sage_code.search.exact.disk import DiskState
     from sage_code.search.exact.opened import IndexedFile
     from sage_code.settings.table import Settings
