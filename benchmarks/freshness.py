@@ -126,6 +126,7 @@ def truths(made: Made, gone: str, path: Path | None) -> dict[str, tuple[list[str
     if gone:
         asked["grep, gone"] = (["grep", gone], set())
         asked["analyze, gone"] = (["analyze", gone], set())
+        asked["exact, gone"] = (["search", "--exact", f"def {gone}("], set())
     if path is not None:
         name, file = made.unit(path), path.relative_to(made.root).as_posix()
         own = made.lines(f"def {name}", path)
@@ -135,12 +136,15 @@ def truths(made: Made, gone: str, path: Path | None) -> dict[str, tuple[list[str
         asked["outline"] = (["outline", file], own)
         asked["similar"] = (["similar", name], made.lines("def unit_", *made.files) - own)
         asked["search"] = (["search", name, "--limit", "1"], {file})
+        asked["exact"] = (["search", "--exact", f"def {name}("], own)
     return asked
 
 
 def places(question: str, document: dict[str, Any]) -> Any:
     """The places in the document of a command; the documents of the tools are the same, except for uses."""
     command = question.partition(",")[0]
+    if command == "exact":
+        return {(row["file"], row["line"]) for row in document["results"]}
     if command == "search":
         return {row["file"] for row in document["results"][:1]}
     key = {"grep": "matches", "analyze": "matches", "outline": "symbols", "map": "entries", "refs": "references"}
@@ -208,7 +212,7 @@ def by_facade(project: Project) -> Callable[[str, list[str]], tuple[Any, str]]:
     }  # fmt: skip
 
     def ask(question: str, words: list[str]) -> tuple[Any, str]:
-        document = asks[words[0]](words[1] if len(words) > 1 else "")
+        document = project.find_text(words[2]) if "--exact" in words else asks[words[0]]("".join(words[1:2]))
         found = places(question, document)
         return found, project.refresh()
 
@@ -242,6 +246,8 @@ async def by_tool(client: Client, question: str, words: list[str]) -> tuple[Any,
         "search": ("sage_search_code", {"query": name, "limit": 1}),
     }
     relation = {"refs": "references"}.get(command, command)
+    if "--exact" in words:
+        tools["search"] = ("sage_search_code", {"query": words[2], "mode": "exact"})
     tool, given = tools.get(command) or ("sage_find_references", {"name": name, "relation": relation})
     answer = await client.call_tool(tool, {**given, "max_tokens": 25_000})
     if answer.is_error or not isinstance(answer.structured_content, dict):
