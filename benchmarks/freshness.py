@@ -276,7 +276,8 @@ async def run(given: argparse.Namespace, root: Path, tally: Tally, kinds: Counte
             gone, path = made.change(kind)
             kinds["many at once" if many else kind] += 1
             asked = list(truths(made, gone, path).items())
-            sampled = number % given.every == 0 or (many and number % (2 * given.every) == _IN_MANY)
+            # After one change, and now and then after many.
+            sampled = number % given.every == given.every // 2 or (many and number % (4 * _IN_MANY) == 0)
             faces = ["façade", *(["command", "tool"] if sampled else [])]
             # Whoever is asked first brings the change in: each of the faces in turn.
             for face in sorted(faces, key=lambda _: dice.random()):
