@@ -67,7 +67,11 @@ def _read_segments(root: Path) -> None:
 
 
 def _grep(root: Path) -> None:
-    _one_revision(sage("grep", "revision", "-p", "-i", "--limit", "0", "--path", root)["matches"])
+    """The last index, whole; then the files as they are, of which it may be said that they have changed."""
+    grep = ("grep", "revision", "-p", "-i", "--limit", "0", "--path", root)
+    _one_revision(sage(*grep, "--no-refresh")["matches"])
+    answer = sage(*grep, ok=(0, 1))
+    demand(answer["matches"] or answer.get("note"), "a grep that found nothing and did not say why")
 
 
 _WORK: dict[str, Callable[[Path], None]] = {

@@ -185,7 +185,8 @@ class Proof:
             return
         lines = found.symbols["functions"].splitlines()[1:-1]
         symbol = json.loads(self._rng.choice(lines).rstrip(b","))
-        matches = sage("grep", symbol["name"], "--path", self._root)["matches"]
+        # Without a refresh: otherwise it would answer from the files as they are, and index them.
+        matches = sage("grep", symbol["name"], "--no-refresh", "--path", self._root)["matches"]
         demand(symbol in matches, f"grep does not find {symbol}")
 
     def _missing(self, new: State) -> dict[str, list[str]]:

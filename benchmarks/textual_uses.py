@@ -72,7 +72,15 @@ _SUFFIXES = {
 
 
 # Words of languages that tests and quoted names define all the same; they are no identifiers where they are used.
-_KEYWORDS = frozenset({"class", "this", "open", "new", "in", "is", "as", "default", "case", "if", "else", "for"})
+_KEYWORDS = frozenset(
+    """
+    class this open new in is as default case if else for while do return const let var function async await from import
+    export static void null true false try catch finally throw switch break continue yield typeof instanceof delete
+    public private protected extends implements interface enum package func struct go defer select chan match fn impl
+    mut pub use mod where trait self super crate begin end def module unless until then elsif rescue ensure namespace
+    using virtual override
+    """.split()  # noqa: SIM905 - a list of quoted words is no easier to read
+)
 
 
 class Use(NamedTuple):

@@ -89,6 +89,11 @@ def manifest_path(root: str) -> str:
     return os.path.join(codebase_dir(root), "index_meta.json")
 
 
+def stamps_path(root: str) -> str:
+    """The change times of a project's files when they were last compared with its index."""
+    return os.path.join(codebase_dir(root), "stamps")
+
+
 def index_lock(root: str) -> str:
     """The lock that a process holds while it changes the project's index."""
     return os.path.join(codebase_dir(root), "index.lock")

@@ -1,6 +1,7 @@
 """The façade: faces, scripts and tests ask everything about a project through `Project`.
 
-The module imports almost nothing; each method loads what it needs, so that `sage grep` stays light.
+What answers from the index brings it up to date first (`refresh`), unless `refresh=False` is given. The module imports
+almost nothing; each method loads what it needs, so that `sage grep` stays light.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import os
 
 from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
+from sage_code.files.looking import Looking
+from sage_code.files.stamps import first_look
 from sage_code.paths import DOT_SAGE, find_root
 
 TYPE_CHECKING = False
@@ -16,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from sage_code.index.freshness import Freshness
     from sage_code.index.outcome import IndexStats
     from sage_code.index.portable.exporting import ExportReport
     from sage_code.index.portable.importing import ImportReport
     from sage_code.index.status import Preview, Status
+    from sage_code.lookup.changed import ChangedFiles
     from sage_code.lookup.map import ProjectMap
     from sage_code.lookup.outline import Outline
     from sage_code.lookup.related import Related, Relation
@@ -50,6 +55,9 @@ class Project:
         self._settings: Settings | None = None
         self._searchers: Searchers | None = None  # what a search opens stays open for the next
         self._finders: Finders | None = None
+        self._looking = None if overrides else Looking(root)  # what it watches too
+        self._freshness: Freshness | None = None
+        self._is_stale = False  # the last refresh had something to say
         self._memory: Memory | None = None
 
     @classmethod
@@ -84,6 +92,11 @@ class Project:
 
             self._settings = load_settings(self.root, self._overrides)
         return self._settings
+
+    def _read_settings(self) -> Settings:
+        """The settings as they are now."""
+        self._settings = None
+        return self.settings
 
     @property
     def memory(self) -> Memory:
@@ -155,6 +168,33 @@ class Project:
 
         return status(self.root, self.settings)
 
+    def refresh(self) -> str:
+        """Bring the index up to date if few files have changed since; otherwise a note that says what is not in it.
+
+        A project without an index is left without one.
+        """
+        notes = self._looking.notes() if self._looking else None
+        said = notes.said if notes is not None and notes.said is not None else self._fresh().compare()
+        self._is_stale = bool(said)
+        return said
+
+    def _fresh(self) -> Freshness:
+        if self._freshness is None:
+            from sage_code.index.freshness import Freshness
+
+            self._freshness = Freshness(self.root, self._read_settings, self._looking)
+        return self._freshness
+
+    def _changed(self, refresh: bool) -> ChangedFiles | None:
+        """The files that an answer must not believe the index about; None if it is up to date."""
+        if refresh:
+            self.refresh()
+        if not self._is_stale:
+            return None
+        from sage_code.lookup.changed import ChangedFiles
+
+        return ChangedFiles(self.root, self.settings)
+
     def search(
         self,
         query: str,
@@ -186,7 +226,7 @@ class Project:
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
         options = SearchOptions(limit, explain, refresh, shown, context, folds=lines is None)
         if self._searchers is None:
-            self._searchers = Searchers(self.root, self.settings)
+            self._searchers = Searchers(self.root, self.settings, self._fresh())
         response = self._searchers.search(parsed, options, everywhere=everywhere)
         if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
@@ -238,7 +278,7 @@ class Project:
 
             return answer_in_child(self.root, asked, everywhere, max_tokens, seconds)
         if self._finders is None:
-            self._finders = Finders(self.root, lambda: self.settings)
+            self._finders = Finders(self.root, self._read_settings, self._looking)
         return self._finders.answer(asked, everywhere=everywhere, max_tokens=max_tokens)
 
     def quick_look(
@@ -252,13 +292,41 @@ class Project:
         return quick_look(self.root, self.settings, parsed, limit)
 
     def grep(
-        self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
+        self,
+        name: str,
+        *,
+        kind: str | None = None,
+        ignore_case: bool = False,
+        prefix: bool = False,
+        refresh: bool = True,
     ) -> list[dict[str, Any]]:
         """Symbols by exact name, bare or qualified; each as `compiled_schema/symbol.json` describes."""
         from sage_code.compiled.lookup import open_symbols
 
+        changed = self._changed(refresh)
         with reading(self.root):
-            return open_symbols(self.root).find(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
+            found = open_symbols(self.root).find(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
+        return found if changed is None else changed.found_again(found)
+
+    def quick_grep(
+        self, name: str, *, kind: str | None = None, ignore_case: bool = False, prefix: bool = False
+    ) -> tuple[list[dict[str, Any]], str]:
+        """The same in the time that `sage grep` has, and a note about what may be missing.
+
+        Looks at a bounded number of files of the project, and at those with the symbols; at all of them if there are no
+        such symbols, or one of their files has changed.
+        """
+        notes = first_look(self.root) if self._looking else None
+        if notes is not None and notes.said is not None:
+            self._is_stale = bool(notes.said)
+            found = self.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False)
+            if not notes.unseen:
+                return found, notes.said
+            if found and all(map(notes.is_same, {match["file"] for match in found})):
+                unseen = f"{notes.unseen:,} files were not looked at for changes: --refresh looks at all"
+                return found, "; ".join(filter(None, (notes.said, unseen)))
+        note = self.refresh()
+        return self.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False), note
 
     def nearest(self, name: str) -> list[str]:
         """Names that look like one that was not found."""
@@ -277,6 +345,7 @@ class Project:
         seconds: float | None = None,
         most: int | None = None,
         check: Callable[[], None] | None = None,
+        refresh: bool = True,
     ) -> Related:
         """What refers to the definitions of a name, calls them, is called by them, or may break with them (`impact`,
         also of a file), in one list.
@@ -286,8 +355,9 @@ class Project:
         """
         from sage_code.lookup import related as lookup
 
+        changed = self._changed(refresh)
         with reading(self.root):
-            return lookup.related(
+            found = lookup.related(
                 self.root,
                 name,
                 relation,
@@ -297,8 +367,9 @@ class Project:
                 most=most,
                 check=check,
             )
+        return found if changed is None else changed.related(found)
 
-    def locate(self, what: str) -> Location | None:
+    def locate(self, what: str, *, refresh: bool = True) -> Location | None:
         """The location that `FILE:LINE` or `FILE:LINE-LINE` names, or that of the first definition called `what`."""
         from sage_code.lookup.location import parse_location
         from sage_code.values import Location
@@ -306,7 +377,7 @@ class Project:
         location = parse_location(self.root, what)
         if location is not None and location.start_line is not None:
             return location
-        found = self.grep(what)
+        found = self.grep(what, refresh=refresh)
         return Location(found[0]["file"], found[0]["line"], found[0]["line"]) if found else None
 
     def contains(self, path: str) -> bool:
@@ -321,26 +392,31 @@ class Project:
 
         return outline(self.root, self.settings, path)
 
-    def map(self, below: str = "", max_tokens: int = 1024) -> ProjectMap:
+    def map(self, below: str = "", max_tokens: int = 1024, *, refresh: bool = True) -> ProjectMap:
         """The most important symbols, by reference centrality, within a budget of tokens."""
         from sage_code.lookup.map import project_map
 
+        changed = self._changed(refresh)
         with reading(self.root):
-            return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens)
+            return project_map(self.root, below=below.strip("/"), max_tokens=max_tokens, without=changed or ())
 
-    def similar(self, file: str, line: int, limit: int = 10) -> list[SimilarChunk]:
+    def similar(self, file: str, line: int, limit: int = 10, *, refresh: bool = True) -> list[SimilarChunk]:
         """The chunks most like the one at a line of a file."""
         from sage_code.lookup.similar import VectorSnapshot
 
+        changed = self._changed(refresh)
         with reading(self.root):
-            return VectorSnapshot(self.root).nearest(file, line, limit)
+            found = VectorSnapshot(self.root).nearest(file, line, limit)
+        return found if changed is None else changed.left_out(found, lambda one: (one.chunk.file, file))
 
-    def duplicates(self, limit: int = 50) -> list[Duplicate]:
+    def duplicates(self, limit: int = 50, *, refresh: bool = True) -> list[Duplicate]:
         """Near-identical code across the project."""
         from sage_code.lookup.similar import VectorSnapshot
 
+        changed = self._changed(refresh)
         with reading(self.root):
-            return VectorSnapshot(self.root).duplicates(limit)
+            found = VectorSnapshot(self.root).duplicates(limit)
+        return found if changed is None else changed.left_out(found, lambda pair: (pair.first.file, pair.second.file))
 
     def core_files(self) -> list[CoreFile]:
         """The files that everybody who works here should know, by path."""
@@ -367,7 +443,7 @@ class Project:
         from sage_code.index.models import use_model
 
         stats = use_model(self.root, name, scope, index=index, progress=progress)
-        self._settings = self._searchers = None  # read again: one of them has changed
+        self._settings = self._searchers = self._freshness = None  # read again: one of them has changed
         return stats
 
     def rebuild_embeddings(self, progress: Progress | None = None) -> tuple[IndexStats, dict[str, int]]:
@@ -400,10 +476,12 @@ class Project:
 
         return lines_at(self.root, self.settings, lines)
 
-    def analyze(self, name: str) -> list[dict[str, Any]]:
+    def analyze(self, name: str, *, refresh: bool = True) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""
         from sage_code.lookup.definition import analyze
 
+        if refresh:
+            self.refresh()
         with reading(self.root):
             return analyze(self.root, self.settings, name)
 

@@ -28,7 +28,7 @@ from sage_cli import (
     template_commands,
     usage_commands,
 )
-from sage_cli.options import JsonOption, LimitOption, ProjectOption
+from sage_cli.options import JsonOption, LimitOption, NoRefreshOption, ProjectOption
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
@@ -119,6 +119,8 @@ def grep(
     limit: LimitOption = grep_command.DEFAULT_LIMIT,
     names: Annotated[bool, typer.Option("--names", help="Print names only, each once.")] = False,
     project: ProjectOption = ".",
+    refresh: Annotated[bool, typer.Option("--refresh", help="Look at every file for changes first.")] = False,
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find a symbol by its exact name.
@@ -131,7 +133,9 @@ def grep(
 
     Example:  sage grep handle --prefix --kind method
     """
-    raise typer.Exit(grep_command.run(name, kind, ignore_case, prefix, limit, names, project, as_json))
+    raise typer.Exit(
+        grep_command.run(name, kind, ignore_case, prefix, limit, names, project, refresh, no_refresh, as_json)
+    )
 
 
 def run(arguments: list[str]) -> int:

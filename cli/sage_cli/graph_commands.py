@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.index_commands import open_project
-from sage_cli.options import FileArgument, JsonOption, LimitOption, ProjectOption
-from sage_cli.output import asked_file, exit_if_nothing, one_line, plain, print_json, say, say_missing, shown_path
+from sage_cli.options import FileArgument, JsonOption, LimitOption, NoRefreshOption, ProjectOption
+from sage_cli.output import (
+    asked_file,
+    exit_if_nothing,
+    one_line,
+    plain,
+    print_json,
+    say,
+    say_missing,
+    say_note,
+    shown_path,
+)
 
 if TYPE_CHECKING:
     from sage_code.lookup.related import Relation
@@ -31,6 +41,8 @@ SecondsOption = Annotated[
 _LIMIT = 100
 # `--limit 0` of `sage similar`, which orders all chunks.
 _MOST_SIMILAR = 1_000
+# Added to a note: the lines of what changed files hold would be wrong.
+_LEFT_OUT = "; what is in changed files is left out"
 # What is said when a list, by its key in the JSON document, is empty.
 _NOTHING = {
     "references": "nothing refers to it",
@@ -48,37 +60,40 @@ def refs(
     limit: LimitOption = _LIMIT,
     seconds: SecondsOption = None,
     project: ProjectOption = ".",
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what uses a symbol, each use with the confidence that this symbol is meant.
 
     Example:  sage refs Server.start --min-confidence 0.8
     """
-    _show_related("references", symbol, limit, seconds, project, as_json, min_confidence=min_confidence)
+    _show_related("references", symbol, limit, seconds, project, no_refresh, as_json, min_confidence=min_confidence)
 
 
 def callers(
     symbol: SymbolArgument, depth: DepthOption = 1, min_confidence: ConfidenceOption = None,
     limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
-    project: ProjectOption = ".", as_json: JsonOption = False,
+    project: ProjectOption = ".", no_refresh: NoRefreshOption = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what calls a function or hands it on as a value, and what calls the callers.
 
     Example:  sage callers parse_config --depth 3
     """
-    _show_related("callers", symbol, limit, seconds, project, as_json, depth=depth, min_confidence=min_confidence)
+    asked = (symbol, limit, seconds, project, no_refresh, as_json)
+    _show_related("callers", *asked, depth=depth, min_confidence=min_confidence)
 
 
 def callees(
     symbol: SymbolArgument, depth: DepthOption = 1, min_confidence: ConfidenceOption = None,
     limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
-    project: ProjectOption = ".", as_json: JsonOption = False,
+    project: ProjectOption = ".", no_refresh: NoRefreshOption = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what a function calls.
 
     Example:  sage callees Server.start
     """
-    _show_related("callees", symbol, limit, seconds, project, as_json, depth=depth, min_confidence=min_confidence)
+    asked = (symbol, limit, seconds, project, no_refresh, as_json)
+    _show_related("callees", *asked, depth=depth, min_confidence=min_confidence)
 
 
 def impact(
@@ -86,13 +101,14 @@ def impact(
     limit: LimitOption = _LIMIT,
     seconds: SecondsOption = None,
     project: ProjectOption = ".",
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what could break when a file or a symbol changes.
 
     Example:  sage impact src/server.py
     """
-    _show_related("impact", what, limit, seconds, project, as_json)
+    _show_related("impact", what, limit, seconds, project, no_refresh, as_json)
 
 
 def outline(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
@@ -116,6 +132,7 @@ def map_project(
     under: Annotated[str, typer.Option("--under", "-u", metavar="PATH", help="Only below this folder.")] = "",
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-t", min=16, help="What the answer may cost.")] = 1024,
     project: ProjectOption = ".",
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the symbols of a project that are used most, within a budget of tokens.
@@ -125,9 +142,10 @@ def map_project(
     Example:  sage map --under src/server
     """
     opened = open_project(project)
-    found = opened.map(under or below, max_tokens)
+    note = _refreshed(opened, no_refresh, as_json)
+    found = opened.map(under or below, max_tokens, refresh=False)
     if as_json:
-        print_json(asdict(found))
+        print_json({**asdict(found), **({"note": note} if note else {})})
     for line in found.text.split("\n") if found.text and not as_json else ():
         is_file = not line.startswith("  ")
         say(f"{one_line(shown_path(opened.root, line[:-1]))}:" if is_file else one_line(line), " " * 8)
@@ -139,6 +157,7 @@ def similar(
     duplicates: Annotated[bool, typer.Option("--duplicates", help="Near-identical code across the index.")] = False,
     limit: LimitOption = 10,
     project: ProjectOption = ".",
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show code that is like the code of a line or a symbol.
@@ -148,16 +167,25 @@ def similar(
     Example:  sage similar --duplicates
     """
     opened = open_project(project)
+    note = _refreshed(opened, no_refresh, as_json)
     limit = limit or _MOST_SIMILAR
     if duplicates:
-        pairs = [asdict(pair) for pair in opened.duplicates(limit)]
-        _answer(opened, where, "duplicates", pairs, as_json, _duplicate_line)
+        pairs = [asdict(pair) for pair in opened.duplicates(limit, refresh=False)]
+        _answer(opened, where, "duplicates", pairs, as_json, _duplicate_line, note=note)
         return
     file, colon, line = where.rpartition(":")
-    location = opened.locate(f"{asked_file(opened.root, file)}{colon}{line}")
-    found = opened.similar(location.file, location.start_line or 1, limit) if location else []
+    location = opened.locate(f"{asked_file(opened.root, file)}{colon}{line}", refresh=False)
+    found = opened.similar(location.file, location.start_line or 1, limit, refresh=False) if location else []
     rows = [{**asdict(one.chunk), "similarity": round(one.similarity, 4)} for one in found]
-    _answer(opened, where, "similar", rows, as_json, _similar_line, is_known=location is not None)
+    _answer(opened, where, "similar", rows, as_json, _similar_line, is_known=location is not None, note=note)
+
+
+def _refreshed(project: Project, no_refresh: bool, as_json: bool) -> str:
+    """Bring the index up to date unless that is not wanted; the note about what is not in it, said."""
+    note = "" if no_refresh else project.refresh()
+    note += _LEFT_OUT if note else ""
+    say_note(note, as_json)
+    return note
 
 
 def _show_related(
@@ -166,6 +194,7 @@ def _show_related(
     limit: int,
     seconds: float | None,
     project: str,
+    no_refresh: bool,
     as_json: bool,
     *,
     depth: int = 1,
@@ -175,12 +204,14 @@ def _show_related(
     from sage_code.lookup.related import as_row
 
     opened = open_project(project)
+    note = _refreshed(opened, no_refresh, as_json)
     found = opened.related(
         asked_file(opened.root, name) if relation == "impact" else name,
         relation,
         depth=depth,
         min_confidence=min_confidence,
         seconds=math.inf if seconds == 0 else seconds,
+        refresh=False,
     )
     shown = found.uses[:limit] if limit else found.uses
     rows = [as_row(use) for use in shown]
@@ -198,6 +229,7 @@ def _show_related(
         is_complete=found.is_complete,
         left_out=asdict(found.left_out),
         is_known=found.targets > 0,
+        note=note,
     )
 
 
@@ -213,6 +245,7 @@ def _answer(
     is_complete: bool = True,
     left_out: Mapping[str, int] | None = None,
     is_known: bool = True,
+    note: str = "",
 ) -> None:
     """Print the rows under `key`, and say that there are `more`, what else is `left_out`, that time was over, or that
     nothing has that name."""
@@ -222,6 +255,7 @@ def _answer(
         document |= {} if is_complete else {"incomplete": True}
         document |= {"left_out": dict(left_out)} if left_out and any(left_out.values()) else {}
         document |= {} if is_known else {"nearest": project.nearest(asked)}
+        document |= {"note": note} if note else {}
         print_json(document)
     elif not is_known:
         say_missing(asked, project.nearest(asked))

@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 
 from sage_cli import hot
-from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, colours, one_line, print_json, say, say_missing, shown_path
+from sage_cli.output import (
+    EXIT_FOUND,
+    EXIT_NOTHING,
+    colours,
+    one_line,
+    print_json,
+    say,
+    say_missing,
+    say_note,
+    shown_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +31,8 @@ FLAGS = hot.by_spelling(
         "--limit -n": ("limit", int),
         "--names": ("names", bool),
         "--project": ("project", str),
+        "--refresh": ("refresh", bool),
+        "--no-refresh": ("no_refresh", bool),
         "--json": ("as_json", bool),
     }
 )
@@ -43,16 +55,23 @@ def run(
     limit: int = DEFAULT_LIMIT,
     names: bool = False,
     project: str = ".",
+    refresh: bool = False,
+    no_refresh: bool = False,
     as_json: bool = False,
 ) -> int:
     """Print the symbols called `name`, or the nearest names if there are none."""
     from sage_code.project import Project
 
     opened = Project.named(project)
-    matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
+    if refresh or no_refresh:
+        note = "" if no_refresh else opened.refresh()
+        matches = opened.grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix, refresh=False)
+    else:
+        matches, note = opened.quick_grep(name, kind=kind, ignore_case=ignore_case, prefix=prefix)
+    say_note(note, as_json)
     shown = matches[:limit] if limit else matches
     more = len(matches) - len(shown)
-    others = opened.grep(name, ignore_case=ignore_case, prefix=prefix) if kind and not matches else []
+    others = opened.grep(name, ignore_case=ignore_case, prefix=prefix, refresh=False) if kind and not matches else []
     kinds = sorted({match["kind"] for match in others})
     if as_json:
         document: dict[str, Any] = {"name": name, "matches": shown}
@@ -62,6 +81,8 @@ def run(
             document["kinds"] = kinds
         elif not matches:
             document["nearest"] = opened.nearest(name)
+        if note:
+            document["note"] = note
         print_json(document)
     elif kinds:
         say(f"no {one_line(kind or '')} {one_line(name)}; there is: {one_line(', '.join(kinds))}", file=sys.stderr)

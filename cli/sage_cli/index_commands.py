@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage_cli.dates import when
-from sage_cli.options import DatesOption, JsonOption, NameOption, ProjectArgument, ProjectOption
+from sage_cli.options import DatesOption, JsonOption, NameOption, NoRefreshOption, ProjectArgument, ProjectOption
 from sage_cli.output import (
     EXIT_NOTHING,
     answer,
@@ -21,6 +21,7 @@ from sage_cli.output import (
     print_json,
     say,
     say_missing,
+    say_note,
     say_warnings,
     shown_path,
 )
@@ -105,6 +106,7 @@ def status(
 def analyze(
     name: Annotated[str, typer.Argument(metavar="FUNCTION", help="A name, bare or qualified: `run`, `Server.run`.")],
     project: ProjectOption = ".",
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the whole source of a definition, with its signature, docstring and location.
@@ -112,10 +114,13 @@ def analyze(
     Example:  sage analyze Server.start
     """
     opened = open_project(project)
-    found = opened.analyze(name)
+    note = "" if no_refresh else opened.refresh()
+    say_note(note, as_json)
+    found = opened.analyze(name, refresh=False)
     nearest = [] if found else opened.nearest(name)
     if as_json:
-        print_json({"name": name, "matches": found, **({} if found else {"nearest": nearest})})
+        more: dict[str, Any] = {} if found else {"nearest": nearest}
+        print_json({"name": name, "matches": found, **more, **({"note": note} if note else {})})
     elif found:
         _print_sources(opened.root, found)
     else:

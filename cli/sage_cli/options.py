@@ -26,5 +26,6 @@ ScopeOption = Annotated[ScopeChoice, typer.Option("--scope", help="For you in ev
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Show at most this many; 0 shows all.")]
 PositiveLimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="Show at most this many.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")]
+NoRefreshOption = Annotated[bool, typer.Option("--no-refresh", help="Do not look for changed files first.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DatesOption = Annotated[bool, typer.Option("--dates", help="Print dates, not how long ago.")]

@@ -62,6 +62,12 @@ def say_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {one_line(warning)}", file=sys.stderr)
 
 
+def say_note(note: str, as_json: bool) -> None:
+    """Print on standard error what is to be known about the index; with --json the document says it."""
+    if note and not as_json:
+        say(f"sage: {one_line(note)}", " " * 6, sys.stderr)
+
+
 def plain(text: str) -> str:
     """Foreign text that is safe to print: nothing in it controls the terminal, or hides or reorders text."""
     text = visible(text)

@@ -6,7 +6,7 @@ import os
 import sys
 
 from sage_cli import hot
-from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_warnings
+from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_note, say_warnings
 from sage_code.errors import NotIndexed, UsageError
 
 TYPE_CHECKING = False
@@ -134,8 +134,7 @@ def _show(response: SearchResponse, files: bool, open_editor: bool, is_full: boo
     """Print the hits or their files, or open the best one in an editor."""
     from sage_cli import search_view
 
-    if response.note:
-        print(f"sage: {one_line(response.note)}", file=sys.stderr)
+    say_note(response.note, as_json=False)
     if not response.good:
         print("no good match" + ("; nearest:" if response.results else ""), file=sys.stderr)
     elif open_editor:

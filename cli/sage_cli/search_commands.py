@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import sage_cli.search as search_command
-from sage_cli.options import JsonOption, PositiveLimitOption, ProjectOption
+from sage_cli.options import JsonOption, NoRefreshOption, PositiveLimitOption, ProjectOption
 
 
 def search(
@@ -42,7 +42,7 @@ def search(
     files: Annotated[bool, typer.Option("--files", help="Print paths only.")] = False,
     open_editor: Annotated[bool, typer.Option("--open", help="Open the best match in $VISUAL or $EDITOR.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say how the score adds up; count callers.")] = False,
-    no_refresh: Annotated[bool, typer.Option("--no-refresh", help="Do not look for changed files first.")] = False,
+    no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find the code that answers a question.

@@ -30,6 +30,9 @@ _USE_TOKENS = 40
 # Left for the lines around a source that is cut to fill an answer.
 _AROUND = FOOT_TOKENS + 24
 
+# Added to a note: the lines of what changed files hold would be wrong.
+_STALE_LEFT_OUT = "; what is in changed files is left out"
+
 Relation = Literal["references", "callers", "callees", "impact"]
 _HEADS = {
     "references": "Uses of",
@@ -51,12 +54,11 @@ def sage_grep_symbol(
     """Where a function, method, class, constant or type is defined, by exact name, bare or qualified (`Server.run`):
     file, line, signature, documentation. Surer than grep, which also finds every use, comment and string. Without a
     match, `nearest` names what looks alike."""
-    opened = projects.indexed(context, project)
-    matches = opened.grep(name)
-    data: dict[str, Any] = {"name": name}
+    opened, data = _up_to_date(context, project, {"name": name})
+    matches = opened.grep(name, refresh=False)
     head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(opened, name, data)
     rows = [Row(_symbol_text(match), match) for match in matches]
-    return listing(head, "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset)
+    return listing(_noted(head, data), "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset)
 
 
 def sage_analyze_function(
@@ -64,13 +66,12 @@ def sage_analyze_function(
 ) -> Answer:
     """The whole source of a function, method or class as it is on the disk now: reads one definition instead of a
     file. All of that name are shown; qualify it (`Server.run`) for one."""
-    opened = projects.indexed(context, project)
-    matches = opened.analyze(name)
-    data: dict[str, Any] = {"name": name}
+    opened, data = _up_to_date(context, project, {"name": name})
+    matches = opened.analyze(name, refresh=False)
     head = f"{len(matches)} definitions of {one_line(name)}" if matches else _missing(opened, name, data)
     rows = [_source(match, max_tokens) for match in matches[: offset + _MOST_SOURCES]]
     answer = listing(
-        head, "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset,
+        _noted(head, data), "matches", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset,
         more=len(matches) > len(rows), narrow=" or a qualified name",
     )  # fmt: skip
     return _naming_cut_lines(answer, matches[offset:])
@@ -89,11 +90,11 @@ def sage_find_references(
     """Who uses something (references), who calls it (callers), what it calls (callees), or what could break when it
     changes (impact, also of a file). Knows imports, scopes and receivers, so unlike grep it tells apart things of the
     same name; each answer says how certain it is and why."""
-    opened = projects.indexed(context, project)
-    data: dict[str, Any] = {"name": name, "relation": relation}
+    opened, data = _up_to_date(context, project, {"name": name, "relation": relation}, _STALE_LEFT_OUT)
     found = opened.related(
-        name, relation, depth=depth, min_confidence=min_confidence, most=_MOST_USES, check=from_thread.check_cancelled
-    )
+        name, relation, depth=depth, min_confidence=min_confidence, most=_MOST_USES, check=from_thread.check_cancelled,
+        refresh=False,
+    )  # fmt: skip
     more = not found.is_complete
     head = f"{_HEADS[relation]} {one_line(name)}: {len(found.uses)}{' or more' if more else ''}"
     left_out = asdict(found.left_out)
@@ -107,7 +108,7 @@ def sage_find_references(
     lines = dict(zip(shown, opened.lines_at((found.uses[at].file, found.uses[at].line) for at in shown), strict=True))
     rows = [_use(use, lines.get(at, "")) for at, use in enumerate(found.uses)]
     return listing(
-        head, "uses", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset, more=more,
+        _noted(head, data), "uses", rows, data, root=opened.root, max_tokens=max_tokens, offset=offset, more=more,
         narrow=", or a qualified name" if found.targets > 1 else "",
     )  # fmt: skip
 
@@ -142,15 +143,15 @@ def sage_map(
     that you do not know."""
     from sage_code.lookup.map import entry_line, map_text
 
-    opened = projects.indexed(context, project)
-    found = opened.map(under, max_tokens)
+    opened, note = _up_to_date(context, project, {}, _STALE_LEFT_OUT)
+    found = opened.map(under, max_tokens, refresh=False)
     rows = [Row(entry_line(entry), asdict(entry)) for entry in found.entries]
     kept = fitting(rows, max_tokens - FOOT_TOKENS)
-    text = map_text(found.entries[: len(kept)])
+    text = map_text(found.entries[: len(kept)]) or "nothing here is referred to"
     truncated = found.truncated or len(kept) < len(rows)
     following = "the less important are left out: ask for a folder with under, or give a larger max_tokens"
-    data = {"entries": [row.data for row in kept], "tokens": found.tokens}
-    return Answer(text or "nothing here is referred to", data, opened.root, truncated, following if truncated else "")
+    data = {"entries": [row.data for row in kept], "tokens": found.tokens, **note}
+    return Answer(_noted(text, note), data, opened.root, truncated, following if truncated else "")
 
 
 def sage_similar(
@@ -162,20 +163,33 @@ def sage_similar(
 ) -> Answer:
     """Code like the code at a line: other implementations, copies, what else to change along with it. Ask before
     writing something that may exist already."""
-    opened = projects.indexed(context, project)
-    data = {"query": where}
-    location = opened.locate(where)
+    opened, data = _up_to_date(context, project, {"query": where}, _STALE_LEFT_OUT)
+    location = opened.locate(where, refresh=False)
     if location is None:
         head = _missing(opened, where, {})
-        return listing(head, "similar", [], data, root=opened.root, max_tokens=max_tokens)
+        return listing(_noted(head, data), "similar", [], data, root=opened.root, max_tokens=max_tokens)
     line = location.start_line or 1
     rows = []
-    for one in opened.similar(location.file, line, limit):
+    for one in opened.similar(location.file, line, limit, refresh=False):
         row = {**asdict(one.chunk), "similarity": round(one.similarity, 4)}
         found = f"{one_line(row['file'])}:{row['start_line']}-{row['end_line']}"
         rows.append(Row(f"{row['similarity']:.2f}  {found}  {row['kind']} {one_line(row['qualname'])}", row))
     head = f"Most like {one_line(location.file)}:{line}"
-    return listing(head, "similar", rows, data, root=opened.root, max_tokens=max_tokens)
+    return listing(_noted(head, data), "similar", rows, data, root=opened.root, max_tokens=max_tokens)
+
+
+def _up_to_date(
+    context: Context, asked: str | None, data: dict[str, Any], more: str = ""
+) -> tuple[Project, dict[str, Any]]:
+    """The project with its index brought up to date, and `data` with a note about what could not be, if so."""
+    opened = projects.indexed(context, asked)
+    note = opened.refresh()
+    return opened, {**data, "note": note + more} if note else data
+
+
+def _noted(head: str, data: dict[str, Any]) -> str:
+    """The first lines of an answer, with the note in its data."""
+    return f"{head}\nNote: {one_line(data['note'])}" if "note" in data else head
 
 
 def _missing(project: Project, name: str, data: dict[str, Any]) -> str:

@@ -45,6 +45,8 @@ _NOT_SENT_OF_ANSWERS = frozenset(
     {"$schema", "title", "description", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "pattern"}
     | {"minItems", "maxItems", "uniqueItems", "format", "additionalProperties", "propertyNames", "examples", "default"}
 )
+# Fields that answers have only when something is wrong, and then their text has them too.
+_RARE = frozenset({"note"})
 _NOT_SENT_OF_CALLS = frozenset({"title", "maxLength", "minimum", "maximum", "additionalProperties"})
 # Arguments that the server's instructions describe once for all tools.
 _SAID_ONCE = frozenset({"project", "offset", "max_tokens"})
@@ -65,7 +67,10 @@ def answer_schema(name: str, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
 def sent_answer_schema(name: str, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
     """The part of `answer_schema` that a client gets; it accepts every answer that the whole schema accepts."""
     sent: dict[str, Any] = _without(answer_schema(name, leave_out), _NOT_SENT_OF_ANSWERS)
-    return {**sent, "properties": {**sent["properties"], **_SENT_ENVELOPE}}
+    properties = {
+        key: value for key, value in sent["properties"].items() if key not in _RARE or key in sent["required"]
+    }
+    return {**sent, "properties": {**properties, **_SENT_ENVELOPE}}
 
 
 def sent_call_schema(schema: dict[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import time
+
+from sage_code.files.contained import read_regular
 
 # A cold listing of 400,000 files takes git about 10 s.
 TIMEOUT_SECONDS = 60.0
@@ -33,6 +36,12 @@ _READ_FIRST = (
     b".git/info/exclude",
     b".gitignore",
 )
+
+# A file of ignored patterns that settings name, and further settings that they include.
+_NAMED_FILE = re.compile(r"(?im)^(?:\s*\[[^\]\n]*\])?\s*(excludesfile|path)\s*=\s*\"?([^\"\n]+?)\"?\s*$")
+_MAX_CONFIG_BYTES = 1 << 20
+# More files of settings than anybody has.
+_MAX_CONFIGS = 50
 
 _OVERRULED = (
     "core.fsmonitor=false",
@@ -157,6 +166,61 @@ def tracked_files(folder: str) -> frozenset[str] | None:
         top = above
     found = Git().tracked(os.fsencode(folder), os.fsencode(top))
     return None if found is None else frozenset(os.fsdecode(path) for path in found)
+
+
+def files_read_by_git(top: bytes, folder: bytes) -> list[str]:
+    """The files beside the ignore files below `folder` that decide what git lists there, of the work tree `top`.
+
+    They need not exist. Both paths have a final slash.
+    """
+    here, config = _git_folder(os.fsdecode(top)), os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    common = os.path.join(here, _first_line(os.path.join(here, "commondir")))  # of a second work tree
+    found = [
+        os.path.join(here, "index"),
+        os.path.join(common, "info", "exclude"),
+        os.path.join(config, "git", "ignore"),
+    ]
+    settings = [
+        os.path.join(here, "config.worktree"),
+        os.path.join(common, "config"),
+        os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig"),
+        os.path.join(config, "git", "config"),
+        os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig",
+    ]
+    for name in settings:
+        for key, path in _NAMED_FILE.findall(_read_small(name)):
+            is_pattern_file = key.lower() == "excludesfile"
+            named = os.path.join(
+                os.fsdecode(top) if is_pattern_file else os.path.dirname(name), os.path.expanduser(path)
+            )
+            if is_pattern_file:
+                found.append(named)
+            elif named not in settings and len(settings) < _MAX_CONFIGS:
+                settings.append(named)
+    found += settings
+    above = top
+    for step in folder[len(top) :].split(b"/")[:-1]:
+        found.append(os.fsdecode(above + b".gitignore"))
+        above += step + b"/"
+    return found
+
+
+def _git_folder(top: str) -> str:
+    """The folder that `.git` is, or that it names as a file."""
+    path = os.path.join(top, ".git")
+    named = _first_line(path).removeprefix("gitdir:").strip() if os.path.isfile(path) else ""
+    return os.path.join(top, named) if named else path
+
+
+def _first_line(path: str) -> str:
+    return _read_small(path).partition("\n")[0].strip()
+
+
+def _read_small(path: str) -> str:
+    try:
+        return os.fsdecode(read_regular(path, _MAX_CONFIG_BYTES, follow=True))
+    except (OSError, ValueError):
+        return ""
 
 
 def _environment(top: bytes) -> dict[str, str]:

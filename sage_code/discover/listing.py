@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from sage_code.discover.gitfiles import Git
+from sage_code.discover.gitfiles import Git, files_read_by_git
 from sage_code.discover.ignore import IgnoreFile
 from sage_code.discover.membership import ByGit, ByIgnoreFiles, Membership
 from sage_code.discover.rules import DEFAULT_RULES, GITIGNORE, MAX_IGNORE_BYTES, DiscoverRules
-from sage_code.discover.walk import Seen, Walk
+from sage_code.discover.walk import Walk
 from sage_code.errors import UsageError
 from sage_code.files.contained import read_contained
+from sage_code.files.stamps import Stamps
 from sage_code.values import SkippedFile, SourceFile
 
 
@@ -25,12 +26,13 @@ def list_files(
     *,
     explain_ignored: bool = False,
     use_git: bool = True,
-    seen: Seen | None = None,
+    stamps: Stamps | None = None,
 ) -> Iterator[SourceFile | SkippedFile]:
     """The project's files in the order of their paths, and skipped files with the reason.
 
     Ignored files and folders are named only with `explain_ignored`, an ignored folder as one entry that ends
-    with a slash. `use_git=False` reads the ignore files even in a git checkout. `seen` takes what was looked at.
+    with a slash. `use_git=False` reads the ignore files even in a git checkout. `stamps` notes the change times
+    of everything that decides about the list: while they stay the same, so does the list.
     """
     if not os.path.isdir(root):
         raise UsageError(f"{root} is not a folder", "give the folder of a project")
@@ -38,9 +40,16 @@ def list_files(
     git = Git() if use_git else None
 
     def repository(absolute: bytes, path: bytes) -> Membership:
+        if stamps is not None:
+            stamps.add_outside(files_read_by_git(absolute, absolute))
         return _of_repository(git, absolute, path)
 
-    return Walk(top, rules, repository, explain_ignored, seen).files(_of_root(git, top))
+    if stamps is not None:
+        work_tree = _work_tree(top)
+        stamps.add_outside(_where_git_may_begin(top, work_tree))
+        if work_tree is not None:
+            stamps.add_outside(files_read_by_git(work_tree, top))
+    return Walk(top, rules, repository, explain_ignored, stamps).files(_of_root(git, top))
 
 
 def _of_repository(git: Git | None, folder: bytes, path: bytes) -> Membership:
@@ -71,6 +80,18 @@ def _work_tree(folder: bytes) -> bytes | None:
             return None
         folder = parent
     return folder
+
+
+def _where_git_may_begin(root: bytes, top: bytes | None) -> list[str]:
+    """The missing `.git` of each folder above the root up to the work tree: one of them would be the work tree."""
+    found: list[str] = []
+    folder = os.path.dirname(root.rstrip(b"/"))
+    while root != top and folder + b"/" != top:
+        found.append(os.fsdecode(os.path.join(folder, b".git")))
+        if folder == os.path.dirname(folder):
+            break
+        folder = os.path.dirname(folder)
+    return found
 
 
 def _rules_above(top: bytes, root: bytes) -> IgnoreFile | None:

@@ -29,31 +29,18 @@ from sage_code.discover.rules import (
 )
 from sage_code.discover.secret_files import is_secret_path
 from sage_code.files.contained import read_contained
+from sage_code.files.stamps import Stamps
 from sage_code.paths import sage_home
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
+# So many folders of one that is left out are looked at.
+_FEW_FOLDERS = 20
 _JUNCTION = 0xA0000003  # Windows: a folder that is a link; `stat` names it only there
 
 _Entry = tuple[bytes, os.DirEntry[bytes]]  # its name, a folder's with a final slash, and the entry
 _Found = SourceFile | SkippedFile | None
 # Given a folder (absolute, and from the root) with its own .git, returns its membership rules.
 Repository = Callable[[bytes, bytes], Membership]
-
-
-class Seen:
-    """What a walk has looked at: while none of it changes, another walk finds the same files."""
-
-    def __init__(self) -> None:
-        self.folders: dict[bytes, int] = {}  # absolute; when each was changed, as it was before it was read
-        self.ignore_files: list[bytes] = []
-        self.is_whole = True  # nothing was looked at that is not listed here
-
-    def folder(self, path: bytes) -> None:
-        """Take a folder that is about to be read, or that is left out."""
-        try:
-            self.folders[path] = os.lstat(path).st_mtime_ns
-        except OSError:
-            self.is_whole = False
 
 
 class _Folder(NamedTuple):
@@ -69,10 +56,16 @@ class Walk:
     """One walk below `root`, an absolute path with a final slash."""
 
     def __init__(
-        self, root: bytes, rules: DiscoverRules, repository: Repository, explain_ignored: bool, seen: Seen | None = None
+        self,
+        root: bytes,
+        rules: DiscoverRules,
+        repository: Repository,
+        explain_ignored: bool,
+        stamps: Stamps | None = None,
     ) -> None:
+        """`stamps` notes the change time of everything that the walk looks at."""
         self._root = root
-        self._seen = seen
+        self._stamps = stamps
         self._rules = rules
         self._repository = repository
         self._explain = explain_ignored
@@ -114,8 +107,8 @@ class Walk:
         if why is None:
             why = folder.members.why_not(self._root, path, entry)
         if why is not None:
-            if is_folder and self._seen:
-                self._seen.folder(self._root + path)
+            if is_folder and self._stamps is not None:
+                self._note_unlisted(path)
             return self._ignored(path, why)
         return self._enter(path, folder.members, folder.sage) if is_folder else self._file(path, entry)
 
@@ -126,16 +119,35 @@ class Walk:
             return decision[1] if decision[0] else None
         return folder.sage.why_not(self._root, path, entry)
 
+    def _note_unlisted(self, path: bytes) -> None:
+        """Note the change times of a folder that is left out, and of the first folders in it.
+
+        Git names no folder in which it ignores all files, such as what is left of a deleted package: a new file in it
+        belongs to the project. What a rule ignores is mostly larger, and does not matter.
+        """
+        assert self._stamps is not None
+        waiting = [path]
+        for _ in range(_FEW_FOLDERS):
+            if not waiting:
+                return
+            folder = waiting.pop(0)
+            self._stamps.add_inside(self._root, folder)
+            try:
+                with os.scandir(self._root + folder) as scan:
+                    waiting += [folder + entry.name + b"/" for entry in scan if _is_folder(entry)]
+            except OSError:
+                continue
+
     def _ignored(self, path: bytes, why: str) -> SkippedFile | None:
         return SkippedFile(_shown(path), SkipReason.IGNORED, why) if self._explain else None
 
     def _enter(self, path: bytes, members: Membership, sage: ByIgnoreFiles) -> _Folder | SkippedFile | None:
         """Open a folder and read its ignore files; caches and virtual environments are ignored."""
         absolute = self._root + path
-        if self._seen:
-            self._seen.folder(absolute)
         try:
             path.decode()
+            if self._stamps is not None:  # before its entries are read: one that is added meanwhile is noticed
+                self._stamps.add(path, os.lstat(absolute))
             with os.scandir(absolute) as scan:
                 entries = [(entry.name + b"/" * _is_folder(entry), entry) for entry in scan]
         except UnicodeDecodeError:
@@ -144,16 +156,15 @@ class Walk:
             return SkippedFile(_shown(path) or "./", SkipReason.UNREADABLE, error.strerror or str(error))
         entries.sort(key=itemgetter(0))  # in the order of whole paths: `a.py` before `a/b.py`
         names = {name for name, _ in entries}
+        if self._stamps is not None:  # an ignore file that ignores itself is obeyed all the same
+            for name in {GITIGNORE, SAGEIGNORE, VENV_MARKER, CACHE_MARKER} & names:
+                self._stamps.add_inside(self._root, path + name)
         if path and VENV_MARKER in names:
             return self._ignored(path, VENV_MARKER.decode())
         if path and CACHE_MARKER in names and self._is_cache(path):
             return self._ignored(path, CACHE_MARKER.decode())
         if path and (b".git" in names or b".git/" in names) and members.end_at(path):
             members = self._repository(absolute, path)
-            if self._seen:
-                self._seen.is_whole = False
-        if self._seen:
-            self._seen.ignore_files += [absolute + name for name in (GITIGNORE, SAGEIGNORE) if name in names]
         if GITIGNORE in names:
             members = members.with_rules(absolute, lambda: self._read(path + GITIGNORE))
             self._note(_shown(path + GITIGNORE), members.rules if isinstance(members, ByIgnoreFiles) else None)
@@ -198,6 +209,8 @@ class Walk:
             return None
         except OSError as error:
             return SkippedFile(_shown(path), SkipReason.UNREADABLE, error.strerror or str(error))
+        if self._stamps is not None:
+            self._stamps.add(path, status)
         reason = self._reason(text, status)
         if reason:
             return SkippedFile(text, reason)

@@ -22,9 +22,12 @@ _NEW_FILE = (
 )  # fmt: skip
 
 
-def write_bytes(path: str, data: bytes, *, mode: int = 0o644) -> None:
-    """Replace `path` by a file with `data`; a crash leaves the old file or the new one."""
-    with whole_file(path, mode=mode) as file:
+def write_bytes(path: str, data: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
+    """Replace `path` by a file with `data`; a crash leaves the old file or the new one.
+
+    Without `sync` it does not wait for the disk, and a crash of the machine may also leave a part of the new one.
+    """
+    with whole_file(path, mode=mode, sync=sync) as file:
         file.write(data)
 
 
@@ -34,8 +37,8 @@ class whole_file:  # noqa: N801 - used like `open`
     A class, since importing `contextlib` takes longer than a look-up of `sage grep`.
     """
 
-    def __init__(self, path: str, *, mode: int = 0o644) -> None:
-        self._path, self._temporary, self._mode = path, _beside(path), mode
+    def __init__(self, path: str, *, mode: int = 0o644, sync: bool = True) -> None:
+        self._path, self._temporary, self._mode, self._sync = path, _beside(path), mode, sync
 
     def __enter__(self) -> BinaryIO:
         self._file = os.fdopen(os.open(self._temporary, _NEW_FILE, self._mode), "wb")
@@ -44,7 +47,7 @@ class whole_file:  # noqa: N801 - used like `open`
     def __exit__(self, kind: object, *_: object) -> None:
         try:
             with self._file as file:
-                if kind is None:
+                if kind is None and self._sync:
                     file.flush()
                     os.fsync(file.fileno())
             if kind is None:

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from sage_code.discover import DiscoverRules, SourceText, read_source
 from sage_code.embed.naming import stable_name
+from sage_code.files.stamps import Differences, Stamps
 from sage_code.index.manifest import FileState, Manifest, SkipState
+from sage_code.settings.loading import tuning_path
 from sage_code.settings.table import Settings
 from sage_code.values import SkippedFile, SourceFile
 
@@ -119,6 +121,43 @@ def is_import_without_files(old: Manifest | None, changes: Changes) -> bool:
     if old is None or not old.imported or changes.unchanged:
         return False
     return not any(changed.file.path in old.files for changed in changes.changed)
+
+
+def new_stamps(root: str) -> Stamps:
+    """The stamps of a comparison that is about to begin: the settings decide which files belong to the project."""
+    return Stamps([tuning_path("project", root), tuning_path("user")])
+
+
+def keep_stamps(
+    stamps: Stamps,
+    root: str,
+    old: Manifest,
+    settings: Settings,
+    *,
+    said: str | None = "",
+    changes: Changes | None = None,
+) -> None:
+    """Keep the stamps of a comparison with the index that `old` describes, and its outcome: what is to be `said`, None
+    if that is not known, and the `changes`, None if there are none.
+
+    A comparison that was made with flags is not kept: the next may have others.
+    """
+    if settings.has_flags:
+        stamps.drop(root)
+        return
+    # Which files of an imported index are absent is not kept, they are looked for again.
+    differences = None if old.imported else differences_of(changes, old) if changes else Differences()
+    stamps.save(root, old.generation, old.project, said=said, differences=differences)
+
+
+def differences_of(changes: Changes, old: Manifest) -> Differences:
+    """What an answer that reads the files must not believe the index about, from a comparison by stamp."""
+    files = [changed.file for changed in changes.changed]
+    return Differences(
+        excluded=[*changes.removed, *(file.path for file in files if file.path in old.files)],
+        changed=[file.path for file in files],
+        racy=[file.path for file in files if file.path in old.files and looks_untouched(file, old)],
+    )
 
 
 def trusted_mtime(file: SourceFile, read_at_ns: int) -> int:

@@ -32,7 +32,9 @@ from sage_code.index.diff import (
     changes_by_content,
     changes_by_stamp,
     is_import_without_files,
+    keep_stamps,
     model_changed,
+    new_stamps,
 )
 from sage_code.index.manifest import FileState, Manifest, entry_of, file_key, is_of_this_chunker
 from sage_code.index.outcome import IndexStats, Outcome
@@ -156,7 +158,8 @@ class _IndexRun:
 
     def _discover(self) -> list[SourceFile | SkippedFile]:
         self.progress.stage("looking for changes")
-        return list(list_files(self.root, self.reader.rules))
+        self.stamps = new_stamps(self.root)
+        return list(list_files(self.root, self.reader.rules, stamps=self.stamps))
 
     def _diff(self, listing: list[SourceFile | SkippedFile], old: Manifest | None) -> Changes:
         """What has changed; an imported index without its files can be compiled again, but not made again."""
@@ -190,6 +193,7 @@ class _IndexRun:
         self._register(new)
         if new != old:
             new.save(self.root)
+        keep_stamps(self.stamps, self.root, new, self.settings)
         return self.outcome.stats(self.root, new, changes, counts)
 
     # -- bringing the index up to date ------------------------------------------------------------------------------
@@ -333,6 +337,7 @@ class _IndexRun:
         )
         self._register(new)
         new.save(self.root)
+        keep_stamps(self.stamps, self.root, new, self.settings)
         provenance.forget(self.root, [*writer.removed, old.generation if old else ""])
         return new
 

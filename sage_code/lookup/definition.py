@@ -30,7 +30,7 @@ def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
         if text is None:
             continue
         if state is None or text.content_hash != state.content_hash:
-            symbol = _find_again(root, settings, match, text)
+            symbol = find_again(root, settings, match, text)
             if symbol is None:
                 continue
             match = {**match, **{key: getattr(symbol, key) for key in Symbol.__dataclass_fields__}}
@@ -60,16 +60,21 @@ def _file(root: str, path: str) -> SourceFile | None:
     return SourceFile(path, facts.st_size, facts.st_mtime_ns)
 
 
-def _text(root: str, settings: Settings, path: str, indexed_hash: str, generation: str) -> SourceText | None:
-    """The text of a file, or of a missing one its text in the index, which has `indexed_hash`."""
+def read_text(root: str, settings: Settings, path: str) -> SourceText | None:
+    """The text of a file as it is now; None if it is gone or does not belong to the index any more."""
     file = _file(root, path)
-    if file is None and (stored := stored_text(generation, path)) is not None:
-        return SourceText(stored, indexed_hash, "utf-8")
     source = read_source(root, file, discover_rules(settings)) if file else None
     return source if isinstance(source, SourceText) else None
 
 
-def _find_again(root: str, settings: Settings, match: dict[str, Any], text: SourceText) -> Symbol | None:
+def _text(root: str, settings: Settings, path: str, indexed_hash: str, generation: str) -> SourceText | None:
+    """The text of a file, or of a missing one its text in the index, which has `indexed_hash`."""
+    if _file(root, path) is None and (stored := stored_text(generation, path)) is not None:
+        return SourceText(stored, indexed_hash, "utf-8")
+    return read_text(root, settings, path)
+
+
+def find_again(root: str, settings: Settings, match: dict[str, Any], text: SourceText) -> Symbol | None:
     """The symbol in the changed text of its file, by qualified name and kind; of several the nearest to the old one."""
     file = _file(root, match["file"])
     chunked = chunk_here(root, file, discover_rules(settings), source=text) if file else None

@@ -8,7 +8,7 @@ order of names and files, so the same files give the same map, however their ind
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,9 +64,11 @@ class ProjectMap:
     truncated: bool  # there were more than fit
 
 
-def project_map(root: str, *, below: str = "", max_tokens: int = 1024) -> ProjectMap:
-    """The map of the project, or of the folder `below` it."""
+def project_map(root: str, *, below: str = "", max_tokens: int = 1024, without: Container[str] = ()) -> ProjectMap:
+    """The map of the project, or of the folder `below` it, `without` some files."""
     ranked = [entry for entry in _ranked(root) if not below or f"{entry.file}/".startswith(f"{below}/")]
+    if without:
+        ranked = [entry for entry in ranked if entry.file not in without]
     listed: set[str] = set()
 
     def cost(entry: MapEntry) -> int:

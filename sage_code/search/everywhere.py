@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from sage_code.errors import NotIndexed, SageError, UsageError
 from sage_code.index import registry
+from sage_code.index.freshness import Freshness
 from sage_code.index.registry import ProjectEntry
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, SearchResponse
@@ -24,9 +25,10 @@ from sage_code.settings.loading import Settings, load_settings
 class Searchers:
     """The searchers of a process: that of its own project, and those of other projects that were searched."""
 
-    def __init__(self, root: str, settings: Settings) -> None:
+    def __init__(self, root: str, settings: Settings, freshness: Freshness | None = None) -> None:
+        """`freshness` is that of the process's own project, if it asks for more than searches."""
         self._root = root
-        self._known = {root: Searcher(root, settings)}
+        self._known = {root: Searcher(root, settings, freshness)}
 
     def search(self, query: Query, options: SearchOptions, *, everywhere: bool = False) -> SearchResponse:
         """Search this project, those that `in:` names, or all."""

@@ -18,11 +18,13 @@ from sage_code.compiled.published import current
 from sage_code.discover import discover_rules
 from sage_code.errors import IndexCorrupt
 from sage_code.files.atomic import resolve
+from sage_code.files.looking import Looking
 from sage_code.index import registry
+from sage_code.index.freshness import Freshness
 from sage_code.paths import compiled_dir
-from sage_code.search.freshness import Freshness
 from sage_code.search.results import FOLDED_BELOW, SearchResponse
 from sage_code.search.snippets import SearchOptions, read_text
+from sage_code.settings.loading import load_settings
 
 if TYPE_CHECKING:
     from sage_code.compiled.published import Generation
@@ -39,12 +41,12 @@ _OTHER_MODEL = "the index was made with another model: until `sage index` only w
 class Searcher:
     """Answers queries about one project."""
 
-    def __init__(self, root: str, settings: Settings) -> None:
+    def __init__(self, root: str, settings: Settings, freshness: Freshness | None = None) -> None:
         self.root, self._settings = root, settings
         self._engine: SearchEngine | None = None
         self._name = ""
         self._embedder: Embedder | None = None
-        self._freshness = Freshness(root, settings)
+        self._freshness = freshness or Freshness(root, lambda: load_settings(root), Looking(root))
 
     def search(self, query: Query, options: SearchOptions) -> SearchResponse:
         """The best hits; without a good one the nearest few."""

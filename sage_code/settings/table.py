@@ -201,6 +201,11 @@ class Settings:
         """Where the value of `key` came from."""
         return self.sources.get(key, _DEFAULT)
 
+    @property
+    def has_flags(self) -> bool:
+        """Whether a value was given for this call alone."""
+        return any(origin.kind == "flag" for origin in self.sources.values())
+
     def trusted_revision(self, model: str) -> str | None:
         """The commit at which the user trusts `model` to run its own code, if they do."""
         return dict(entry.rsplit("@", 1) for entry in self.trusted_models).get(model)

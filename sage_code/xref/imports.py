@@ -6,6 +6,7 @@ An import that leads back to itself brings nothing; each one is followed once an
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable
 from functools import cached_property
 
 from sage_code.values import Reference
@@ -19,9 +20,11 @@ from sage_code.xref.views import FileView, FileViews, owner
 class Imports:
     """The imports and exports of the files of one graph."""
 
-    def __init__(self, graph: CodeGraph, views: FileViews) -> None:
+    def __init__(self, graph: CodeGraph, views: FileViews, in_time: Callable[[], bool]) -> None:
+        """While `in_time` says so: one file may require a thousand others, and those each other."""
         self._graph = graph
         self._views = views
+        self._in_time = in_time
         self._imported: dict[tuple[str, Reference], list[Meaning]] = {}
 
     @cached_property
@@ -68,6 +71,7 @@ class Imports:
         return [
             found
             for star in view.stars
+            if self._in_time()
             for meaning in self.imported(view, star, steps - 1)
             if isinstance(meaning.entity, Module) and meaning.entity != module
             for found in self.exported(meaning.entity, name, steps - 1)

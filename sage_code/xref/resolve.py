@@ -55,7 +55,7 @@ class Resolver:
         self.ran_out = False
         self._until = time.monotonic() + seconds
         self._views = FileViews(graph)
-        self._imports = Imports(graph, self._views)
+        self._imports = Imports(graph, self._views, self.in_time)
         self._expressions = Expressions(graph, self._views, self._imports)
         self._targets: dict[tuple[str, Reference], list[Target]] = {}
         self._subclasses_of: dict[tuple[str, str], list[Definition]] = {}

@@ -266,7 +266,7 @@ def test_the_hot_parser_understands_what_the_command_understands(
     monkeypatch.setattr(grep, "run", run)
     app(args=["grep", *words], prog_name="sage", standalone_mode=False)
     defaults = {"kind": None, "ignore_case": False, "prefix": False, "limit": grep.DEFAULT_LIMIT, "names": False}
-    defaults |= {"project": "."}
+    defaults |= {"project": ".", "refresh": False, "no_refresh": False}
     parameters = {"name": None, **defaults, "as_json": False, **given_up}
     assert seen == [tuple(parameters.values())]
 
@@ -288,4 +288,4 @@ def test_an_interrupt_is_said_and_harms_nothing(sage: Run, sample: Path, monkeyp
     result = sage("index", str(sample))
     assert (result.code, result.out) == (130, "")
     assert "interrupted; the last good index is untouched" in result.err
-    assert sage("grep", "connect", "--path", str(sample)).code == 0
+    assert sage("grep", "connect", "--path", str(sample), "--no-refresh").code == 0

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,10 @@ def project(sample: Path) -> Path:
     for path in sample.rglob("*"):
         if path.is_file():
             os.utime(path, (1, 1))  # old enough to be believed unchanged
-    Project.open(sample).index()
+    project = Project.open(sample)
+    project.index()
+    time.sleep(0.06)  # the folder too, in which the index was made
+    assert project.refresh() == ""
     return sample
 
 

@@ -43,10 +43,10 @@ def answer(sage: Callable[..., Any]) -> Answer:
 
 @pytest.fixture
 def finds(answer: Answer) -> Callable[..., list[str]]:
-    """The files in which `sage grep` finds a symbol."""
+    """The files in which `sage grep` finds a symbol, by the index as it is: it does not bring changes in."""
 
     def grep(root: Path, name: str) -> list[str]:
-        found = answer("grep", name, "--path", root, code=0 if name else 1)
+        found = answer("grep", name, "--no-refresh", "--path", root, code=0 if name else 1)
         return [match["file"] for match in found["matches"]]
 
     return grep

@@ -15,8 +15,8 @@ import pytest
 
 from sage_code import Project
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError, UsageError
+from sage_code.index import freshness
 from sage_code.paths import codebase_dir, compiled_dir
-from sage_code.search import freshness
 
 Run = Callable[..., Any]
 
@@ -41,8 +41,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterat
 @pytest.fixture
 def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(sample)
-    # Every search looks for changes; without this, one within two seconds would not.
-    monkeypatch.setattr(freshness, "_FRESH_FOR_S", 0.0)
     found = Project.open(sample)
     found.index()
     return found
@@ -164,7 +162,6 @@ def test_a_new_and_a_changed_file_are_found(project: Project) -> None:
 def test_after_the_first_index_of_many_files_no_changes_are_reported(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(freshness, "_FRESH_FOR_S", 0.0)
     monkeypatch.setattr(freshness, "_FEW_SUSPECTS", 1)
     for path in sample.rglob("*.*"):
         os.utime(path)  # as after a clone: written in the moment in which they are read

@@ -395,7 +395,7 @@ def test_a_file_that_changed_since_is_told_by_its_stored_references_alone(projec
     before = (project / "go/use.go").read_text()
     (project / "go/use.go").write_text("\n\n\n" + before)
     try:
-        found = opened.related("GoSpin", "references", min_confidence=0.0).uses
+        found = opened.related("GoSpin", "references", min_confidence=0.0, refresh=False).uses
         assert all(isinstance(use, Usage) and use.file != "go/use.go" for use in found)
     finally:
         (project / "go/use.go").write_text(before)

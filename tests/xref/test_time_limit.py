@@ -47,3 +47,21 @@ def test_the_command_says_what_it_left_out(
     patient = sage("callers", "connect", "--seconds", "0")
     assert (patient.code, patient.err) == (0, "")
     assert "client.py:5  main" in patient.out
+
+
+def test_a_reference_behind_files_that_import_each_other_whole_stops_at_the_limit(tmp_path: Path) -> None:
+    """One reference of rubocop, whose files require each other, took a quarter of a second after its time was over."""
+    names = [f"part_{number}" for number in range(12)]
+    for name in names:
+        others = "".join(f"from {other} import *\n" for other in names if other != name)
+        (tmp_path / f"{name}.py").write_text(f"{others}\n\ndef own_{name}():\n    return 1\n")
+    (tmp_path / "use.py").write_text("from part_0 import *\n\n\ndef go():\n    return nobody.has_it()\n")
+    project = Project.open(tmp_path)
+    project.index()
+    graph = CompiledGraph(project.root)
+    [(file, reference)] = graph.references("has_it")
+    hasty = Resolver(graph, 0)
+    time.sleep(0.001)
+    assert hasty.targets(file, reference) == []
+    assert hasty.ran_out
+    assert len(hasty._imports._imported) <= 1

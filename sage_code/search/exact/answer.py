@@ -6,6 +6,7 @@ import os
 from time import perf_counter
 
 from sage_code.errors import NotIndexed, SageError, UsageError
+from sage_code.files.looking import Looking
 from sage_code.search.exact.finding import Asked, Finder
 
 TYPE_CHECKING = False
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 class Finders:
     """The finders of a process: that of its own project, and those of other projects that were searched."""
 
-    def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
+    def __init__(self, root: str, settings: Callable[[], Settings], looking: Looking | None) -> None:
+        """For the process's own project: what reads its settings anew, and what looks for changes (`Finder`)."""
         self._root = root
-        self._known = {root: Finder(root, settings)}
+        self._known = {root: Finder(root, settings, looking)}
 
     def answer(self, asked: Asked, *, everywhere: bool = False, max_tokens: int | None = None) -> dict[str, Any]:
         """The document of an answer."""
@@ -49,7 +51,7 @@ class Finders:
         if not roots:
             raise NotIndexed("no project is indexed yet", "run `sage index` in one")
         for root in roots:
-            finder = self._known.setdefault(root, Finder(root, lambda root=root: load_settings(root)))  # type: ignore[misc]
+            finder = self._known.setdefault(root, Finder(root, lambda root=root: load_settings(root), Looking(root)))  # type: ignore[misc]
             try:
                 found, rows = finder.find(asked)
             except UsageError:

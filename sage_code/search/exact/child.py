@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sage_code import errors
+from sage_code.files.looking import Looking
 from sage_code.search.exact.answer import Finders
 from sage_code.search.exact.finding import Asked
 
@@ -112,7 +113,7 @@ def _answers(known: dict[str, Finders], order: dict[str, Any]) -> dict[str, Any]
     root = order["root"]
     if len(known) > _MAX_PROJECTS:
         known.clear()
-    finders = known.setdefault(root, Finders(root, lambda: load_settings(root)))
+    finders = known.setdefault(root, Finders(root, lambda: load_settings(root), Looking(root)))
     given = order["asked"]
     try:
         asked = Asked(given.pop("text"), **given)

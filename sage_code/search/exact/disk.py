@@ -6,25 +6,22 @@ those of the manifest, and looks into all others.
 
 from __future__ import annotations
 
-from time import time_ns
+import os
 
 from sage_code.errors import IndexCorrupt
 from sage_code.files.contained import ContainedReader, read_regular
 from sage_code.paths import manifest_path
-from sage_code.search.exact.known import known_listing, load_listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from sage_code.search.exact.known import KnownListing, Stamp
+    from sage_code.files.looking import Looking
     from sage_code.settings.table import Settings
     from sage_code.values import SourceFile
 
 _MAX_MANIFEST_BYTES = 256 << 20
-# The places of what is compared in a file's row of the manifest.
-_SIZE, _MTIME, _CTIME, _SKIPPED_CTIME = 0, 1, 6, 4
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _MARK = b"\xef\xbb\xbf"
 
@@ -51,11 +48,10 @@ class DiskState:
 
 
 class Disk:
-    """Compares the files of one project with its index; what was listed is kept for the next time."""
+    """Compares the files of one project with its index; what was found is kept for the next time."""
 
-    def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
-        self._root, self._settings = root, settings
-        self._known: KnownListing | None = None
+    def __init__(self, root: str, settings: Callable[[], Settings], looking: Looking | None) -> None:
+        self._root, self._settings, self._looking = root, settings, looking
 
     def state(self, generation: str, *, refresh: bool) -> DiskState:
         """What has changed since the generation was made; without `refresh`, nothing is compared."""
@@ -63,60 +59,45 @@ class Disk:
             manifest = _manifest(self._root, generation)
             if manifest["files"]:
                 return DiskState(str(manifest["project"]), set(), (), imported=manifest.get("imported") is True)
-        if self._known is None or self._known.generation != generation:
-            self._known = load_listing(self._root, generation)
-        changed = self._known.changes() if self._known is not None else None
-        if self._known is None or changed is None:
-            return self._listed(generation)
-        if not changed:
-            return DiskState(self._known.project, self._known.excluded, ())
+        notes = self._looking.notes() if self._looking else None
+        found = notes.differences if notes is not None and notes.generation == generation else None
+        if notes is None or found is None:
+            return self._compared(generation)
+        if not found.excluded and not found.changed:
+            return DiskState(notes.project, set(), ())
         from sage_code.values import SourceFile  # lazy: mostly nothing has changed
 
-        files = [SourceFile(path, *stamp) for path, stamp in changed.items()]
-        racy = {path for path in self._known.racy if changed.get(path) == self._known.stamp(path)}
-        return DiskState(self._known.project, self._known.excluded | changed.keys(), files, racy)
+        stamps = [(path, os.lstat(os.path.join(self._root, path))) for path in found.changed]
+        files = [SourceFile(path, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for path, one in stamps]
+        return DiskState(notes.project, set(found.excluded), files, set(found.racy))
 
-    def _listed(self, generation: str) -> DiskState:
-        """The same from a new listing, which is kept."""
-        from sage_code.discover import discover_rules, list_files  # lazy: a listing loads more than all the rest
-        from sage_code.discover.walk import Seen
-        from sage_code.values import SkippedFile
-
-        manifest = _manifest(self._root, generation)
-        files, skipped = manifest["files"], manifest["skipped"]
-        project = str(manifest.get("project", ""))
-        started, seen = time_ns(), Seen()
-        listed: dict[str, Stamp] = {}
-        left_out: list[str] = []
-        same: set[str] = set()
-        racy: set[str] = set()
-        changed: list[SourceFile] = []
-        for item in list_files(self._root, discover_rules(self._settings()), seen=seen):
-            if isinstance(item, SkippedFile):
-                left_out.append(item.path)
-                continue
-            stamp = listed[item.path] = (item.size, item.mtime_ns, item.ctime_ns)
-            row, skip = files.get(item.path), skipped.get(item.path)
-            if row is not None and (row[_SIZE], row[_MTIME], row[_CTIME]) == stamp:
-                same.add(item.path)
-            elif skip is None or (skip[_SIZE], skip[_MTIME], skip[_SKIPPED_CTIME]) != stamp:
-                changed.append(item)
-                if row is not None and (row[_SIZE], -row[_MTIME], row[_CTIME]) == stamp:
-                    racy.add(item.path)
-        if not files:
-            return DiskState(project, None, changed)
-        if manifest.get("imported") is True:
-            # In a folder that has none of its files, none counts as gone.
-            is_bare = not same and not any(item.path in files for item in changed)
-            return DiskState(project, set() if is_bare else files.keys() - same, changed, racy, imported=True)
-        excluded = files.keys() - same
-        paths = [item.path for item in changed]
-        self._known = known_listing(
-            self._root, generation, project, seen, listed, left_out, excluded, paths, racy, started
+    def _compared(self, generation: str) -> DiskState:
+        """The same from a new comparison, which is kept."""
+        from sage_code.discover import discover_rules, list_files  # lazy: a comparison loads more than all the rest
+        from sage_code.index.diff import (
+            changes_by_stamp,
+            differences_of,
+            is_import_without_files,
+            keep_stamps,
+            model_changed,
+            new_stamps,
         )
-        if self._known is not None:
-            self._known.save()
-        return DiskState(project, excluded, changed, racy)
+        from sage_code.index.manifest import load_manifest
+
+        settings, stamps = self._settings(), new_stamps(self._root)
+        old = load_manifest(self._root)
+        if old is not None and old.generation != generation:
+            old = None  # of a generation that is being published, or of an older format
+        changes = changes_by_stamp(list_files(self._root, discover_rules(settings), stamps=stamps), old)
+        changed = [candidate.file for candidate in changes.changed]
+        if old is None or not old.files:
+            return DiskState(old.project if old else "", None, changed)
+        found = differences_of(changes, old)
+        # In a folder that has none of the files of an imported index, none counts as gone.
+        excluded = set[str]() if is_import_without_files(old, changes) else set(found.excluded)
+        is_same = not changes.changed and not changes.removed and not model_changed(old, settings)
+        keep_stamps(stamps, self._root, old, settings, said="" if is_same else None, changes=changes)
+        return DiskState(old.project, excluded, changed, set(found.racy), imported=old.imported)
 
 
 def _manifest(root: str, generation: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from sage_code.files.looking import Looking
     from sage_code.search.exact.disk import DiskState
     from sage_code.search.exact.opened import IndexedFile
     from sage_code.settings.table import Settings
@@ -115,11 +116,12 @@ class Found:
 class Finder:
     """Finds text in one project; the opened index stays open for the next question."""
 
-    def __init__(self, root: str, settings: Callable[[], Settings]) -> None:
+    def __init__(self, root: str, settings: Callable[[], Settings], looking: Looking | None) -> None:
+        """`settings` reads them anew: they may have changed. Without `looking` every question compares the files."""
         self.root, self._settings = root, settings
         self.name = ""  # of the project, once it was searched
         self._index: OpenedIndex | None = None
-        self._disk = Disk(root, settings)
+        self._disk = Disk(root, settings, looking)
 
     def find(self, asked: Asked) -> tuple[Found, list[dict[str, Any]]]:
         """All files with matches, and the first of them as results of `compiled_schema/search.json`."""
@@ -135,11 +137,11 @@ class Finder:
     def _mend(self) -> None:
         """Makes damaged files of the index again, unless this user has not indexed the project."""
         from sage_code.index import registry  # lazy: files are hardly ever damaged
-        from sage_code.search.freshness import Freshness
+        from sage_code.index.freshness import Freshness
 
         self._index = None  # it maps damaged files
         if any(entry.root == self.root for entry in registry.projects()):
-            Freshness(self.root, self._settings()).mend()
+            Freshness(self.root, self._settings, None).mend()
 
     def _find(self, asked: Asked, matcher: Matcher) -> tuple[Found, list[dict[str, Any]]]:
         """The same, for an index that is not damaged."""
