@@ -25,6 +25,8 @@ _MAGIC = b"SAGESEG1"
 _ALIGN = 64
 # The letters of a term that are searched as one number.
 _HEAD = 8
+# Words whose rows are kept.
+_KEPT = 4_096
 # Arrays of objects would be unpickled; these are all the types we write.
 _DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
 
@@ -131,11 +133,12 @@ class Strings:
 class Terms:
     """A sorted column of byte strings with the first letters of each as a number, which NumPy searches."""
 
-    __slots__ = ("_at", "_heads", "_strings")
+    __slots__ = ("_at", "_heads", "_known", "_strings")
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
         self._strings = Strings(arrays, name)
         self._at, self._heads = arrays[f"{name}_at"], arrays[f"{name}_heads"]
+        self._known: dict[str, int | None] = {}  # several parts of a search look for the same words
 
     def __len__(self) -> int:
         return len(self._heads)
@@ -152,11 +155,13 @@ class Terms:
 
     def find(self, text: str) -> int | None:
         """The row of `text`."""
-        size = len(text.encode("utf-8", "surrogatepass"))
-        for row, found in zip(*self.beginning(text, size), strict=True):
-            if found == text:
-                return row
-        return None
+        if text not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            size = len(text.encode("utf-8", "surrogatepass"))
+            rows = zip(*self.beginning(text, size), strict=True)
+            self._known[text] = next((row for row, found in rows if found == text), None)
+        return self._known[text]
 
 
 def pack_terms(strings: list[bytes], name: str) -> dict[str, NDArray[Any]]:

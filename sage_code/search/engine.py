@@ -118,9 +118,12 @@ class SearchEngine:
     def _best_of_files(self, query: Query, candidates: Candidates, scores: Floats, limit: int) -> list[Ranked]:
         """Groups the candidates by file and turns the best score of each file into a probability."""
         chunks, matrix, verbatim = candidates.chunks, candidates.matrix, candidates.verbatim
-        is_there = np.isin(chunks, sorted(verbatim.chunks))
-        lift = _lift(scores, is_there, self.ranking.none) if verbatim.leads else 0.0
-        scores = (scores + lift * is_there).astype(np.float32)
+        is_there = np.zeros(len(chunks), dtype=bool)
+        lift = 0.0
+        if verbatim.chunks:
+            is_there = np.isin(chunks, sorted(verbatim.chunks))
+            lift = _lift(scores, is_there, self.ranking.none) if verbatim.leads else 0.0
+            scores = (scores + lift * is_there).astype(np.float32)
         by_file: dict[int, list[int]] = {}
         files = candidates.files.tolist()
         for row in np.lexsort((chunks, candidates.by_path, -scores)).tolist():

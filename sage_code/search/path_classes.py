@@ -11,7 +11,7 @@ _KEPT = 65_536
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
 
 def _words(text: str) -> frozenset[str]:
@@ -133,9 +133,9 @@ def _is_compat(name: str) -> bool:
     return any(not _COMPAT.isdisjoint(split_word(word)) for word in words)
 
 
-def rarely_answers(path: str, asked: Collection[str]) -> bool:
-    """Whether a file is of a class that is rarely the answer, and was not asked for."""
-    return any(
-        has and path_class in _RARE and ASKED_WITH.get(path_class, path_class) not in asked
-        for has, path_class in zip(path_classes(path), PATH_CLASSES, strict=True)
-    )
+def rarely_answer(paths: Iterable[str], asked: Collection[str]) -> list[bool]:
+    """For each path, whether it is of a class that is rarely the answer, and was not asked for."""
+    # One number a path, in which every class that it belongs to is a digit.
+    rare = bytes([name in _RARE and ASKED_WITH.get(name, name) not in asked for name in PATH_CLASSES])
+    mask = int.from_bytes(rare, "big")
+    return [int.from_bytes(path_classes(path), "big") & mask > 0 for path in paths]

@@ -8,7 +8,7 @@ tell places apart. A text that stands in many files is none of this, and the ran
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ _MAX_CHUNKS = 4_096
 _MAX_INNER_CHUNKS = 512
 # Files that are read to tell places apart; more files with the same words make a common text of it. Mostly a few are
 # read: a text that the first ones have letter for letter is common.
-_MAX_READ = 256
+_MAX_READ = 96
 # Files that a text may stand in to be a quotation, by its number of words: two words follow each other by chance.
 _MANY_WORDS, _FEW_FILES = 3, 3
 # Of one word, the files that come before all others: more have it where a definition is asked for, and are ranked.
@@ -107,29 +107,19 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
     """The places that match best, if they are few and the text is meant literally."""
     files = distinct(snapshot.chunk_file[chunks]).tolist()
     few = _FEW_FILES if len(asked.words) >= _MANY_WORDS else _FEW_FILES_OF_WORD if len(asked.words) == 1 else 1
-    if read is None:
-        places = dict.fromkeys(files, _Place(_NOT_READ))
-    elif len(files) > _MAX_READ:
+    if len(files) > (_MAX_READ if read is not None else few):
         return NOWHERE
-    else:
-        compare, places = _Comparison(asked), {}
-        for file in files:
-            places[file] = compare.with_text(read(snapshot.path(file)))
-            if sum(place.closeness == _EXACT for place in places.values()) > few:
-                return NOWHERE
-    best = max(place.closeness for place in places.values())
-    places = {file: place for file, place in places.items() if place.closeness == best}
-    if len(places) > few or not (asked.is_quoted or _is_quotation(snapshot, asked, best)):
+    closeness, lines = _NOT_READ, dict[int, tuple[int, ...]]()
+    if read is not None:
+        closeness, lines = _closest(asked, ((file, read(snapshot.path(file))) for file in files), few)
+        if not lines and len(files) > few and len(asked.words) == 1:
+            return NOWHERE  # all of them have it in another case
+    lines = lines or dict.fromkeys(files, ())  # none of the files is as it was indexed
+    if len(lines) > few or not (asked.is_quoted or _is_quotation(snapshot, asked, closeness)):
         return NOWHERE
-    own = {chunk for chunk in chunks.tolist() if int(snapshot.chunk_file[chunk]) in places}
+    own = {chunk for chunk in chunks.tolist() if int(snapshot.chunk_file[chunk]) in lines}
     # Where the lines are known, the chunks with these lines: another chunk may have the words in another case.
-    exact = {
-        int(chunk)
-        for file, place in places.items()
-        if place.lines
-        for chunk in snapshot.chunks_at_lines(file, place.lines)
-    }
-    lines = {file: place.lines for file, place in places.items()}
+    exact = {int(chunk) for file in lines for chunk in snapshot.chunks_at_lines(file, lines[file])}
     if len(asked.words) == 1 and not asked.is_quoted:
         meant = _also_meant(snapshot, asked.text)
         lines |= {file: () for file in distinct(snapshot.chunk_file[sorted(meant)]).tolist() if file not in lines}
@@ -167,44 +157,44 @@ def _definitions(snapshot: SearchSnapshot, name: str) -> list[dict[str, Any]]:
     return snapshot.opened.symbols.find(dotted, patience=_MAX_NAMESAKES)
 
 
-class _Place(NamedTuple):
-    """How well a file matches, and where."""
+def _closest(asked: Asked, texts: Iterable[tuple[int, str]], most: int) -> tuple[int, dict[int, tuple[int, ...]]]:
+    """How well the text stands in those files in which it stands best, and in which lines; it is not looked for any
+    more once it stands in more than `most`."""
+    exact = re.escape(asked.text)
+    if not asked.is_inside:
+        before, behind = (bool(_IS_WORD.match(end)) for end in (asked.text[0], asked.text[-1]))
+        exact = r"(?<!\w)" * before + exact + r"(?!\w)" * behind
+    found: dict[int, tuple[int, ...]] = {}
+    others: dict[int, str] = {}
+    for file, text in texts:
+        # Whether it is there at all is said faster than by the pattern.
+        if asked.text in text and (lines := _lines_with(re.compile(exact), text)):
+            found[file] = lines
+            if len(found) > most:
+                break
+        else:
+            others[file] = text
+    if found or (len(asked.words) == 1 and len(others) > most):
+        return _EXACT, found
+    # Signs between words may differ, and white space in what goes over several lines does.
+    loose = r"\b" + r"\W+".join(map(re.escape, words_of(asked.text))) + r"\b"
+    for closeness, pattern in ((_OTHER_CASE, exact), (_OTHER_SIGNS, loose)):
+        compiled = re.compile(pattern, re.IGNORECASE)
+        found = {file: lines for file, text in others.items() if (lines := _lines_with(compiled, text))}
+        if found:
+            return closeness, found
+    return _NOT_READ, {}
 
-    closeness: int
-    lines: tuple[int, ...] = ()
 
-
-class _Comparison:
-    """Compares one text with the texts of files."""
-
-    def __init__(self, asked: Asked) -> None:
-        self._text = asked.text
-        words = words_of(asked.text)
-        exact = re.escape(asked.text)
-        if not asked.is_inside:
-            before, behind = (bool(_IS_WORD.match(end)) for end in (asked.text[0], asked.text[-1]))
-            exact = r"(?<!\w)" * before + exact + r"(?!\w)" * behind
-        # Signs between words may differ, and white space in what goes over several lines does.
-        self._patterns = (
-            (_EXACT, re.compile(exact)),
-            (_OTHER_CASE, re.compile(exact, re.IGNORECASE)),
-            (_OTHER_SIGNS, re.compile(r"\b" + r"\W+".join(map(re.escape, words)) + r"\b", re.IGNORECASE)),
-        )
-
-    def with_text(self, text: str) -> _Place:
-        """How well a text matches, and in which lines."""
-        for closeness, pattern in self._patterns:
-            if closeness == _EXACT and self._text not in text:
-                continue  # said faster than by the pattern
-            lines = []
-            line, counted = 1, 0
-            for found in pattern.finditer(text):
-                line += text.count("\n", counted, found.start())
-                counted = found.start()
-                lines.append(line)
-            if lines:
-                return _Place(closeness, tuple(dict.fromkeys(lines)))
-        return _Place(_NOT_READ)
+def _lines_with(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
+    """The lines in which matches of a pattern begin."""
+    lines: dict[int, None] = {}
+    line, counted = 1, 0
+    for found in pattern.finditer(text):
+        line += text.count("\n", counted, found.start())
+        counted = found.start()
+        lines[line] = None
+    return tuple(lines)
 
 
 def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], *, is_inside: bool = False) -> Rows:
@@ -213,20 +203,33 @@ def _chunks_with(snapshot: SearchSnapshot, words: Sequence[str], *, is_inside: b
     sought = words[1:-1] if is_inside else words
     found = [np.empty(0, np.int64)]
     for segment, start in zip(snapshot.segments, snapshot.chunk_at, strict=False):
-        number = {word: segment.terms.find(word) for word in sought}
-        if None not in number.values():
-            terms = np.array([number[word] for word in sought], np.int64)
-            starts = _starts(segment, terms, _MAX_INNER_CHUNKS if is_inside else _MAX_CHUNKS)
-            if is_inside:
-                starts = _with_ends(segment, starts, len(terms), words[0], words[-1])
+        terms = _terms(segment, sought)
+        starts = _starts(segment, terms, _MAX_INNER_CHUNKS if is_inside else _MAX_CHUNKS)
+        if is_inside and len(starts):
+            starts = _with_ends(segment, starts, len(terms), words[0], words[-1])
+        if len(starts):
             found.append(_chunks_at(segment, starts, len(words)) + start)
     chunks = np.concatenate(found)
     return chunks if snapshot.all_alive else chunks[snapshot.chunk_alive[chunks]]
 
 
+def _terms(segment: Segment, words: Sequence[str]) -> NDArray[np.int64]:
+    """The rows of words among the terms of a segment; none if it lacks one of them."""
+    known: dict[str, int] = {}
+    # The longest first: they are the rarest, and one that is missing saves the others.
+    for word in sorted(set(words), key=len, reverse=True):
+        row = segment.terms.find(word)
+        if row is None:
+            return np.empty(0, np.int64)
+        known[word] = row
+    return np.array([known[word] for word in words], np.int64)
+
+
 def _starts(segment: Segment, terms: NDArray[np.int64], most: int) -> Rows:
     """Where terms follow each other in the words of a segment; nowhere if even the rarest is in more than `most`
     chunks."""
+    if not len(terms):
+        return np.empty(0, np.int64)
     arrays = segment.arrays
     ends = arrays["posting_ends"]
     counts = ends[terms + 1, 0].astype(np.int64) - ends[terms, 0]
