@@ -93,7 +93,8 @@ def _lexemes(name: str) -> set[str]:
     return {lexeme for part in _WORD.findall(name) for lexeme in split_word(part)}
 
 
-def rarely_answers(path: str, asked: Collection[str]) -> bool:
+@lru_cache(maxsize=_KEPT)
+def rarely_answers(path: str, asked: frozenset[str]) -> bool:
     """Whether a file is of a class that is rarely the answer, and was not asked for."""
     return any(
         has and path_class in _RARE and ASKED_WITH.get(path_class, path_class) not in asked
