@@ -66,7 +66,7 @@ class BundledEmbedder:
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector for each single word, in order; a zero vector for a word that the model does not know."""
-        found = [self._vocabulary[word] for word in words]
+        found = self._vocabulary.look_up_all(words)
         sums = np.zeros((len(words), self.dim), np.float32)
         ids = np.array([number for numbers in found for number in numbers], np.int64)
         if len(ids):

@@ -14,7 +14,7 @@ from sage_code.languages.kinds import TEXT_KINDS
 from sage_code.search.dense import Nearness
 from sage_code.search.filters import Allowed
 from sage_code.search.lexical import LexicalScores, TermPostings
-from sage_code.search.path_classes import rarely_answer
+from sage_code.search.path_stems import rarely_answers
 from sage_code.search.phrases import Phrases, Runs
 from sage_code.search.query import Query
 from sage_code.search.snapshot import SearchSnapshot
@@ -217,7 +217,7 @@ def choose(snapshot: SearchSnapshot, query: Query, pool: Pool, signals: Signals,
     cover = pool.title.lexical
     best_of_file = np.maximum.reduceat(scores[rows], starts)
     file_scores = best_of_file + cover.file_cover[files] + 2 * cover.path_cover[files]
-    rare = rarely_answer(snapshot.paths(pool.files[files]), query.asks_for)
+    rare = [rarely_answers(path, query.asks_for) for path in snapshot.paths(pool.files[files])]
     file_scores *= np.where(rare, np.float32(_RARE_FILE), np.float32(1))
     named = np.zeros(len(pool.files), np.float32)
     for numbers in (signals.mentioned, signals.framed):

@@ -234,16 +234,11 @@ def _near(
 ) -> dict[str, Floats]:
     """How near in meaning the words of the query are to those of each chunk's path, which `runs` of chunks share, and
     to those of its name."""
-    places, names = [path_words(path) for path in paths], [name_words(qualname) for qualname in qualnames]
-    stems, folders = [own for own, _ in places], [above for _, above in places]
-    own, scopes = [own for own, _ in names], [scope for _, scope in names]
-    found = meanings.match(asked, stems + folders + own + scopes)
-    ends = (len(paths), 2 * len(paths), 2 * len(paths) + len(names))
-    cover, share = np.split(found.cover, ends), np.split(found.share, ends)
+    stem, folder, own, scope = meanings.match(asked, [(paths, path_words), (qualnames, name_words)])
     return {
-        "stem_near": np.repeat(cover[0], runs), "stem_near_share": np.repeat(share[0], runs),
-        "folder_near": np.repeat(cover[1], runs), "scope_near": cover[3],
-        "own_name_near": cover[2], "own_name_near_share": share[2],
+        "stem_near": np.repeat(stem.cover, runs), "stem_near_share": np.repeat(stem.share, runs),
+        "folder_near": np.repeat(folder.cover, runs), "scope_near": scope.cover,
+        "own_name_near": own.cover, "own_name_near_share": own.share,
     }  # fmt: skip
 
 

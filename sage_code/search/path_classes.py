@@ -9,10 +9,6 @@ from __future__ import annotations
 # Paths and names whose classes are kept: the candidates of the next query are often the same.
 _KEPT = 65_536
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -56,7 +52,7 @@ PATH_CLASSES = (
 )  # fmt: skip
 # A path class that the query asks for is not ranked lower; these two are asked for by the words of another class.
 ASKED_WITH = {"declarations": "doc", "data": "build"}
-_RARE = frozenset({"test", "example", "doc", "vendored", "generated", "benchmark", "build", "data"})
+RARE_CLASSES = frozenset({"test", "example", "doc", "vendored", "generated", "benchmark", "build", "data"})
 
 
 _of_path: dict[str, bytes] = {}
@@ -131,11 +127,3 @@ def _is_compat(name: str) -> bool:
 
     words = "".join([char if char.isascii() and char.isalnum() else " " for char in name]).split()
     return any(not _COMPAT.isdisjoint(split_word(word)) for word in words)
-
-
-def rarely_answer(paths: Iterable[str], asked: Collection[str]) -> list[bool]:
-    """For each path, whether it is of a class that is rarely the answer, and was not asked for."""
-    # One number a path, in which every class that it belongs to is a digit.
-    rare = bytes([name in _RARE and ASKED_WITH.get(name, name) not in asked for name in PATH_CLASSES])
-    mask = int.from_bytes(rare, "big")
-    return [int.from_bytes(path_classes(path), "big") & mask > 0 for path in paths]

@@ -1,4 +1,7 @@
-"""The stems of the words in paths and names, and which folders of versions are superseded. Only the path is read."""
+"""The stems of the words in paths and names, which files rarely answer, and which folders of versions are superseded.
+
+Only the path is read.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from sage_code.search.path_classes import ENTRY_STEMS
+from sage_code.search.path_classes import ASKED_WITH, ENTRY_STEMS, PATH_CLASSES, RARE_CLASSES, path_classes
 from sage_code.search.words import stem
 from sage_code.text.lexemes import split_word
 
@@ -15,6 +18,15 @@ _WORD = re.compile(r"[A-Za-z0-9]+")
 _VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")
 # Paths and names whose words are cached: the candidates of the next query are often the same.
 _KEPT = 65_536
+
+
+@lru_cache(maxsize=_KEPT)
+def rarely_answers(path: str, asked: frozenset[str]) -> bool:
+    """Whether a file is of a class that is rarely the answer, and was not asked for."""
+    return any(
+        has and path_class in RARE_CLASSES and ASKED_WITH.get(path_class, path_class) not in asked
+        for has, path_class in zip(path_classes(path), PATH_CLASSES, strict=True)
+    )
 
 
 def superseded(paths: Sequence[str], asked: Collection[str]) -> list[bool]:

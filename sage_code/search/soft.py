@@ -9,7 +9,7 @@ the same number whatever else is compared with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,62 +25,94 @@ _PARTS = 127
 _UNIT = 1 / (_PARTS * _PARTS)
 # Words of a query that are compared: those that count most.
 _MAX_WORDS = 24
-# Words with vectors that are kept (16 MB); then they are looked up again.
+# Words with vectors that are kept (16 MB), and names and paths; then they are looked up again.
 _KEPT = 65_536
 # Words without a common meaning have a similarity of about this much.
 _UNRELATED = 0.1
 
 
-class SoftMatch(NamedTuple):
-    """How near some names are to the words of a query."""
+Words = tuple[int, ...]
+Split = Callable[[str], tuple[tuple[str, ...], tuple[str, ...]]]
 
-    cover: Floats  # the share of the query that is near to a word of the name
-    share: Floats  # the share of the name that is near to a word of the query
+
+class SoftMatch(NamedTuple):
+    """How near some texts are to the words of a query."""
+
+    cover: Floats  # the share of the query that is near to a word of the text
+    share: Floats  # the share of the text that is near to a word of the query
 
 
 class WordMeanings:
-    """The vectors of words, in whole numbers; words and names that were compared once are kept."""
+    """The vectors of words, in whole numbers; words, names and paths that were compared once are kept."""
 
     def __init__(self, model: BundledEmbedder) -> None:
         self._model = model
         self._row_of_word: dict[str, int] = {}
-        self._rows_of_name: dict[tuple[str, ...], tuple[int, ...]] = {}
         self._vectors = np.zeros((0, model.dim), np.int8)
+        # By the function that splits it, and by name or path, the rows of its words, in two parts.
+        self._rows_of: dict[Split, dict[str, tuple[Words, Words]]] = {}
 
-    def match(self, query: Mapping[str, float], names: Sequence[tuple[str, ...]]) -> SoftMatch:
-        """How near each name, given as its words, is to the words of a query, given with their shares."""
-        asked = tuple(sorted(query, key=lambda word: (-query[word], word))[:_MAX_WORDS])
-        cover, share = np.zeros(len(names), np.float32), np.zeros(len(names), np.float32)
-        wanted, *rows = self._rows([asked, *names])
-        flat = np.array(list(chain.from_iterable(rows)), np.int64)
+    def match(self, query: Mapping[str, float], texts: Sequence[tuple[Sequence[str], Split]]) -> list[SoftMatch]:
+        """How near names and paths are to the words of a query, given with their shares.
+
+        Each list of names or paths comes with the function that splits one into the words of its own name and those
+        above it; the answer has two entries for each list, one for either part.
+        """
+        asked = sorted(query, key=lambda word: (-query[word], word))[:_MAX_WORDS]
+        self._make_room()
+        groups: list[Sequence[Words]] = []
+        for names, split in texts:
+            parts = self._rows(names, split)
+            groups += [[own for own, _ in parts], [above for _, above in parts]]
+        wanted = self._known(asked)
+        cover, share = self._near(asked, wanted, query, list(chain.from_iterable(groups)))
+        ends = np.cumsum([len(group) for group in groups])[:-1]
+        return [SoftMatch(*both) for both in zip(np.split(cover, ends), np.split(share, ends), strict=True)]
+
+    def _near(
+        self, asked: Sequence[str], wanted: Words, query: Mapping[str, float], words: Sequence[Words]
+    ) -> tuple[Floats, Floats]:
+        """The shares of the query and of each group of words that are near to the other."""
+        cover, share = np.zeros(len(words), np.float32), np.zeros(len(words), np.float32)
+        flat = np.array(list(chain.from_iterable(words)), np.int64)
         if not len(flat) or not asked:
-            return SoftMatch(cover, share)
-        counts = np.array(list(map(len, rows)), np.int64)
+            return cover, share
+        counts = np.array(list(map(len, words)), np.int64)
         filled = np.flatnonzero(counts)
         starts = (np.cumsum(counts) - counts)[filled]
         is_used = np.zeros(len(self._vectors), dtype=bool)
         is_used[flat] = True
-        column = np.cumsum(is_used) - 1
         near = self._vectors[list(wanted)].astype(np.float32) @ self._vectors[is_used].astype(np.float32).T
         near = np.maximum(near * np.float32(_UNIT) - np.float32(_UNRELATED), 0) * np.float32(1 / (1 - _UNRELATED))
-        at = column[flat]
+        at = (np.cumsum(is_used) - 1)[flat]
+        total = np.zeros(len(filled), np.float32)
         for word, row in zip(asked, near, strict=True):  # one by one: the order of a sum must not depend on the others
-            cover[filled] += np.float32(query[word]) * np.maximum.reduceat(row[at], starts)
+            total += np.float32(query[word]) * np.maximum.reduceat(row[at], starts)
+        cover[filled] = total
         share[filled] = np.add.reduceat(near.max(axis=0)[at], starts) / counts[filled]
-        return SoftMatch(cover, share)
+        return cover, share
 
-    def _rows(self, names: Sequence[tuple[str, ...]]) -> list[tuple[int, ...]]:
-        """The rows of the words of names in the array of vectors."""
-        known = self._rows_of_name
-        if new := [name for name in dict.fromkeys(names) if name not in known]:
-            if len(self._row_of_word) > _KEPT:
-                self._row_of_word.clear()
-                known.clear()
-                self._vectors, new = self._vectors[:0], list(dict.fromkeys(names))
-            row_of = self._row_of_word
-            words = [word for word in dict.fromkeys(chain.from_iterable(new)) if word not in row_of]
-            row_of.update(zip(words, range(len(row_of), len(row_of) + len(words)), strict=True))
-            made = np.rint(self._model.word_vectors(words) * np.float32(_PARTS)).astype(np.int8)
-            self._vectors = np.concatenate([self._vectors, made])
-            known.update({name: tuple([row_of[word] for word in name]) for name in new})
+    def _rows(self, names: Sequence[str], split: Split) -> list[tuple[Words, Words]]:
+        """The rows of the words of names or paths in the array of vectors."""
+        known = self._rows_of.setdefault(split, {})
+        if new := [name for name in names if name not in known]:
+            divided = [split(name) for name in new]
+            self._known([word for own, above in divided for word in (*own, *above)])
+            known.update(
+                (name, (self._known(own), self._known(above))) for name, (own, above) in zip(new, divided, strict=True)
+            )
         return [known[name] for name in names]
+
+    def _known(self, words: Sequence[str]) -> Words:
+        """The rows of words; those of new ones are added."""
+        row_of = self._row_of_word
+        if new := [word for word in dict.fromkeys(words) if word not in row_of]:
+            row_of.update(zip(new, range(len(row_of), len(row_of) + len(new)), strict=True))
+            made = np.rint(self._model.word_vectors(new) * np.float32(_PARTS)).astype(np.int8)
+            self._vectors = np.concatenate([self._vectors, made])
+        return tuple([row_of[word] for word in words])
+
+    def _make_room(self) -> None:
+        """Forget everything when too much is kept."""
+        if max(len(self._row_of_word), *(len(known) for known in self._rows_of.values()), 0) > _KEPT:
+            self._row_of_word, self._rows_of, self._vectors = {}, {}, self._vectors[:0]
