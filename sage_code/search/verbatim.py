@@ -34,7 +34,7 @@ _MAX_CHUNKS = 4_096
 _MAX_INNER_CHUNKS = 512
 # Files that are read to tell places apart; more files with the same words make a common text of it. Mostly a few are
 # read: a text that the first ones have letter for letter is common.
-_MAX_READ = 96
+_MAX_READ, _MAX_READ_QUOTED = 96, 400
 # Files that a text may stand in to be a quotation, by its number of words: two words follow each other by chance.
 _MANY_WORDS, _FEW_FILES = 3, 3
 # Of one word, the files that come before all others: more have it where a definition is asked for, and are ranked.
@@ -107,7 +107,8 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
     """The places that match best, if they are few and the text is meant literally."""
     files = distinct(snapshot.chunk_file[chunks]).tolist()
     few = _FEW_FILES if len(asked.words) >= _MANY_WORDS else _FEW_FILES_OF_WORD if len(asked.words) == 1 else 1
-    if len(files) > (_MAX_READ if read is not None else few):
+    most = _MAX_READ_QUOTED if asked.is_quoted else _MAX_READ
+    if len(files) > (most if read is not None else few):
         return NOWHERE
     closeness, lines = _NOT_READ, dict[int, tuple[int, ...]]()
     if read is not None:
