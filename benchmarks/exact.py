@@ -117,7 +117,7 @@ def compared(project: Project, questions: list[tuple[str, bool]]) -> list[object
     """How the lines of both compare, over all questions."""
     manifest = load_manifest(project.root)
     assert manifest is not None
-    finder = Finder(project.root, lambda: project.settings)
+    finder = Finder(project.root, lambda: project.settings, None)
     total: Counter[str] = Counter()
     for text, regex in questions:
         found, _ = finder.find(Asked(text, regex=regex, limit=1))

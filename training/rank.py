@@ -56,9 +56,9 @@ _HIDDEN = 1e9
 _FOLDS = 5
 # Questions of this kind are all asked of one corpus: they are divided by number, not by repository.
 _ONE_CORPUS = "web"
-# Weights that no label can teach: few projects keep an older version beside the newer one, and who reads the code opens
-# the newer.
-_GIVEN = {"is_superseded": -5.0}
+# Weights that labels cannot teach: few projects keep an older version beside the newer one, bundles beside their
+# sources, or copies of other projects, and a reader opens the others.
+_GIVEN = {"is_superseded": -5.0, "is_generated": -5.0, "is_vendored": -4.0}
 _TOP = 10
 # Of the questions that people ask, and whose answer is among the first files, at most this share may be answered with
 # "no good match"; the subject of a commit was not written to find anything.
