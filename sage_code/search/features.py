@@ -53,6 +53,7 @@ FEATURES: dict[str, str] = {
     "folder_near": "share of the question near in meaning to the folder's names",
     "dense": "nearness of meaning",
     "dense_relative": "nearness of meaning, against the rest of the project",
+    "dense_behind": "how far the meaning is behind the nearest chunk",
     "file_dense": "nearness of meaning of the file's best chunk",
     "file_dense_best": "nearness of meaning of the file's three best chunks",
     "defines": "defines a name that is asked for",
@@ -200,9 +201,12 @@ def _by_meaning(pool: Pool, chosen: Rows, of_file: Rows, signals: Signals) -> di
     """The cosines of chunks and of their files with the title and with the whole query."""
     columns: dict[str, Floats] = {"dense": pool.title.dense[chosen]}
     for prefix, view, near in (("", pool.title, signals.title.near), ("whole_", pool.whole, signals.whole.near)):
-        relative = np.clip((view.dense[chosen] - near.mean) / near.spread / 5, -1, 1)
+        # Up to 15 spreads: in a large project the nearest are all beyond five, and differ.
+        relative = np.clip((view.dense[chosen] - near.mean) / near.spread / 5, -1, 3)
         columns["whole_dense" if prefix else "dense_relative"] = relative.astype(np.float32)
         columns[f"{prefix}file_dense"] = np.maximum.reduceat(view.dense, pool.first)[of_file]
+    behind = (pool.title.dense[chosen] - pool.title.dense.max()) / signals.title.near.spread / 3
+    columns["dense_behind"] = np.maximum(behind, -1).astype(np.float32)
     columns["file_dense_best"] = _best_three(columns["dense"], of_file)
     return columns
 
