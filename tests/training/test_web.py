@@ -82,9 +82,7 @@ def test_a_file_that_a_snapshot_lacks_is_empty(repository: Repository) -> None:
 
 
 def test_a_pair_has_the_name_first_and_no_markup() -> None:
-    pair = pair_of(
-        Asked("How to sort\n a list &amp; more?", "\ndef by_size(xs):\n    return xs", "python", "p")
-    )
+    pair = pair_of(Asked("How to sort\n a list &amp; more?", "\ndef by_size(xs):\n    return xs", "python", "p"))
     assert pair is not None
     assert (pair["query"], pair["kind"]) == ("How to sort a list & more", "web")
     assert pair["code"].startswith("by_size\ndef by_size")
