@@ -192,14 +192,14 @@ def size_and_load() -> None:
     print(f"load: {load:.0f} ms of CPU beyond NumPy ({wall:.0f} ms by the wall clock); first query {first:.1f} ms")
 
 
-def cost_of_packing(stacks: Sequence[Haystack], run: Path, tokens: Path) -> None:
-    """The float weights of the run compared with the packed model."""
+def cost_of_packing(stacks: Sequence[Haystack], runs: Sequence[Path], tokens: Path) -> None:
+    """The float weights of the runs compared with the packed model."""
     from training.evaluate import Watch
     from training.train import finished
     from training.train_batches import TokenPairs
 
     pairs = TokenPairs(tokens)
-    exact = finished(run, pairs)
+    exact = finished(*runs)
     watch = Watch(pairs, None, None)
     model = BundledEmbedder()
     figures = [
@@ -216,7 +216,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--peers", help="the Python that has the peers")
-    parser.add_argument("--run", type=Path, help="the run that was packed, for the cost of packing")
+    parser.add_argument("--run", type=Path, nargs="+", help="the runs that were packed, for the cost of packing")
     parser.add_argument("--tokens", type=Path, help="its tokens")
     parser.add_argument("--model", default=MODEL_FOLDER)
     parser.add_argument("--parts", default=",".join(PARTS), help="which tables to print, by comma")

@@ -136,6 +136,18 @@ def _matches(group: dict[str, Any], listed: dict[str, tuple[str, float]]) -> lis
     return names[: group.get("limit")]
 
 
+def sample(items: list[Wanted], most: int) -> list[Wanted]:
+    """The held-out packages and at most so many others of a language, always the same ones."""
+    shuffled = random.Random(4).sample(items, len(items))
+    left = Counter({item.language: most for item in items})
+    kept = set()
+    for item in shuffled:
+        left[item.language] -= not item.heldout
+        if item.heldout or left[item.language] >= 0:
+            kept.add(item.folder)
+    return [item for item in items if item.folder in kept]
+
+
 # --- the registries -----------------------------------------------------------------------------------------
 
 
@@ -351,7 +363,7 @@ def excluded_projects(path: Path) -> list[str]:
 # --- the run ------------------------------------------------------------------------------------------------
 
 
-def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator[Collected]:
+def collect(data: Path, exclude: Path, only: set[str], threads: int, most: int = 0) -> Iterator[Collected]:
     """Collect the packages that are missing; yields each one when it is done."""
     apt = Apt(data / "apt")
     apt.prepare()
@@ -359,7 +371,8 @@ def collect(data: Path, exclude: Path, only: set[str], threads: int) -> Iterator
     table = tomllib.loads(PACKAGES.read_text("utf-8"))
     projects = excluded_projects(exclude)
     done = {line.folder for line in read_manifest(data)}
-    todo = [item for item in wanted(table, index) if item.folder not in done and (not only or item.language in only)]
+    chosen = [item for item in wanted(table, index) if not only or item.language in only]
+    todo = [item for item in (sample(chosen, most) if most else chosen) if item.folder not in done]
     batches: list[list[Wanted]] = []
     by_group: dict[tuple[str, str, bool], list[Wanted]] = {}
     for item in todo:
@@ -407,11 +420,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder for all data, outside the repository")
     parser.add_argument("--exclude", type=Path, default=DEFAULT_EXCLUDE, help="owner/name lines that must stay out")
     parser.add_argument("--only", default="", help="languages to collect, by comma; all without it")
+    parser.add_argument("--most", type=int, default=0, help="of a language, besides the held-out ones; all without it")
     parser.add_argument("--threads", type=int, default=_DOWNLOADS)
     arguments = parser.parse_args()
     only = {name for name in arguments.only.split(",") if name}
     counts: Counter[str] = Counter()
-    for number, line in enumerate(collect(arguments.data, arguments.exclude, only, arguments.threads), 1):
+    found = collect(arguments.data, arguments.exclude, only, arguments.threads, arguments.most)
+    for number, line in enumerate(found, 1):
         counts[line.dropped.partition(":")[0] or "taken"] += 1
         if number % 25 == 0 or line.dropped.startswith("excluded"):
             sys.stdout.write(f"{number} {dict(counts)} last: {line.folder} {line.licence} {line.dropped}\n")

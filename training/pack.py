@@ -57,14 +57,14 @@ def write_model(
     return name
 
 
-def pack(run: Path, tokens: Path, out: Path) -> str:
-    """Pack the last checkpoint of a run; the name of its vectors."""
+def pack(runs: Sequence[Path], tokens: Path, out: Path) -> str:
+    """Pack the last checkpoint of a run, or the mean of several; the name of its vectors."""
     pairs = TokenPairs(tokens)
-    model = finished(run, pairs)
+    model = finished(*runs)
     return write_model(out, pairs.vocabulary, pairs.buckets, *quantise(model.table, model.weights))
 
 
-def write_card(out: Path, run: Path, tokens: Path, template: Path, figures: Path) -> None:
+def write_card(out: Path, runs: Sequence[Path], tokens: Path, template: Path, figures: Path) -> None:
     """The text of the model card, with the numbers of this run filled in."""
     facts = json.loads((tokens / "tokens.json").read_text())
     names = json.loads((tokens / "names.json").read_text())
@@ -78,7 +78,7 @@ def write_card(out: Path, run: Path, tokens: Path, template: Path, figures: Path
             packages=f"{len(names['package']):,}",
             languages=_listed(names["language"], languages),
             kinds=_listed(names["kind"], kinds),
-            recipe=(run / "recipe.json").read_text().strip(),
+            recipe="\n".join((run / "recipe.json").read_text().strip() for run in runs),
             megabytes=f"{size / 1e6:.1f}",
             figures=figures.read_text(encoding="utf-8").strip(),
         ),
@@ -93,7 +93,7 @@ def _listed(names: Sequence[str], counts: NDArray[np.int64]) -> str:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--run", type=Path, required=True, nargs="+", help="several runs are averaged")
     parser.add_argument("--tokens", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--card", type=Path, help="text of the model card, with places for the numbers")

@@ -47,7 +47,7 @@ _CANDIDATES = 96
 _SAME_FILE = 0.4
 # How much a question counts, by the first word of its kind. Few people have labelled questions, and few wrote reports;
 # many made questions are alike.
-_WEIGHTS = {"labelled": 8.0, "written": 4.0, "report": 2.0, "commit": 1.0, "web": 4.0}
+_WEIGHTS = {"labelled": 8.0, "written": 4.0, "report": 2.0, "commit": 1.0, "web": 10.0}
 _MADE_WEIGHT = 0.5
 # A feature spreads at least this much, so that one that is nearly always the same is not blown up.
 _LEAST_SPREAD = 0.05

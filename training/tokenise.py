@@ -200,13 +200,15 @@ def _encode_file(path: Path, words: Sequence[str], buckets: int) -> Encoded:
     return encode(read_pairs(path), words, buckets)
 
 
-def tokenise(pairs: Path, out: Path, size: int, buckets: int, workers: int = 2) -> int:
-    """Write the vocabulary, then the pairs; returns the number of pairs."""
+def tokenise(
+    pairs: Path, out: Path, size: int, buckets: int, workers: int = 2, *, vocabulary: Path | None = None
+) -> int:
+    """Write the vocabulary, then the pairs; returns the number of pairs. `vocabulary` is one to keep, a word a line."""
     out.mkdir(parents=True, exist_ok=True)
     paths = shards(pairs)
     if not paths:
         sys.exit(f"there are no pairs in {pairs}: run collect, extract, pair and clean first")
-    words = choose_words(paths, size, workers)
+    words = vocabulary.read_text(encoding="utf-8").split("\n") if vocabulary else choose_words(paths, size, workers)
     (out / "vocabulary.txt").write_text("\n".join(words), encoding="utf-8")
     with ProcessPoolExecutor(workers) as pool:
         count = write(pool.map(partial(_encode_file, words=words, buckets=buckets), paths), out)
@@ -223,8 +225,11 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=60_000)
     parser.add_argument("--buckets", type=int, default=4_096)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--vocabulary", type=Path, help="the words of an earlier model, to continue its training")
     chosen = parser.parse_args()
-    count = tokenise(chosen.pairs, chosen.out, chosen.words, chosen.buckets, chosen.workers)
+    count = tokenise(
+        chosen.pairs, chosen.out, chosen.words, chosen.buckets, chosen.workers, vocabulary=chosen.vocabulary
+    )
     print(f"{count:,} pairs written to {chosen.out}")
 
 

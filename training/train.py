@@ -6,6 +6,9 @@ Symmetric InfoNCE over blocks of pairs (`train_batches.py`), Adam on the rows th
 The gradients are written out: the table is 16 million numbers of which a step needs a few thousand rows, and products
 with SciPy's CSR matrices beat every embedding layer we tried by an order of magnitude. The same seed gives the same
 model; a run that was ended continues from its last checkpoint.
+
+`--start FOLDER` begins with a packed model instead of untrained rows. `--taught` adds a teacher's view of sentences
+(`train_sentences.py`).
 """
 
 from __future__ import annotations
@@ -22,11 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
+from sage_code.embed.packed import ROWS, WEIGHTS
 from training.train_batches import Entries, Floats, Ints, TokenPairs, blocks, nearby_runs, package_runs
+from training.train_sentences import SENTENCES, Sentences, neighbourhood
 
 # The rows of `Model.weights`, as in `sage_code.embed.bundled`.
 LEAD, BODY, QUERY = range(3)
 _TINY = 1e-6
+_START = "start.npz"
+# Of the words of a question that stay in the code, so many are left out: it must not be enough to find them.
+_ECHO_DROPOUT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +52,20 @@ class Recipe:
     temperature: float = 0.07
     rate: float = 0.004  # of the table; rows start with unit length
     weight_rate: float = 0.01
-    asked_kept: float = 0.5  # of what the words' weights in questions learn, this part is kept
+    rows_kept: float = 1.0  # of what the rows learn, this part is kept
+    code_kept: float = 1.0  # the same of the words' weights in code
+    asked_kept: float = 0.5  # the same of the words' weights in questions
     warm_up: float = 0.02
     query_dropout: float = 0.1
     dropout: float = 0.2  # of words of the code
     nameless: float = 0.1  # of pairs whose code loses the words of its name
     kinds: str = "name=0,comment=0,file=0,test=0,readme=0"  # the share of these kinds of pairs in an epoch
     told: float = 0.5  # of pairs whose code keeps the rest of its documentation, after the sentence that asks
+    echoed: float = 0.0  # of pairs whose code also has half of the words of the question
+    taught: float = 0.0  # the weight of what the teacher says of sentences
+    taught_blocks: int = 2  # of sentences, in a step
+    taught_run: int = 64  # sentences that stand together because the teacher finds them similar
+    teacher_temperature: float = 0.05
     idf_power: float = 0.5
     lead_gain: float = 2.0  # how much more a word weighs in the first line, to begin with
     seed: int = 1
@@ -96,18 +111,42 @@ def _rarity(pairs: TokenPairs, recipe: Recipe) -> Floats:
     return rarity
 
 
-def settled(model: Model, pairs: TokenPairs, recipe: Recipe) -> Model:
-    """The model as it is packed. Questions have few words, and their weights fit those of training too well: they go
-    part of the way back to where they started."""
-    weights = model.weights.copy()
-    weights[QUERY] = recipe.asked_kept * weights[QUERY] + (1 - recipe.asked_kept) * _rarity(pairs, recipe)
-    return Model(model.table, weights)
+def unpacked(folder: Path, pairs: TokenPairs) -> Model:
+    """A packed model of the same vocabulary, to continue from: unit rows, and weights about 1."""
+    rows = np.load(folder / ROWS).astype(np.float32)
+    if len(rows) != pairs.rows:
+        raise ValueError(f"{folder} has {len(rows)} rows and the tokens {pairs.rows}: tokenise with its vocabulary")
+    table, lengths = unit(rows)
+    weights = np.log(np.maximum(np.load(folder / WEIGHTS).astype(np.float32) * lengths[:, 0], 1))
+    # Code and questions are never added to each other: each has its own scale.
+    weights[:QUERY] -= np.median(weights[BODY])
+    weights[QUERY] -= np.median(weights[QUERY])
+    return Model(table, weights)
+
+
+def settled(model: Model, start: Model, recipe: Recipe) -> Model:
+    """The model as it is packed: part of the way from where it started. Questions have few words, and their weights
+    fit those of training too well; and half of the way of a later training keeps most of what both know."""
+    kept = np.array([recipe.code_kept, recipe.code_kept, recipe.asked_kept], dtype=np.float32)[:, None]
+    weights = start.weights + kept * (model.weights - start.weights)
+    if recipe.rows_kept == 1:
+        return Model(model.table, weights)
+    return Model(start.table + np.float32(recipe.rows_kept) * (model.table - start.table), weights)
 
 
 def unit(sums: Floats) -> tuple[Floats, Floats]:
     """Rows of length one, and the lengths they had."""
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), _TINY)[:, None]
     return sums / lengths, lengths
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Texts of a step that are compared with each other: pairs, or sentences that a teacher knows."""
+
+    chosen: Ints
+    fields: dict[int, Entries]
+    taught: bool = False
 
 
 class Adam:
@@ -135,8 +174,12 @@ class Adam:
 class Trainer:
     """A training run."""
 
-    def __init__(self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path) -> None:
+    def __init__(
+        self, pairs: TokenPairs, recipe: Recipe, model: Model, out: Path, sentences: Sentences | None = None
+    ) -> None:
         self.pairs, self.recipe, self.model, self._out = pairs, recipe, model, out
+        self._sentences = sentences if recipe.taught else None
+        self._taught_epoch, self._taught_order = -1, list[Ints]()
         self._rows = Adam(model.table, recipe.rate)
         self._logs = [Adam(model.weights[field], recipe.weight_rate) for field in range(3)]
         self.done = 0
@@ -194,44 +237,87 @@ class Trainer:
 
     def step(self, parts: list[Ints]) -> float:
         """One step over some blocks; the loss."""
-        recipe, chosen = self.recipe, np.concatenate(parts)
-        rng = np.random.default_rng((recipe.seed, 7, self.done))
-        count = len(chosen)
+        rng = np.random.default_rng((self.recipe.seed, 7, self.done))
+        chosen = np.concatenate(parts)
+        groups = [_Group(chosen, self._fields(chosen, rng))]
+        if self._sentences is not None:
+            for block in self._taught(self._sentences):
+                words = self._sentences.entries(block)
+                dropout = self.recipe.query_dropout
+                both = {QUERY: _thinned(words, dropout, rng), BODY: _thinned(words, dropout, rng)}
+                groups.append(_Group(block, both, taught=True))
+        seen = np.zeros(self.pairs.rows, dtype=bool)
+        for group in groups:
+            for entries in group.fields.values():
+                seen[entries.ids] = True
+        rows = np.flatnonzero(seen)
+        place = np.cumsum(seen) - 1
+        table = self.model.table[rows]
+        gradient = np.zeros_like(table)
+        slopes = np.zeros((3, len(rows)), dtype=table.dtype)
+        losses = [self._push(group, parts, table, place, gradient, slopes) for group in groups]
+        self.done += 1
+        schedule = self.schedule()
+        for field, adam in enumerate(self._logs):
+            adam.step(rows, slopes[field], self.done, schedule)
+        self._rows.step(rows, gradient, self.done, schedule)
+        return losses[0]
+
+    def _fields(self, chosen: Ints, rng: np.random.Generator) -> dict[int, Entries]:
+        """The words of some pairs, with what the recipe leaves out and adds."""
+        recipe, count = self.recipe, len(chosen)
         nameless = rng.random(count) < recipe.nameless
         told = rng.random(count) < recipe.told
         body = self.pairs.entries("body", chosen, nameless)
         if recipe.told:
             body = _joined(body, _of(self.pairs.entries("more", chosen), told))
-        of_field = {
+        if recipe.echoed:
+            echoed = rng.random(count) < recipe.echoed
+            body = _joined(body, _thinned(_of(self.pairs.entries("query", chosen), echoed), _ECHO_DROPOUT, rng))
+        return {
             QUERY: _thinned(self.pairs.entries("query", chosen), recipe.query_dropout, rng),
             LEAD: _of(self.pairs.entries("lead", chosen), ~nameless),
             BODY: _thinned(body, recipe.dropout, rng),
         }
-        seen = np.zeros(self.pairs.rows, dtype=bool)
-        for entries in of_field.values():
-            seen[entries.ids] = True
-        rows = np.flatnonzero(seen)
-        place = np.cumsum(seen) - 1
-        table = self.model.table[rows]
+
+    def _taught(self, sentences: Sentences) -> list[Ints]:
+        """The blocks of sentences of this step; the same if the run was interrupted."""
+        found = []
+        for number in range(self.done * self.recipe.taught_blocks, (self.done + 1) * self.recipe.taught_blocks):
+            epoch, place = divmod(number, max(1, sentences.count // self.recipe.block))
+            if epoch != self._taught_epoch:
+                rng = np.random.default_rng((self.recipe.seed, 11, epoch))
+                self._taught_order = sentences.order(self.recipe.block, self.recipe.taught_run, rng)
+                self._taught_epoch = epoch
+            found.append(self._taught_order[place])
+        return found
+
+    def _push(
+        self, group: _Group, parts: list[Ints], table: Floats, place: Ints, gradient: Floats, slopes: Floats
+    ) -> float:
+        """Add the slopes of one group's loss to the gradient of the rows and of the weights; returns the loss."""
+        count = len(group.chosen)
         matrices = {}
-        for field, entries in of_field.items():
+        for field, entries in group.fields.items():
             data = entries.tf * np.exp(self.model.weights[field, entries.ids])
             starts = np.concatenate(([0], np.cumsum(np.bincount(entries.owner, minlength=count))))
-            matrices[field] = csr_matrix((data, place[entries.ids], starts), shape=(count, len(rows)))
+            matrices[field] = csr_matrix((data, place[entries.ids], starts), shape=(count, len(table)))
         questions, asked_length = unit(matrices[QUERY] @ table)
-        stored, stored_length = unit(matrices[LEAD] @ table + matrices[BODY] @ table)
-        slope_asked, slope_stored, loss = self._contrast(questions, stored, parts, chosen)
-        back_asked = _through_unit(slope_asked, questions, asked_length)
-        back_stored = _through_unit(slope_stored, stored, stored_length)
-        self.done += 1
-        schedule = self.schedule()
-        gradient = np.zeros_like(table)
+        stored, stored_length = unit(sum(matrix @ table for field, matrix in matrices.items() if field != QUERY))
+        if group.taught and self._sentences is not None:
+            vectors, recipe = self._sentences.vectors[group.chosen], self.recipe
+            found = neighbourhood(questions, stored, vectors, recipe.temperature, recipe.teacher_temperature)
+            share = np.float32(recipe.taught / recipe.taught_blocks)
+        else:
+            found, share = self._contrast(questions, stored, parts, group.chosen), np.float32(1)
+        slope_asked, slope_stored, loss = found
+        back_asked = _through_unit(slope_asked * share, questions, asked_length)
+        back_stored = _through_unit(slope_stored * share, stored, stored_length)
         for field, matrix in matrices.items():
             own = matrix.T.tocsr() @ (back_asked if field == QUERY else back_stored)
             gradient += own
             # The slope of a weight's logarithm is the row times its gradient: no product of its own is needed.
-            self._logs[field].step(rows, np.einsum("ij,ij->i", own, table), self.done, schedule)
-        self._rows.step(rows, gradient, self.done, schedule)
+            slopes[field] += np.einsum("ij,ij->i", own, table)
         return loss
 
     def _contrast(self, asked: Floats, stored: Floats, parts: list[Ints], chosen: Ints) -> tuple[Floats, Floats, float]:
@@ -326,14 +412,19 @@ def train(
     out: Path,
     *,
     table: Floats | None = None,
+    start: Model | None = None,
+    sentences: Sentences | None = None,
     watch: Callable[[Model], str] | None = None,
     watch_s: float = 300.0,
     log: Callable[[str], None] = print,
 ) -> Model:
-    """Train, or continue a run; `watch` describes the model in a line at every checkpoint."""
+    """Train from `start` or from `table`, or continue a run; `watch` describes the model at every checkpoint."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
-    trainer = Trainer(pairs, recipe, initial(pairs, recipe, table), out)
+    start = start or initial(pairs, recipe, table)
+    np.savez(out / _START, table=start.table, weights=start.weights)
+    own = Model(start.table.copy(), start.weights.copy())
+    trainer = Trainer(pairs, recipe, own, out, sentences)
     if trainer.restore():
         log(f"continuing from step {trainer.done:,}")
     began = last = time.monotonic()
@@ -346,17 +437,27 @@ def train(
             last = now
             speed = (trainer.done - at_start) * sum(map(len, parts)) / (now - began)
             trainer.save()
-            note = watch(settled(trainer.model, pairs, recipe)) if watch else ""
+            note = watch(settled(trainer.model, start, recipe)) if watch else ""
             log(f"{now - began:6.0f} s  {trainer.done:,}/{trainer.steps:,} steps  {speed:,.0f}/s  {recent:.4f}  {note}")
     trainer.save()
-    return settled(trainer.model, pairs, recipe)
+    return settled(trainer.model, start, recipe)
 
 
-def finished(run: Path, pairs: TokenPairs) -> Model:
-    """The model of a run's last checkpoint."""
-    recipe = Recipe(**json.loads((run / "recipe.json").read_text()))
-    with np.load(run / "checkpoint.npz", allow_pickle=False) as kept:
-        return settled(Model(kept["table"], kept["weights"]), pairs, recipe)
+def finished(*runs: Path) -> Model:
+    """The model of the last checkpoint of a run, or the mean of those of several runs with the same start."""
+    models = []
+    for run in runs:
+        recipe = Recipe(**json.loads((run / "recipe.json").read_text()))
+        models.append(settled(_kept(run / "checkpoint.npz"), _kept(run / _START), recipe))
+    share = np.float32(1 / len(models))
+    table: Floats = np.add.reduce([share * model.table for model in models])
+    weights: Floats = np.add.reduce([share * model.weights for model in models])
+    return Model(table, weights)
+
+
+def _kept(path: Path) -> Model:
+    with np.load(path, allow_pickle=False) as kept:
+        return Model(kept["table"], kept["weights"])
 
 
 def main() -> None:
@@ -369,6 +470,7 @@ def main() -> None:
     parser.add_argument("--heldout", type=Path, help="folder of held-out packages to look at on the way")
     parser.add_argument("--cosqa", type=Path, help="folder of CoSQA to look at on the way")
     parser.add_argument("--init", type=Path, help=".npy of rows to start from")
+    parser.add_argument("--start", type=Path, help="folder of a packed model to start from")
     parser.add_argument("--watch-s", type=float, default=300)
     for each in fields(Recipe):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=type(each.default), default=each.default)
@@ -377,7 +479,17 @@ def main() -> None:
     recipe = Recipe(**{each.name: chosen[each.name] for each in fields(Recipe)})
     watch = Watch(pairs, chosen["heldout"], chosen["cosqa"])
     table = np.load(chosen["init"]) if chosen["init"] else None
-    train(pairs, recipe, chosen["out"], table=table, watch=watch, watch_s=chosen["watch_s"], log=_say)
+    train(
+        pairs,
+        recipe,
+        chosen["out"],
+        table=table,
+        start=unpacked(chosen["start"], pairs) if chosen["start"] else None,
+        sentences=Sentences(chosen["tokens"] / SENTENCES) if recipe.taught else None,
+        watch=watch,
+        watch_s=chosen["watch_s"],
+        log=_say,
+    )
 
 
 def _say(line: str) -> None:

@@ -56,14 +56,14 @@ def _minilm() -> Any:
     return model
 
 
-def sentences(pairs: Path, most: int) -> list[str]:
-    """A sample of the sentences of documentation: those with the smallest checksums."""
+def sentences(pairs: Path, most: int, kind: str = "doc") -> list[str]:
+    """A sample of the sentences of documentation, or of other questions: those with the smallest checksums."""
     found: dict[int, str] = {}
     for path in sorted(pairs.glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for pair in map(json.loads, lines):
-                if pair["kind"] == "doc":
-                    found[zlib.crc32(pair["query"].encode())] = pair["query"]
+                if pair["kind"] == kind:
+                    found[zlib.crc32(pair["query"].encode())] = pair["query"].strip()
     return [found[number] for number in sorted(found)[:most]]
 
 
@@ -110,6 +110,7 @@ def main() -> None:
         command.add_argument("source", metavar=source, type=Path)
         command.add_argument("out", type=Path)
         command.add_argument("--most", type=int, default=most)
+        command.add_argument("--kind", default="doc", help="of pairs whose sentences are taken")
     last = commands.add_parser("table")
     last.add_argument("--tokens", type=Path, required=True)
     last.add_argument("--words", type=Path, required=True)
@@ -120,7 +121,7 @@ def main() -> None:
     if chosen.command == "words":
         embed(chosen.source.read_text(encoding="utf-8").split("\n")[: chosen.most], chosen.out)
     elif chosen.command == "sentences":
-        embed(sentences(chosen.source, chosen.most), chosen.out)
+        embed(sentences(chosen.source, chosen.most, chosen.kind), chosen.out)
     else:
         own = table(chosen.tokens, chosen.words, chosen.sentences, chosen.out, chosen.dim)
         print(f"{own:,} words have a vector of their own")

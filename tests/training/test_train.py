@@ -15,6 +15,7 @@ pytest.importorskip("scipy")
 from sage_code.embed.bundled import BundledEmbedder
 from training import evaluate, pack, tokenise, train
 from training.train_batches import TokenPairs, nearby_runs, package_runs
+from training.train_sentences import SENTENCES, Sentences, neighbourhood, write
 
 # What is asked, and what the code says instead: nothing but training can bring them together.
 MEANINGS = {
@@ -82,7 +83,7 @@ def test_from_pairs_to_a_model_that_has_learned(tokens: Path, tmp_path: Path) ->
     lines: list[str] = []
     train.train(pairs, SMALL, tmp_path / "run", watch=lambda _: "seen", log=lines.append)
     assert lines[-1].endswith("seen")
-    name = pack.pack(tmp_path / "run", tokens, tmp_path / "model")
+    name = pack.pack([tmp_path / "run"], tokens, tmp_path / "model")
     model = BundledEmbedder(str(tmp_path / "model"))
     assert model.name == name
     assert _quality(model) > max(0.9, _quality(untrained) + 0.2)
@@ -149,9 +150,46 @@ def test_weights_of_questions_go_part_of_the_way_back(tokens: Path) -> None:
     pairs = TokenPairs(tokens)
     start = train.initial(pairs, SMALL)
     learned = train.Model(start.table, start.weights + np.float32(1))
-    settled = train.settled(learned, pairs, replace(SMALL, asked_kept=0.25))
+    settled = train.settled(learned, start, replace(SMALL, asked_kept=0.25))
     assert settled.weights[train.QUERY] == pytest.approx(start.weights[train.QUERY] + 0.25, abs=1e-5)
     assert (settled.weights[: train.QUERY] == learned.weights[: train.QUERY]).all()
+
+
+def test_a_packed_model_is_continued_and_taught(tokens: Path, tmp_path: Path) -> None:
+    pairs = TokenPairs(tokens)
+    train.train(pairs, replace(SMALL, epochs=6.0), tmp_path / "first", log=lambda _: None)
+    pack.pack([tmp_path / "first"], tokens, tmp_path / "packed")
+    packed = BundledEmbedder(str(tmp_path / "packed"))
+    start = train.unpacked(tmp_path / "packed", pairs)
+    again = _packed(start, pairs, tmp_path / "again")
+    asked = [pair["query"] for pair in _pairs(5, 7)]
+    assert np.einsum("ij,ij->i", packed.embed_query(asked), again.embed_query(asked)).min() > 0.999
+    vectors = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
+    words = [f"{asked} the {thing} {number}" for asked in MEANINGS for thing in OBJECTS for number in range(4)][:200]
+    np.savez(tmp_path / "sentences.npz", words=np.array(words), vectors=train.unit(vectors)[0])
+    assert write([tmp_path / "sentences.npz"], tokens) == 200
+    recipe = replace(SMALL, epochs=2.0, taught=0.5, echoed=0.5, rows_kept=0.5)
+    sentences = Sentences(tokens / SENTENCES)
+    settled = train.train(pairs, recipe, tmp_path / "then", start=start, sentences=sentences, log=lambda _: None)
+    learned = train._kept(tmp_path / "then" / "checkpoint.npz")
+    assert settled.table == pytest.approx((start.table + learned.table) / 2, abs=1e-6)
+    assert np.abs(learned.table - start.table).max() > 0.01
+    mean = train.finished(tmp_path / "then", tmp_path / "then")
+    assert mean.table == pytest.approx(settled.table, abs=1e-6)
+
+
+def test_what_is_taught_has_the_right_slope() -> None:
+    rng = np.random.default_rng(5)
+    asked, stored, teacher = (train.unit(rng.standard_normal((12, 6)))[0] for _ in range(3))
+
+    def loss(vectors: np.ndarray) -> float:  # type: ignore[type-arg]
+        return neighbourhood(vectors, stored, teacher, 0.2, 0.1)[2]
+
+    slope = neighbourhood(asked, stored, teacher, 0.2, 0.1)[0]
+    for row, column in ((0, 0), (3, 2), (11, 5)):
+        step = np.zeros_like(asked)
+        step[row, column] = 1e-5
+        assert (loss(asked + step) - loss(asked - step)) / 2e-5 == pytest.approx(slope[row, column], rel=1e-3, abs=1e-8)
 
 
 def test_every_pair_has_its_run(tokens: Path) -> None:
