@@ -37,7 +37,7 @@ from training.questions_commits import commit_questions
 from training.questions_made import made_questions
 
 # Raised when questions are made in another way: files of an older recipe are written anew.
-RECIPE = 3
+RECIPE = 4
 _LIST = Path(__file__).with_name("repositories.toml")
 # As many commits as give enough questions after the idle ones are left out ...
 _COMMITS_AFTER = 400

@@ -17,12 +17,12 @@ from sage_code.values import Symbol
 from training.pair_rewording import STOP_WORDS
 from training.questions_base import Question, Target, git, is_code, is_source, spread
 
-MAX_QUESTIONS = 60
+MAX_QUESTIONS = 160
 MAX_FILES = 5
 _BULK_FILES = 20
 # Long reports are the rarer and harder kind, so they go first; the rest is filled with subjects.
-_MAX_PROBLEMS = 28
-_MAX_REPORTS = 14
+_MAX_PROBLEMS = 60
+_MAX_REPORTS = 40
 _MIN_REPORT_WORDS = 25
 _MAX_CHARS = 6000
 _MIN_TELLING = 3

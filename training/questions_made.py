@@ -22,7 +22,7 @@ from training.pair_rewording import keywords, question, words_of
 from training.questions_base import Question, Target, Tree, is_source
 from training.questions_trace import Frame, trace
 
-PER_KIND = 6
+PER_KIND = 10
 # Files that are parsed: enough to draw from, and a run over a hundred repositories must end.
 _MAX_FILES = 160
 _MIN_LINES = 3

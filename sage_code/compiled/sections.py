@@ -153,6 +153,10 @@ class Terms:
         rows = first + (self._at[first + 1 : last + 1] - self._at[first:last] <= max_bytes).nonzero()[0]
         return rows.tolist(), self._strings.many(rows)
 
+    def many(self, rows: NDArray[np.int64]) -> list[str]:
+        """The strings of some rows."""
+        return self._strings.many(rows)
+
     def find(self, text: str) -> int | None:
         """The row of `text`."""
         if text not in self._known:

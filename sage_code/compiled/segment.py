@@ -69,7 +69,7 @@ class _SymbolTable:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # two are equal if they are the same one
 class Segment:
     """A mapped segment; arrays are views of the file."""
 

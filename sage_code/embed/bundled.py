@@ -67,16 +67,24 @@ class BundledEmbedder:
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector for each single word, in order; a zero vector for a word that the model does not know."""
         found = self._vocabulary.look_up_all(words)
-        sums = np.zeros((len(words), self.dim), np.float32)
         ids = np.array([number for numbers in found for number in numbers], np.int64)
-        if len(ids):
-            weighted = self._rows.take(ids, axis=0).astype(np.int64) * self._weights[BODY, ids][:, None]
-            owners = np.repeat(np.arange(len(words)), [len(numbers) for numbers in found])
-            total = np.zeros((len(words), self.dim), np.int64)
-            np.add.at(total, owners, weighted)
-            lengths = np.sqrt((total.astype(np.float64) ** 2).sum(axis=1))
-            sums[:] = total / np.maximum(lengths, 1)[:, None]
-        return sums
+        counts = np.array(list(map(len, found)), np.int64)
+        vectors = np.zeros((len(words), self.dim), np.float32)
+        known = np.flatnonzero(counts)
+        if len(known):
+            # Sums of whole numbers, which float64 adds exactly in any order.
+            weighted = self._rows.take(ids, axis=0) * self._weights[BODY, ids].astype(np.float64)[:, None]
+            total = (
+                np.add.reduceat(weighted, (np.cumsum(counts) - counts)[known]) if len(ids) > len(known) else weighted
+            )
+            lengths = np.sqrt(np.einsum("ij,ij->i", total, total))
+            vectors[known] = total / np.maximum(lengths, 1)[:, None]
+        return vectors
+
+    def word_weights(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """How much each word counts in the vector of a query."""
+        weights = self._weights[QUERY]
+        return np.array([weights[list(rows)].sum() for rows in self._vocabulary.look_up_all(words)], np.float32)
 
     def _embed(self, texts: Sequence[str], fields: tuple[int, ...]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)

@@ -51,6 +51,9 @@ FEATURES: dict[str, str] = {
     "stem_near": "share of the question near in meaning to the file's name",
     "stem_near_share": "share of the file's name near in meaning to the question",
     "folder_near": "share of the question near in meaning to the folder's names",
+    "body_near": "share of the question near in meaning to words of the text",
+    "body_near_least": "nearness of the word of the question that is farthest from the text",
+    "body_near_share": "share of the text near in meaning to words of the question",
     "dense": "nearness of meaning",
     "dense_relative": "nearness of meaning, against the rest of the project",
     "dense_behind": "how far the meaning is behind the nearest chunk",
@@ -152,6 +155,8 @@ def measure(
     columns["namesake_used"] = np.repeat(_among_namesakes(paths, snapshot.file_centrality[files[starts]]), runs)
     qualnames = snapshot.qualnames(chunks)
     columns |= _near(paths, runs, qualnames, asked, meanings)
+    bodies = meanings.match_bodies(query.title_terms, snapshot, chunks)
+    columns |= {"body_near": bodies.cover, "body_near_least": bodies.least, "body_near_share": bodies.share}
     columns["own_name_cover"], columns["own_name_share"] = wanted.cover_and_share(map(own_stems, qualnames))
     if signals.framed:
         frames = {frame.name: frame.closeness for frame in reversed(query.frames) if frame.name}

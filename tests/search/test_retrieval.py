@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from sage_code import Project
 from sage_code.embed import default_embedder
+from sage_code.embed.bundled import BundledEmbedder
 from sage_code.search import dense
 from sage_code.search.dense import DenseIndex
 from sage_code.search.engine import SearchEngine
 from sage_code.search.lexical import TermPostings, forms
 from sage_code.search.query import parse_query
 from sage_code.search.snapshot import SearchSnapshot
+from sage_code.search.soft import WordMeanings
 from sage_code.search.top import top
 
 HARBOR = Path(__file__).parents[2] / "fixtures" / "search" / "harbor"
@@ -148,3 +150,26 @@ def test_a_large_snapshot_answers_as_a_small_one(
     _large(snapshot, monkeypatch, shortlist=60)
     large = SearchEngine(snapshot, default_embedder()).rank(query, 3)
     assert [found.chunk for found in large][:1] == [found.chunk for found in small][:1]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_words_are_compared_with_bodies_one_by_one(snapshot: SearchSnapshot, question: str) -> None:
+    model = BundledEmbedder()
+    terms = parse_query(question).terms
+    weights = model.word_weights(terms)
+    chunks = np.arange(snapshot.chunks)
+    together = WordMeanings(model).match_bodies(terms, snapshot, chunks)
+    (segment,) = snapshot.segments
+    for chunk in (0, 7, snapshot.chunks - 1):
+        alone = WordMeanings(model).match_bodies(terms, snapshot, chunks[[chunk]])
+        assert [column[0] for column in alone] == [column[chunk] for column in together]
+        start, end = segment.arrays["words_at"][chunk : chunk + 2].tolist()
+        words = segment.terms.many(segment.arrays["words"][start:end].astype(np.int64))
+        near = np.maximum(model.word_vectors(terms) @ model.word_vectors(words).T - 0.1, 0) / 0.9
+        assert alone.cover[0] == pytest.approx(float(weights @ near.max(axis=1) / weights.sum()), abs=0.02)
+        assert alone.least[0] == pytest.approx(float(near.max(axis=1).min()), abs=0.02)
+        assert alone.share[0] == pytest.approx(float(near.max(axis=0).mean()), abs=0.02)
+
+
+def test_a_query_without_words_is_near_no_body(snapshot: SearchSnapshot) -> None:
+    assert not any(column.any() for column in WordMeanings(BundledEmbedder()).match_bodies((), snapshot, np.arange(3)))

@@ -66,24 +66,23 @@ def _built(text: str, where: str) -> Any:
     # Items that were read so far: of the document, and of each collection that is still open.
     open_items: list[list[Any]] = [[]]
     for event in yaml.parse(text, Loader=yaml.CBaseLoader):
-        kind = type(event)
-        if kind is yaml.AliasEvent or getattr(event, "anchor", None):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise _damaged(where, "uses an anchor or an alias (& or *), which Sage does not read")
-        if kind in (yaml.ScalarEvent, *starts) and event.tag:
+        if isinstance(event, (yaml.ScalarEvent, *starts)) and event.tag:
             raise _damaged(where, "uses a tag (!), which Sage does not read")
-        if kind is yaml.DocumentStartEvent:
+        if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1 or event.version or event.tags:
                 raise _damaged(where, "holds a directive or a second document")
-        if kind is yaml.ScalarEvent:
+        if isinstance(event, yaml.ScalarEvent):
             open_items[-1].append(event.value)
-        elif kind in starts:
+        elif isinstance(event, starts):
             open_items.append([])
             if len(open_items) > _MAX_DEPTH + 1:
                 raise _damaged(where, "is nested too deeply")
-        elif kind in ends:
+        elif isinstance(event, ends):
             items = open_items.pop()
-            if kind is yaml.SequenceEndEvent:
+            if isinstance(event, yaml.SequenceEndEvent):
                 open_items[-1].append(items)
             elif all(isinstance(key, str) for key in items[::2]):
                 open_items[-1].append(dict(zip(items[::2], items[1::2], strict=True)))
