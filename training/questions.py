@@ -100,11 +100,12 @@ def _first(count: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def check_out(repository: Path, commit: str, folder: Path) -> bool:
-    """Write a commit's files into `folder`, copies of other projects left out; False if there are too many."""
+def check_out(repository: Path, commit: str, folder: Path, *, whole: bool = False) -> bool:
+    """Write a commit's files into `folder`, unless `whole` without copies of other projects; False if there are too
+    many."""
     entries = git(repository, "ls-tree", "-r", "-z", commit).split("\0")
     paths = [(head, path) for head, _, path in (entry.partition("\t") for entry in entries) if path]
-    kept = [path for head, path in paths if head.startswith("100") and VENDORED.search(path) is None]
+    kept = [path for head, path in paths if head.startswith("100") and (whole or VENDORED.search(path) is None)]
     if len(kept) > MAX_TREE_FILES:
         return False
     if folder.exists():

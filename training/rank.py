@@ -15,9 +15,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
+import os
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +37,7 @@ from training.rank_gather import IN_FUNCTION
 
 # Units beside the weighted sum, of each network; networks of several seeds are joined into one, which gives their mean.
 UNITS = 24
-SEEDS = 4
+SEEDS = 3
 _RATE, _DECAY, _BATCH = 2e-3, 0.3, 64
 # The share of the features that a question does without while it is learned from, so that no feature decides alone.
 _DROPPED = 0.15
@@ -45,15 +48,17 @@ _MOST_EPOCHS, _LEAST_EPOCHS = 40, 6
 _CANDIDATES = 96
 # Of a file with a labelled function, its other chunks count this much.
 _SAME_FILE = 0.4
-# How much a question counts, by the first word of its kind. Few people have labelled questions, and few wrote reports;
-# many made questions are alike.
-_WEIGHTS = {"labelled": 8.0, "written": 4.0, "report": 2.0, "commit": 1.0, "web": 10.0}
+# How much a question counts, by its kind or the first word of it. People have labelled, written or reported few; there
+# are thousands of commit messages, which were not written to find anything, and many made questions are alike.
+_WEIGHTS = {"labelled": 8.0, "written": 4.0, "report real": 8.0, "report": 2.0, "commit": 1.0, "web": 10.0}
 _MADE_WEIGHT = 0.5
+# Half of the networks learn from these alone: mined questions are many, and those that people ask are of another kind.
+_BY_PEOPLE = frozenset({"labelled", "written", "report real", "web"})
 # A feature spreads at least this much, so that one that is nearly always the same is not blown up.
 _LEAST_SPREAD = 0.05
 # A feature with this spread is always as usual.
 _HIDDEN = 1e9
-_FOLDS = 5
+_FOLDS = 6
 # Questions of this kind are all asked of one corpus: they are divided by number, not by repository.
 _ONE_CORPUS = "web"
 # Weights that labels cannot teach: few projects keep an older version beside the newer one, bundles beside their
@@ -73,6 +78,8 @@ _SIGNS = {
     "by_words": ("file_cover", "cover", "run_share", "defines", "asked_words"),
 }
 _SIGN_PENALTY = 1e-4
+
+_WORK: list[Callable[[int], Any]] = []
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -112,7 +119,14 @@ def load(path: Path) -> Questions:
 
 def weight_of(question: dict[str, Any]) -> float:
     """How much a question counts."""
-    return _WEIGHTS.get(question["kind"].split()[0], _MADE_WEIGHT)
+    kind = question["kind"]
+    return _WEIGHTS.get(kind, _WEIGHTS.get(kind.split()[0], _MADE_WEIGHT))
+
+
+def is_by_people(question: dict[str, Any]) -> bool:
+    """Whether somebody asked it to find something."""
+    kind = question["kind"]
+    return kind in _BY_PEOPLE or kind.split()[0] in _BY_PEOPLE
 
 
 def best_of_files(files: Ints, scores: Floats) -> Ints:
@@ -198,14 +212,19 @@ def _wanted(files: Ints, marks: NDArray[np.uint8], scores: Floats) -> tuple[Floa
     return wanted, drop
 
 
-def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
-    """A network that ranks the wanted candidates first, without the hidden features."""
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
+def scale_of(data: Batches, hidden: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The mean and the spread of each feature."""
     known = data.features[data.there].astype(np.float32)
     spread = np.maximum(known.std(axis=0), _LEAST_SPREAD)
     spread[hidden] = _HIDDEN
-    net = Net(known.mean(axis=0), spread.astype(np.float32), UNITS)
+    return known.mean(axis=0), spread.astype(np.float32)
+
+
+def train(data: Batches, scale: tuple[Floats, Floats], seed: int = 1) -> Net:
+    """A network that ranks the wanted candidates first."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    net = Net(*scale, UNITS)
     fields: Any = net
     inputs = (torch.from_numpy(data.features.astype(np.float32)) - fields.mean) / fields.spread
     missing = torch.from_numpy(~data.there)
@@ -237,19 +256,29 @@ def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
 
 def fit(sets: Sequence[Questions], learns: Callable[[dict[str, Any]], bool], hidden: NDArray[np.bool_]) -> Net:
     """The network that the questions teach which `learns` allows."""
-    chosen = [
-        [number for number, question in enumerate(part.asked) if question["targets"] and learns(question)]
-        for part in sets
-    ]
+
+    def chosen(also: Callable[[dict[str, Any]], bool]) -> list[list[int]]:
+        return [
+            [
+                row
+                for row, question in enumerate(part.asked)
+                if question["targets"] and learns(question) and also(question)
+            ]
+            for part in sets
+        ]
+
+    everything = chosen(lambda _: True)
     start = [NAMES.index(name) for name in ("body_relative", "dense_relative", "whole_body", "file_defines")]
-    scores = [part.matrix[:, start].sum(axis=1) for part in sets]
-    first = train(batches(sets, chosen, scores), hidden)
-    data = batches(sets, chosen, [first.scores(part.matrix) for part in sets])
-    return joined([train(data, hidden, seed) for seed in range(1, SEEDS + 1)])
+    first_guess = batches(sets, everything, [part.matrix[:, start].sum(axis=1) for part in sets])
+    scale = scale_of(first_guess, hidden)
+    first = train(first_guess, scale)
+    scores = [first.scores(part.matrix) for part in sets]
+    taught = [batches(sets, numbers, scores) for numbers in (everything, chosen(is_by_people)) if any(numbers)]
+    return joined([train(data, scale, seed) for data in taught for seed in range(1, SEEDS + 1)])
 
 
 def joined(nets: Sequence[Net]) -> Net:
-    """A network whose scores are the mean of those of `nets`, which were trained on the same data."""
+    """A network whose scores are the mean of those of `nets`, which have the same scale."""
     parts: Sequence[Any] = nets
     whole: Any = Net(parts[0].mean.numpy(), parts[0].spread.numpy(), sum(len(net.inner.bias) for net in parts))
     with torch.no_grad():
@@ -272,13 +301,34 @@ def cross_validated(sets: Sequence[Questions], hidden: NDArray[np.bool_]) -> lis
     random.Random(1).shuffle(repos)
     fold = {repo: number % _FOLDS for number, repo in enumerate(repos)}
     found = [np.zeros(len(part.matrix), np.float32) for part in sets]
-    for number in range(_FOLDS):
-        net = fit(sets, lambda one, own=number: not one["held_out"] and fold[one["repo"]] != own, hidden)  # type: ignore[misc]
-        for part, scores in zip(sets, found, strict=True):
-            for row, question in enumerate(part.asked):
-                if fold.get(question["repo"], 0) == number:
-                    scores[part.rows(row)] = net.scores(part.matrix[part.rows(row)])
+
+    def score(number: int) -> list[list[tuple[slice, Floats]]]:
+        net = fit(sets, lambda one: not one["held_out"] and fold[one["repo"]] != number, hidden)
+        return [
+            [
+                (part.rows(row), net.scores(part.matrix[part.rows(row)]))
+                for row, question in enumerate(part.asked)
+                if fold.get(question["repo"], 0) == number
+            ]
+            for part in sets
+        ]
+
+    for scored in in_processes(score, _FOLDS):
+        for scores, own in zip(found, scored, strict=True):
+            for rows, values in own:
+                scores[rows] = values
     return found
+
+
+def in_processes(work: Callable[[int], Any], count: int) -> Iterator[Any]:
+    """The results of `work` for 0 up to `count`, from forked processes, which share the data."""
+    _WORK[:] = [work]  # a forked process finds it here: a closure cannot be sent to it
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
+        yield from pool.map(_do_work, range(count))
+
+
+def _do_work(number: int) -> Any:
+    return _WORK[0](number)
 
 
 def judge(part: Questions, scores: Floats) -> list[dict[str, float]]:
