@@ -36,24 +36,22 @@ from sage_code.search.ranking import Network, Ranking, RelevanceTest, from_json
 from training.rank_gather import IN_FUNCTION
 
 # Units beside the weighted sum, of each network; networks of several seeds are joined into one, which gives their mean.
-UNITS = 24
+UNITS = 40
 SEEDS = 3
 _RATE, _DECAY, _BATCH = 2e-3, 0.3, 64
 # The share of the features that a question does without while it is learned from, so that no feature decides alone.
 _DROPPED = 0.15
 # Questions that are shown in all, by round; fewer questions are shown more often.
-_SHOWN = 160_000
+_SHOWN = 240_000
 _MOST_EPOCHS, _LEAST_EPOCHS = 40, 6
 # Candidates of a question that are learned from: the right ones, and the others that score best.
 _CANDIDATES = 96
 # Of a file with a labelled function, its other chunks count this much.
 _SAME_FILE = 0.4
-# How much a question counts, by its kind or the first word of it. People have labelled, written or reported few; there
-# are thousands of commit messages, which were not written to find anything, and many made questions are alike.
-_WEIGHTS = {"labelled": 8.0, "written": 4.0, "report real": 8.0, "report": 2.0, "commit": 1.0, "web": 10.0}
+# How much a question counts, by the first word of its kind. Few people have labelled questions, and few wrote reports;
+# many made questions are alike.
+_WEIGHTS = {"labelled": 8.0, "written": 4.0, "report": 2.0, "commit": 1.0, "web": 10.0}
 _MADE_WEIGHT = 0.5
-# Half of the networks learn from these alone: mined questions are many, and those that people ask are of another kind.
-_BY_PEOPLE = frozenset({"labelled", "written", "report real", "web"})
 # A feature spreads at least this much, so that one that is nearly always the same is not blown up.
 _LEAST_SPREAD = 0.05
 # A feature with this spread is always as usual.
@@ -119,14 +117,7 @@ def load(path: Path) -> Questions:
 
 def weight_of(question: dict[str, Any]) -> float:
     """How much a question counts."""
-    kind = question["kind"]
-    return _WEIGHTS.get(kind, _WEIGHTS.get(kind.split()[0], _MADE_WEIGHT))
-
-
-def is_by_people(question: dict[str, Any]) -> bool:
-    """Whether somebody asked it to find something."""
-    kind = question["kind"]
-    return kind in _BY_PEOPLE or kind.split()[0] in _BY_PEOPLE
+    return _WEIGHTS.get(question["kind"].split()[0], _MADE_WEIGHT)
 
 
 def best_of_files(files: Ints, scores: Floats) -> Ints:
@@ -212,19 +203,14 @@ def _wanted(files: Ints, marks: NDArray[np.uint8], scores: Floats) -> tuple[Floa
     return wanted, drop
 
 
-def scale_of(data: Batches, hidden: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The mean and the spread of each feature."""
+def train(data: Batches, hidden: NDArray[np.bool_], seed: int = 1) -> Net:
+    """A network that ranks the wanted candidates first, without the hidden features."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
     known = data.features[data.there].astype(np.float32)
     spread = np.maximum(known.std(axis=0), _LEAST_SPREAD)
     spread[hidden] = _HIDDEN
-    return known.mean(axis=0), spread.astype(np.float32)
-
-
-def train(data: Batches, scale: tuple[Floats, Floats], seed: int = 1) -> Net:
-    """A network that ranks the wanted candidates first."""
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    net = Net(*scale, UNITS)
+    net = Net(known.mean(axis=0), spread.astype(np.float32), UNITS)
     fields: Any = net
     inputs = (torch.from_numpy(data.features.astype(np.float32)) - fields.mean) / fields.spread
     missing = torch.from_numpy(~data.there)
@@ -256,29 +242,19 @@ def train(data: Batches, scale: tuple[Floats, Floats], seed: int = 1) -> Net:
 
 def fit(sets: Sequence[Questions], learns: Callable[[dict[str, Any]], bool], hidden: NDArray[np.bool_]) -> Net:
     """The network that the questions teach which `learns` allows."""
-
-    def chosen(also: Callable[[dict[str, Any]], bool]) -> list[list[int]]:
-        return [
-            [
-                row
-                for row, question in enumerate(part.asked)
-                if question["targets"] and learns(question) and also(question)
-            ]
-            for part in sets
-        ]
-
-    everything = chosen(lambda _: True)
+    chosen = [
+        [number for number, question in enumerate(part.asked) if question["targets"] and learns(question)]
+        for part in sets
+    ]
     start = [NAMES.index(name) for name in ("body_relative", "dense_relative", "whole_body", "file_defines")]
-    first_guess = batches(sets, everything, [part.matrix[:, start].sum(axis=1) for part in sets])
-    scale = scale_of(first_guess, hidden)
-    first = train(first_guess, scale)
-    scores = [first.scores(part.matrix) for part in sets]
-    taught = [batches(sets, numbers, scores) for numbers in (everything, chosen(is_by_people)) if any(numbers)]
-    return joined([train(data, scale, seed) for data in taught for seed in range(1, SEEDS + 1)])
+    scores = [part.matrix[:, start].sum(axis=1) for part in sets]
+    first = train(batches(sets, chosen, scores), hidden)
+    data = batches(sets, chosen, [first.scores(part.matrix) for part in sets])
+    return joined([train(data, hidden, seed) for seed in range(1, SEEDS + 1)])
 
 
 def joined(nets: Sequence[Net]) -> Net:
-    """A network whose scores are the mean of those of `nets`, which have the same scale."""
+    """A network whose scores are the mean of those of `nets`, which were trained on the same data."""
     parts: Sequence[Any] = nets
     whole: Any = Net(parts[0].mean.numpy(), parts[0].spread.numpy(), sum(len(net.inner.bias) for net in parts))
     with torch.no_grad():

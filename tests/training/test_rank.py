@@ -90,4 +90,4 @@ def test_a_report_is_asked_of_the_state_that_it_is_about(
     rank_sets.reports(data, folder, tmp_path / "reports.jsonl")
     found = rank.load(data / "gathered" / "report_me+harbor.npz")
     assert [question["reached"] for question in found.asked] == [1]
-    assert rank.weight_of(found.asked[0]) > rank.weight_of({"kind": "report"})
+    assert rank.weight_of(found.asked[0]) > rank.weight_of({"kind": "name"})
