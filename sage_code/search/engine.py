@@ -155,7 +155,8 @@ def _lift(scores: Floats, is_there: Mask, none: float) -> float:
     """What brings all of some candidates ahead of all others together, and of no answer."""
     if not is_there.any():
         return 0.0
-    others = np.append(scores[~is_there], none).astype(np.float64)
+    # Sorted: in which order chunks are numbered depends on the history of the index, and must not decide a sum.
+    others = np.sort(np.append(scores[~is_there], none).astype(np.float64))
     highest = float(others.max())
     together = highest + float(np.log(np.exp(others - highest).sum()))
     return max(together + _LEAD - float(scores[is_there].min()), 0.0)
