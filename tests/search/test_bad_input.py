@@ -17,6 +17,7 @@ from sage_code import Project
 from sage_code.errors import IndexCorrupt, NotIndexed, SageError, UsageError
 from sage_code.index import freshness
 from sage_code.paths import codebase_dir, compiled_dir
+from sage_code.search.query import Filters, parse_query
 
 Run = Callable[..., Any]
 
@@ -49,10 +50,18 @@ def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 # -- questions --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", ["", " ", "\n\t", "?!", "\x00", "lang:python", "🚀🚀", "kind:class path:src in:x"])
+@pytest.mark.parametrize(
+    "query", ["", " ", "\n\t", "?!", "\x00", "🚀🚀", "lang:python kind:class", "kind:class path:src in:x"]
+)
 def test_a_question_without_words_is_a_usage_error(asked: Project, query: str) -> None:
     with pytest.raises(UsageError, match="no words"):
         asked.search(query)
+
+
+def test_one_filter_alone_is_text(asked: Project) -> None:
+    assert parse_query("lang:python").filters == Filters()
+    assert parse_query("retry lang:python").filters == Filters(languages=("python",))
+    assert asked.search("lang:python").query == "lang:python"
 
 
 @pytest.mark.parametrize(
