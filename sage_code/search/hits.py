@@ -59,11 +59,12 @@ class HitMaker:
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
         source = self._snippets.source(path)
         literal: Sequence[int] = found.lines or self._snippets.literal_lines(source)
-        inside = self._inside(found.chunk, found.lines)
-        if len(inside) == 1 and not (self._kinds or self._is_defined_in(found)):
+        inside, is_defined = self._inside(found.chunk, found.lines), self._is_defined_in(found)
+        if len(inside) == 1 and not (self._kinds or is_defined):
             shown = self._shown_line(found, inside[0], source)
         else:
-            shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=bool(literal))
+            is_literal = bool(literal) and not is_defined
+            shown = self._shown(found.file, self._chunk(found, literal), source, is_literal=is_literal)
         chunk, (symbol, first, last, window) = shown.chunk, shown.part
         kind, qualname, signature = self._label(shown)
         if shown.by_name and symbol is not None:

@@ -46,9 +46,17 @@ def _flip(path: Path, source: Random, *, keep_time: bool) -> None:
     before = path.stat()
     data = bytearray(path.read_bytes())
     data[source.randrange(len(data))] ^= 1 << source.randrange(8)
-    path.write_bytes(data)
+    _write(path, data)
     if keep_time:
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file at a later time than before, also within one tick of the clock of the file system."""
+    before = path.stat()
+    path.write_bytes(data)
+    if path.stat().st_mtime_ns == before.st_mtime_ns:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10_000_000))
 
 
 @pytest.mark.parametrize("keep_time", [False, True], ids=["written", "decayed"])
@@ -100,7 +108,7 @@ def test_a_bad_generation_in_the_list_blocks_neither_search_nor_index(sample: Pa
         path = _folder(sample) / "segments.json"
         document = json.loads(path.read_bytes())
         del document["crc32"]
-        path.write_bytes(encoded(json.dumps({**document, **change}).encode()))
+        _write(path, encoded(json.dumps({**document, **change}).encode()))
         with pytest.raises(IndexCorrupt, match=r"segments\.json is damaged"):
             Project(str(sample)).grep("connect")
         Project(str(sample)).index()
