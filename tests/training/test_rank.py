@@ -63,6 +63,8 @@ def test_labelled_questions_teach_a_ranking(
     (tmp_path / "labels.jsonl").write_text("\n".join(lines))
     rank_sets.labelled(data, folder, tmp_path / "labels.jsonl", tmp_path / "repos.json")
 
+    # Here other threads run, beside which a process must not be forked.
+    monkeypatch.setattr(rank, "in_processes", lambda work, count: map(work, range(count)))
     for name, value in (("_SHOWN", 1500), ("SEEDS", 1), ("UNITS", 4), ("_FOLDS", 2), ("_LEAST_EPOCHS", 1)):
         monkeypatch.setattr(rank, name, value)
     sets = [rank.load(data / "gathered" / f"{name}.npz") for name in ("dev", "whole", "blind")]
