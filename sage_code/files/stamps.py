@@ -33,7 +33,7 @@ FORMAT = 1
 # A million files.
 _MAX_BYTES = 1 << 28
 # So many looks keep `sage grep` within two and a half times the start of Python.
-FIRST_LOOKS = 3_000
+FIRST_LOOKS = 1_250
 # Windows keeps the time of creation there.
 _CHANGED = "st_ctime_ns" if os.name != "nt" else "st_mtime_ns"
 _changed = attrgetter(_CHANGED)
