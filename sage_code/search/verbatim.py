@@ -41,6 +41,8 @@ _MANY_WORDS, _FEW_FILES = 3, 3
 _FEW_FILES_OF_WORD = 3
 # How well a place matches: letter for letter, but for case, or but for the signs between the words.
 _EXACT, _OTHER_CASE, _OTHER_SIGNS, _NOT_READ = 3, 2, 1, 0
+# What begins so is a question, even if a test or a script asks it too: the ranking decides.
+_QUESTION_WORDS = frozenset({"how", "where", "what", "why", "which", "who", "when"})
 # Languages of documents, which have the words of many questions.
 _PROSE = frozenset({"asciidoc", "html", "markdown", "mdx", "rst", "text"})
 _IS_WORD = re.compile(r"\w")
@@ -129,7 +131,9 @@ def _few(snapshot: SearchSnapshot, asked: Asked, chunks: Rows, read: ReadText | 
         own, exact = own | meant, exact | meant
     is_prose = all(snapshot.language(file) in _PROSE for file in lines)
     may_ask = len(asked.words) > 1 and asked.text.islower() and asked.text.replace(" ", "").isalpha()
-    return Verbatim(frozenset(exact or own), lines, leads=asked.is_quoted or not (is_prose and may_ask))
+    is_question = len(asked.words) > 1 and asked.words[0].lower() in _QUESTION_WORDS
+    leads = asked.is_quoted or not (is_question or (is_prose and may_ask))
+    return Verbatim(frozenset(exact or own), lines, leads)
 
 
 def _is_quotation(snapshot: SearchSnapshot, asked: Asked, closeness: int) -> bool:

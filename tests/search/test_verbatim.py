@@ -166,3 +166,15 @@ def test_what_may_be_meant_literally() -> None:
         ("two words", True),
     ]
     assert asked_texts(parse_query("\n".join(f"line {number} of a long report" for number in range(40)))) == []
+
+
+def test_a_question_that_a_script_asks_too_is_still_a_question(tmp_path: Path) -> None:
+    asked = "how is a ledger page sealed"
+    (tmp_path / "demo.mk").write_text(f'demo:\n\tsage search "{asked}"\n')
+    (tmp_path / "ledger.py").write_text(
+        'def seal_page(page):\n    """Seal one page of the ledger."""\n    page.seal()\n'
+    )
+    project = Project(str(tmp_path))
+    project.index()
+    assert _first(project, asked).file == "ledger.py"
+    assert _first(project, f'"{asked}"').file == "demo.mk"
