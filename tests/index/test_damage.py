@@ -72,16 +72,17 @@ def test_a_flipped_byte_is_said_or_harmless_and_index_mends_it(sample: Path, kee
             victim = next(path for path in folder.iterdir() if path.suffix == Path(name).suffix and (
                 path.suffix == ".seg" or path.name == name))  # fmt: skip
             _flip(victim, random, keep_time=keep_time)
-            for ask in ASK.values():
+            for what, ask in ASK.items():
                 try:
-                    ask(Project(str(sample)))
+                    found = ask(Project(str(sample)))
                 except IndexCorrupt as error:
                     said += "sage index" in error.hint
                 else:
-                    assert keep_time, f"{victim.name} was written over, and believed"
+                    # An answer that brings the index up to date first also mends it.
+                    assert keep_time or found == expected[what], f"{victim.name} was written over, and believed"
             Project(str(sample)).index()
             assert _all(sample) == expected
-    assert said >= (len(ASK) * 2 if not keep_time else 1)
+    assert said >= 1
 
 
 def test_a_search_brings_back_what_is_damaged(sample: Path) -> None:
@@ -110,7 +111,7 @@ def test_a_bad_generation_in_the_list_blocks_neither_search_nor_index(sample: Pa
         del document["crc32"]
         _write(path, encoded(json.dumps({**document, **change}).encode()))
         with pytest.raises(IndexCorrupt, match=r"segments\.json is damaged"):
-            Project(str(sample)).grep("connect")
+            Project(str(sample)).search("connect", refresh=False)
         Project(str(sample)).index()
         assert _all(sample) == expected
 
