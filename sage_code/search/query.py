@@ -94,7 +94,7 @@ class Query(NamedTuple):
 def parse_query(asked: str, filters: Filters | None = None) -> Query:
     """The query with its own filters and the given ones; one without words is a usage error."""
     text = asked.replace("\x00", " ")[:MAX_QUERY_CHARS]
-    # What is in quotes as a whole is text, whatever it looks like; so is one filter alone: `path:src` may be a setting.
+    # A query in quotes is text, even if it looks like a filter. So is a single filter: `path:src` may be a setting.
     unfiltered = _FILTER.sub(" ", text)
     is_alone = len(text.split()) == 1 and not _WORD.search(unfiltered)
     is_text = is_alone or _ALL_QUOTED.fullmatch(text.strip()) is not None

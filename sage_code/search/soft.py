@@ -1,7 +1,7 @@
 """Compares the words of a query with those of names, paths and chunks by their meaning: `retry` is near `backoff`.
 
-The vectors of single words come from the bundled model, whatever model the index was made with. `dense.py` compares the
-one vector that stands for all words of a chunk; here every word of the query looks for its nearest word in the chunk.
+The vectors of single words come from the bundled model, whatever model the index was made with. `dense.py` compares one
+vector for a whole chunk; this module compares each word of the query with the nearest word of the chunk.
 
 Similarities are exact: vectors are rounded to whole numbers that are small enough for exact sums, so that a name gets
 the same number whatever else is compared with it.

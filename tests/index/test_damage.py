@@ -22,13 +22,16 @@ from sage_code.files.private import _private_name as private_name
 from sage_code.index.manifest import load_manifest
 from sage_code.paths import manifest_path
 
+# Without a refresh, which mends what is damaged before it answers.
 ASK: dict[str, Callable[[Project], Any]] = {
-    "grep": lambda project: project.grep("connect"),
+    "grep": lambda project: project.grep("connect", refresh=False),
     "search": lambda project: [asdict(hit) for hit in project.search("reach a host", refresh=False).results],
     "by name": lambda project: [asdict(hit) for hit in project.search("Server", refresh=False, explain=True).results],
-    "refs": lambda project: [asdict(use) for use in project.related("connect", "references", seconds=math.inf).uses],
-    "similar": lambda project: [asdict(one) for one in project.similar("server.py", 6)],
-    "map": lambda project: asdict(project.map()),
+    "refs": lambda project: [
+        asdict(use) for use in project.related("connect", "references", seconds=math.inf, refresh=False).uses
+    ],
+    "similar": lambda project: [asdict(one) for one in project.similar("server.py", 6, refresh=False)],
+    "map": lambda project: asdict(project.map(refresh=False)),
 }  # fmt: skip
 
 
@@ -72,17 +75,16 @@ def test_a_flipped_byte_is_said_or_harmless_and_index_mends_it(sample: Path, kee
             victim = next(path for path in folder.iterdir() if path.suffix == Path(name).suffix and (
                 path.suffix == ".seg" or path.name == name))  # fmt: skip
             _flip(victim, random, keep_time=keep_time)
-            for what, ask in ASK.items():
+            for ask in ASK.values():
                 try:
-                    found = ask(Project(str(sample)))
+                    ask(Project(str(sample)))
                 except IndexCorrupt as error:
                     said += "sage index" in error.hint
                 else:
-                    # An answer that brings the index up to date first also mends it.
-                    assert keep_time or found == expected[what], f"{victim.name} was written over, and believed"
+                    assert keep_time, f"{victim.name} was written over, and believed"
             Project(str(sample)).index()
             assert _all(sample) == expected
-    assert said >= 1
+    assert said >= (len(ASK) * 2 if not keep_time else 1)
 
 
 def test_a_search_brings_back_what_is_damaged(sample: Path) -> None:
@@ -111,7 +113,7 @@ def test_a_bad_generation_in_the_list_blocks_neither_search_nor_index(sample: Pa
         del document["crc32"]
         _write(path, encoded(json.dumps({**document, **change}).encode()))
         with pytest.raises(IndexCorrupt, match=r"segments\.json is damaged"):
-            Project(str(sample)).search("connect", refresh=False)
+            Project(str(sample)).grep("connect", refresh=False)
         Project(str(sample)).index()
         assert _all(sample) == expected
 
