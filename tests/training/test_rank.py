@@ -27,6 +27,14 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for what is gathered, with Sage's home in it."""
+    monkeypatch.setenv("SAGE_HOME", str(tmp_path / "data" / "home"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+@pytest.fixture
 def mirror(tmp_path: Path) -> tuple[Path, str]:
     """A mirror with the repository me/harbor, and its commit."""
     work = tmp_path / "work"
@@ -40,12 +48,9 @@ def mirror(tmp_path: Path) -> tuple[Path, str]:
 
 
 def test_labelled_questions_teach_a_ranking(
-    mirror: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mirror: tuple[Path, str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, commit = mirror
-    data = tmp_path / "data"
-    data.mkdir()
-    monkeypatch.setenv("SAGE_HOME", str(data / "home"))
     names = ("harbor", "port")  # two repositories, so that each can be ranked by what the other taught
     repos = [
         {"name": name, "repository": "me/harbor", "commit": commit, "benchmark_root": below}
@@ -80,13 +85,8 @@ def test_labelled_questions_teach_a_ranking(
     assert np.allclose(shipped.scores(sets[0].matrix), net.scores(sets[0].matrix), atol=0.05)
 
 
-def test_a_report_is_asked_of_the_state_that_it_is_about(
-    mirror: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_is_asked_of_the_state_that_it_is_about(mirror: tuple[Path, str], data: Path, tmp_path: Path) -> None:
     folder, commit = mirror
-    data = tmp_path / "data"
-    data.mkdir()
-    monkeypatch.setenv("SAGE_HOME", str(data / "home"))
     report = {"repository": "me/harbor", "commit": commit, "targets": ["src/harbor/retry.py"], "id": "1"}
     (tmp_path / "reports.jsonl").write_text(json.dumps({**report, "report": "Retries never back off\n\nThey go on."}))
     rank_sets.reports(data, folder, tmp_path / "reports.jsonl")
