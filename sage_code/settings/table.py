@@ -167,11 +167,9 @@ class Settings:
     )
 
     # When to save a checkpoint
-    trigger_threshold: float = _ratio(0.60, "Suggest a checkpoint when the combined signals reach this.", reserved=True)
-    topic_drift_threshold: float = _ratio(0.50, "Similarity below which the topic has changed.", reserved=True)
-    convergence_question_drop: float = _ratio(
-        0.20, "Share of questions below which a discussion concludes.", reserved=True
-    )
+    trigger_threshold: float = _ratio(0.60, "Least combined score of the signals for a checkpoint.")
+    topic_drift_threshold: float = _ratio(0.50, "How readily a new topic is seen: a higher value sees more of them.")
+    convergence_question_drop: float = _ratio(0.20, "Share of questions below which a discussion concludes.")
     depth_min_messages: int = _number(8, 0, 10_000, "Fewest messages before an automatic checkpoint.")
     depth_min_tokens: int = _number(2_000, 0, 10_000_000, "Fewest tokens before an automatic checkpoint.")
 
@@ -189,9 +187,22 @@ class Settings:
         True, "Archive old memories by these limits whenever one is saved.", user_only=True
     )
 
-    # Sessions
-    continuity_enabled: bool = _other(True, "Start a new session with the last state.", reserved=True)
-    watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True, reserved=True)
+    # Sessions of agents. A project may make them quieter, not louder.
+    continuity_enabled: bool = _other(True, "Follow the sessions of agents, and give them back their last state.")
+    capture_checkpoints: bool = _other(True, "Save checkpoints from transcripts, in the background and without asking.")
+    ask_for_checkpoint: bool = _other(
+        False, "Ask the agent to write a checkpoint itself, once for each session and reason.", user_only=True
+    )
+    brief_tokens: int = _number(
+        1_500, 0, 20_000, "Most tokens that a new or compacted context is given; 0: none.", costs=True
+    )
+    subagent_tokens: int = _number(600, 0, 20_000, "Most tokens that a subagent is given; 0: none.", costs=True)
+    trigger_cooldown: int = _number(30, 0, 86_400, "Fewest seconds between two automatic checkpoints of a session.")
+    context_threshold: int = _number(70, 1, 100, "Save a checkpoint when so many percent of the context are full.")
+    context_window: int = _number(0, 0, 100_000_000, "Tokens of the agent's context; 0: found out by itself.")
+    context_cooldown: int = _number(60, 0, 86_400, "Fewest seconds between two looks at a full context.")
+    share_worktrees: bool = _other(False, "Worktrees of one repository share the checkpoints of their sessions.")
+    watcher_auto_start: bool = _other(False, "Start the watcher with the MCP server.", user_only=True)
 
     sources: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
     # About settings that were ignored; the faces print these to stderr.

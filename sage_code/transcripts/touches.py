@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from sage_code.transcripts.lines import is_text
+
 # No real path or line number is larger; a transcript is foreign text.
 _MAX_PATH_CHARS = 4096
 _MAX_LINE = 10_000_000
 _ODD_PATH = re.compile(r"//|/\.|/$")
-# A long line is decoded only if it is mostly text: a megabyte of `[[],[],` would take a hundred in memory.
-_LONG_LINE = 1 << 20
-_MAX_COMMAS = 400_000
 
 
 class Hunk(NamedTuple):
@@ -48,7 +47,7 @@ class Call(NamedTuple):
 
 def decode(line: bytes) -> dict[str, Any] | None:
     """The record in a line; None if it is no object, ValueError if it is damaged."""
-    if len(line) > _LONG_LINE and line.count(b",") + line.count(b"[") > _MAX_COMMAS:
+    if not is_text(line):
         raise ValueError("the line is no text")
     record = orjson.loads(line)
     return record if isinstance(record, dict) else None

@@ -1,0 +1,149 @@
+"""Follows the transcript of a session: reads what is new since the last time and keeps what hooks decide by.
+
+The state of a session has under
+    seen          the cursor behind the last line that was read
+    turn          the exchange that is going on: what the user asked, what the agent said, the files that it named
+    starts        where the last exchanges begin in the transcript, for a topic that ended some messages ago
+    exchanges     how many exchanges there were
+    fill, model   the tokens of the context at the last reply
+    compaction    the last compaction: its number and id, how its brief stands
+    arrived       the number of the last brief that the transcript shows
+A line that is only half written is read the next time. Work and memory depend on what is new, not on the transcript.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sage_code.continuity.session import ANSWERED, PENDING
+from sage_code.errors import UsageError
+from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, INJECTED, PLACE, USAGE, USER, said
+from sage_code.transcripts.lines import Cursor, LineReader, cursor_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sage_code.continuity.session import Session
+    from sage_code.transcripts.conversation import Said
+
+# What one hook reads at most. Only a transcript that is new to Sage can be longer; then its end counts.
+MAX_NEW_BYTES = 8 << 20
+# The text of an exchange that triggers are judged by: its beginning and its end.
+_MAX_SIDE_CHARS = 6_000
+_MAX_FILES = 60
+_KEPT_STARTS = 12
+_WEB_TOOLS = frozenset({"WebSearch", "WebFetch", "web_search"})
+_MAX_MODELS = 8
+
+
+def follow(session: Session, *, new_bytes: int = MAX_NEW_BYTES) -> bool:
+    """Read the new lines of the transcript into the state; whether there were any. A missing transcript has none."""
+    data, path = session.data, session.transcript
+    if not path:
+        return False
+    try:
+        reader = LineReader(path, _start(path, data.get("seen"), new_bytes))
+        before = reader.stats.lines
+        for line in reader:
+            try:
+                events = said(line)
+            except ValueError:
+                data["corrupt"] = int(data.get("corrupt") or 0) + 1
+                continue
+            for event in events:
+                _take(data, event, reader.offset - len(line) - 1)
+        data["seen"] = list(reader.cursor())
+    except UsageError:  # it is gone, or is no regular file
+        return False
+    if reader.stats.restarted:
+        data["captured"] = None  # another file has its name
+    return reader.stats.lines > before
+
+
+def turn_of(data: dict[str, Any]) -> dict[str, Any]:
+    """The exchange that is going on."""
+    turn = data.get("turn")
+    if not isinstance(turn, dict):
+        turn = data["turn"] = {"user": "", "agent": "", "files": [], "time": 0.0, "searches": 0, "committed": False}
+    return turn
+
+
+def expect_compaction(data: dict[str, Any]) -> dict[str, Any]:
+    """The compaction that a hook announces; the transcript may show it later."""
+    known = data.get("compaction")
+    if not isinstance(known, dict) or known.get("state") == ANSWERED:
+        known = data["compaction"] = {"n": _number(known) + 1, "id": "", "state": PENDING}
+    return known
+
+
+def _start(path: str, seen: Any, new_bytes: int) -> Cursor:
+    """The cursor to read from: where the last reader stopped, or the last `new_bytes` of a transcript that is new."""
+    cursor = Cursor(*seen) if isinstance(seen, list) and len(seen) == len(Cursor._fields) else None
+    size = os.stat(path).st_size if os.path.exists(path) else 0
+    if cursor is not None and size - cursor.offset <= new_bytes:
+        return cursor
+    if size <= new_bytes:
+        return Cursor()
+    with open(path, "rb") as file:
+        file.seek(size - new_bytes)
+        file.readline()
+        return cursor_at(path, file.tell())
+
+
+def _take(data: dict[str, Any], event: Said, offset: int) -> None:
+    """Add one event to the state."""
+    turn = turn_of(data)
+    if event.kind == USER:
+        if turn["agent"] or not turn["user"]:  # otherwise the user goes on with the same request
+            data["starts"] = [*(data.get("starts") or []), [int(data.get("exchanges") or 0), offset]][-_KEPT_STARTS:]
+        turn["user"] = _joined(turn["user"], event.text)
+        turn["time"] = event.time or turn["time"]
+    elif event.kind == AGENT:
+        if event.text != data.get("heard"):  # the hook has given it already
+            turn["agent"] = _joined(turn["agent"], event.text)
+    elif event.kind == CALL:
+        turn["files"] = list(dict.fromkeys([*turn["files"], *event.files]))[-_MAX_FILES:]
+        turn["searches"] += event.text in _WEB_TOOLS
+        turn["committed"] |= "git commit" in str(event.detail.get("command", ""))
+    elif event.kind == USAGE:
+        data["fill"] = int(event.detail["fill"])
+        data["model"] = event.text or data.get("model") or ""
+        if event.detail.get("window"):
+            data["window"] = int(event.detail["window"])
+    elif event.kind == PLACE:
+        data["branch"] = event.detail.get("gitBranch") or data.get("branch") or ""
+    elif event.kind == INJECTED:
+        data["arrived"] = max(int(data.get("arrived") or 0), int(event.text))
+    elif event.kind == COMPACTION:
+        _compacted(data, event)
+
+
+def _compacted(data: dict[str, Any], event: Said) -> None:
+    """Note a compaction; one that a hook has announced gets its id."""
+    data["fill"], data["threshold_passed"] = 0, False
+    tokens, model = event.detail.get("preTokens"), str(data.get("model") or "")
+    if event.detail.get("trigger") == "auto" and type(tokens) is int and tokens > 0:
+        # The context is full where the agent compacts by itself, whatever the model's name promises.
+        data["full_at"] = dict([*(data.get("full_at") or {}).items(), (model, tokens)][-_MAX_MODELS:])
+    known = data.get("compaction")
+    known = known if isinstance(known, dict) else {}
+    name = event.text or str(event.time)
+    if known.get("id") == name:
+        return
+    if known and not known.get("id"):
+        known["id"] = name
+    else:
+        data["compaction"] = {"n": _number(known) + 1, "id": name, "state": PENDING}
+
+
+def _number(known: Any) -> int:
+    return int(known.get("n") or 0) if isinstance(known, dict) else 0
+
+
+def _joined(before: str, text: str) -> str:
+    """Two texts as one, without the middle if it is too long."""
+    whole = f"{before}\n\n{text}" if before else text
+    if len(whole) <= 2 * _MAX_SIDE_CHARS:
+        return whole
+    return f"{whole[:_MAX_SIDE_CHARS]}\n…\n{whole[-_MAX_SIDE_CHARS:]}"
