@@ -1,0 +1,258 @@
+"""Chooses from a conversation what its continuation must know, in the speakers' own words, without a language model.
+
+Events of a transcript go in one by one; at any time the notes hold a bounded number of sentences of each kind: what the
+user asked for and insisted on, what was decided, ruled out and found out, errors that were met, questions that are
+open, commits. Sentences are chosen by cues and never rewritten. What people type counts more than what agents say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, ERROR, PLACE, SUMMARY, USER, Said
+
+# Sentences of each kind that are kept.
+MAX_KEPT = 24
+_MAX_REQUESTS = 12
+_MAX_ERRORS = 12
+_MAX_COMMITS = 8
+# A shorter sentence says nothing by itself, a longer one is cut.
+_MIN_CHARS, _MAX_CHARS = 14, 320
+_MAX_REQUEST_CHARS = 1_200
+_MAX_ERROR_CHARS = 180
+# A message beyond this is a paste: its first sentences say what is wanted.
+_MAX_SENTENCES = 60
+
+_FENCE = re.compile(r"^[ \t]*(```|~~~)")
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_END = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z\"'`(\[*])")
+_NOT_PROSE = re.compile(r"^[ \t]*(?:\||#|>|<|[-=*_]{3,}\s*$|@@|\+\+\+|---|diff --git|\$ )")
+_BOLD = re.compile(r"\*\*|__")
+
+# What an agent says about its next step is no conclusion.
+_NARRATION = re.compile(
+    r"^(?:(?:now|ok(?:ay)?|good|great|perfect|excellent|alright|next|first|then|also|and|so|but|hmm|wait)\b"
+    r"[,.!:; —-]*)*"
+    r"(?:let me|let's (?:check|look|see|run|read|start|verify|also|now|take)|i(?:'ll| will| need to|'m going to| am "
+    r"going to) (?:now |also |first |start|check|look|read|explore|examine|search|review|run|verify|continue|begin|"
+    r"create|update|write|add|fix|make|take|find|investigate|analy[sz]e)|i (?:now )?have (?:a|enough|everything|all))",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decid(?:ed|e|ing)|decision|chose|chosen|choose|go(?:ing)? with|went with|opt(?:ed)? for|settled? on|"
+    r"instead of|rather than|switch(?:ed|ing)? to|we(?:'ll| will| should| agreed)|agreed|"
+    r"the (?:fix|solution|approach|plan|design|"
+    r"right (?:way|place|thing|call)|idea|convention|rule) (?:is|was|will be)|best (?:option|approach|way)|simplest|"
+    r"recommend(?:ation|ed)?|prefer(?:red)?|so that|single source of truth|keep(?:s|ing)? \w+ (?:as|in)|move[ds]? to|"
+    r"renamed?|now (?:uses?|lives?|returns?|goes))\b",
+    re.IGNORECASE,
+)
+_RULED_OUT = re.compile(
+    r"\b(?:won't work|(?:does|did)(?:n't| not) work|can(?:'t|not)|(?:is|was|are)(?:n't| not) (?:possible|supported|"
+    r"available|allowed|needed|worth)|(?:does|do)(?:n't| not) (?:support|exist|have|allow|handle|need)|ruled out|reject"
+    r"(?:ed|s)?|abandon(?:ed)?|revert(?:ed|ing)?|drop(?:ped)?|no longer|blocked by|showstopper|too (?:slow|expensive|"
+    r"complex|risky|large|many)|limitation|unsupported|dead end|not an option|over-?engineer\w*)\b",
+    re.IGNORECASE,
+)
+_FOUND = re.compile(
+    r"\b(?:root cause|the (?:real |actual |main |underlying )?(?:problem|issue|bug|reason|cause|culprit|difference|"
+    r"catch|gap) (?:is|was|here)|turns out|because|the key (?:insight|point|finding|difference|thing)|confirm(?:ed|s)|"
+    r"verified|this means|which means|found (?:that|it|the|a)|important(?:ly)?|in (?:short|summary|conclusion)|"
+    r"tl;dr|all (?:\d+ )?tests pass|tests? (?:now )?(?:pass|fail)|works? (?:now|because|as expected)|fixed|matches|"
+    r"the answer is|explains)\b",
+    re.IGNORECASE,
+)
+_INSISTS = re.compile(
+    r"\b(?:don'?t|do not|never|always|must(?:n't)?|should(?:n't)?|make sure|ensure|only|please|want|need|needs|prefer|"
+    r"instead|rather|keep|avoid|no longer|stop|ignore|remember|use|decided|not|no|let'?s|leave|remove|rename|move|"
+    r"without|except|has to|have to|goal|focus|important)\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\b(?:because|since|so that|due to|otherwise|the reason)\b", re.IGNORECASE)
+_NAMES_CODE = re.compile(r"`[^`\n]+`|\b\w+\.\w{1,5}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b")
+_CHATTER = re.compile(
+    r"^(?:ok(?:ay)?|yes|no|yep|y|sure|thanks?(?: you)?|great|perfect|nice|cool|go(?: ahead| on)?|proceed|continue|next|"
+    r"do it|sounds? good|looks? good|commit(?: it)?|try again|hmm+|good)\W*$",
+    re.IGNORECASE,
+)
+# Errors of the agent's own tools that say nothing about the project.
+_TOOL_TALK = re.compile(
+    r"sibling tool call|doesn't want to proceed|has not been read yet|string to replace|interrupted by|file has been "
+    r"(?:modified|unexpectedly)|user rejected|was blocked|permission to use|exceeds? (?:the )?maximum|too large|"
+    r"requested permissions|no changes to make|tool_use_error>cancel|denied by|invalid pages|inputvalidation|timed out",
+    re.IGNORECASE,
+)
+_ERROR_LINE = re.compile(
+    r"(?:\b[A-Z]\w*(?:Error|Exception|Warning|Failure)\b|\berror(?:\[\w+\])?:|\bfatal:|\bpanic:|\bFAILED?\b|--- FAIL|"
+    r"No such file|not found|undefined|cannot |can't |failed|denied|refused|AssertionError|assert )",
+    re.IGNORECASE,
+)
+_EXIT_CODE = re.compile(r"^(?:Error: )?Exit code \d+$")
+_COMMIT = re.compile(r"git commit\b[^\n]*?-m\s+(?:\"\$\(cat <<'?\w+'?\n)?[\"']?([^\"'\n]{3,120})")
+_MARK_UP = re.compile(r"<[/!]?[a-z_][\w-]*>")
+
+
+class Note(NamedTuple):
+    """A sentence that was chosen."""
+
+    text: str
+    score: float
+    order: int  # the number of the message that it is from
+    by_user: bool = False
+
+
+class Notes:
+    """The notes of a part of a conversation."""
+
+    def __init__(self) -> None:
+        self.requests: list[Note] = []
+        self.instructions: list[Note] = []
+        self.decisions: list[Note] = []
+        self.ruled_out: list[Note] = []
+        self.findings: list[Note] = []
+        self.errors: dict[str, int] = {}  # the line that says most, and how often it came
+        self.commits: list[str] = []
+        self.messages = 0
+        self.characters = 0
+        self.branch = ""
+        self.last_time = 0.0
+        self._last_words: list[str] = []  # sentences of the agent's last message
+        self._asked: list[str] = []
+
+    def add(self, event: Said) -> None:
+        """Take one event of the transcript into account."""
+        self.last_time = max(self.last_time, event.time)
+        if event.kind == USER:
+            self._user(event.text)
+        elif event.kind == AGENT:
+            self._agent(event.text)
+        elif event.kind == ERROR:
+            if line := error_line(event.text):
+                self.errors[line] = self.errors.pop(line, 0) + 1  # the latest comes last
+                while len(self.errors) > _MAX_ERRORS * 4:
+                    del self.errors[min(self.errors, key=lambda one: self.errors[one])]
+        elif event.kind == CALL:
+            subject = _COMMIT.search(str(event.detail.get("command", "")))
+            if subject:
+                self.commits = [*self.commits, subject[1].strip()][-_MAX_COMMITS:]
+        elif event.kind == PLACE:
+            self.branch = str(event.detail.get("gitBranch") or self.branch)
+        elif event.kind in (COMPACTION, SUMMARY):
+            self._asked = self._asked[-2:]
+
+    @property
+    def thesis(self) -> str:
+        """The sentence that says best what came out: a conclusion, a decision, or the agent's last words."""
+        pool = [*self.decisions, *self.findings]
+        if pool:
+            return max(pool, key=lambda note: (note.score + 0.1 * note.order / max(self.messages, 1), note.order)).text
+        if self._last_words:
+            return max(self._last_words, key=len)
+        return self.requests[-1].text if self.requests else ""
+
+    @property
+    def open_questions(self) -> list[str]:
+        """The questions of the agent's last message, which nobody has answered."""
+        return self._asked[-6:]
+
+    @property
+    def common_errors(self) -> list[tuple[str, int]]:
+        """The errors, latest last, with their counts."""
+        return list(self.errors.items())[-_MAX_ERRORS:]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody has said anything."""
+        return not self.requests and not self.decisions and not self.findings and not self._last_words
+
+    def _user(self, text: str) -> None:
+        self.messages += 1
+        self.characters += len(text)
+        if _CHATTER.match(text.strip()):
+            return
+        self._asked = []
+        found = sentences(text)
+        request = clipped(" ".join(found) or text, _MAX_REQUEST_CHARS)
+        if not request:
+            return
+        self.requests.append(Note(request, 1, self.messages, True))
+        if len(self.requests) > _MAX_REQUESTS:
+            del self.requests[1]  # the first one says what the session is about
+        # A short message is the user's own words throughout; of a long one only the sentences that insist.
+        own = len(found) <= 6
+        for sentence in found:
+            cues = len(_INSISTS.findall(sentence))
+            score = min(cues, 3) + (1.0 if own else 0.0) + (0.5 if _REASON.search(sentence) else 0.0)
+            if (cues or own) and not sentence.endswith("?"):
+                _keep(self.instructions, Note(sentence, score, self.messages, True))
+
+    def _agent(self, text: str) -> None:
+        self.messages += 1
+        self.characters += len(text)
+        found = sentences(text)
+        self._last_words = found[-8:]
+        if questions := [one for one in found if one.endswith("?") and len(one) > 2 * _MIN_CHARS]:
+            self._asked = questions
+        for sentence in found:
+            if sentence.endswith(("?", ":")) or _NARRATION.match(sentence):
+                continue
+            worth = (0.5 if _NAMES_CODE.search(sentence) else 0.0) + (0.7 if _REASON.search(sentence) else 0.0)
+            for kind, cues in ((self.ruled_out, _RULED_OUT), (self.decisions, _DECISION), (self.findings, _FOUND)):
+                if count := len(cues.findall(sentence)):
+                    _keep(kind, Note(sentence, min(count, 3) + worth, self.messages))
+                    break
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a message, without code, tables, headings, quotations and marks of Markdown."""
+    found: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if mark := _FENCE.match(line):
+            fence = "" if fence == mark[1] else fence or mark[1]
+            continue
+        if fence or _NOT_PROSE.match(line):
+            continue
+        line = _BOLD.sub("", _LIST_MARK.sub("", line)).strip()
+        found += [
+            clipped(sentence, _MAX_CHARS)
+            for sentence in _END.split(line)
+            if len(sentence) >= _MIN_CHARS and " " in sentence and not _MARK_UP.search(sentence)
+        ]
+        if len(found) >= _MAX_SENTENCES:
+            break
+    return found
+
+
+def error_line(text: str) -> str:
+    """The line of a tool's error that says most; empty if it says nothing about the project."""
+    lines = [line.strip() for line in text.split("\n")[:400]]
+    lines = [line for line in lines if line and not _EXIT_CODE.match(line)]
+    telling = [line for line in lines if _ERROR_LINE.search(line)]
+    # Tracebacks and test runs say at their end what happened.
+    chosen = (telling[-1] if telling else lines[0]) if lines else ""
+    chosen = _MARK_UP.sub("", chosen).strip()
+    return "" if _TOOL_TALK.search(chosen) or len(chosen) < 8 else clipped(chosen, _MAX_ERROR_CHARS)
+
+
+def clipped(text: str, limit: int) -> str:
+    """The text on one line, cut between words if it is too long."""
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 2].rpartition(" ")[0] + " …"
+
+
+def best(notes: Iterable[Note], count: int) -> list[Note]:
+    """The best notes in the order in which they were said."""
+    chosen = sorted(notes, key=lambda note: (-note.score, -note.order))[:count]
+    return sorted(chosen, key=lambda note: note.order)
+
+
+def _keep(kept: list[Note], note: Note) -> None:
+    """Add a note, unless it was said before; the weakest ones go when there are too many."""
+    if any(one.text == note.text for one in kept):
+        return
+    kept.append(note)
+    if len(kept) > 2 * MAX_KEPT:
+        kept[:] = best(kept, MAX_KEPT)
