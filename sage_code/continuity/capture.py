@@ -17,6 +17,7 @@ from sage_code.continuity import places
 from sage_code.continuity.notes import Note, Notes, best, clipped
 from sage_code.continuity.queue import add_to_queue
 from sage_code.continuity.session import Session
+from sage_code.discover.roots import why_unusual
 from sage_code.errors import SageError, UsageError
 from sage_code.files.locks import locked
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
@@ -50,7 +51,8 @@ _INSTRUCTIONS, _DECISIONS, _RULED_OUT, _FINDINGS, _REQUESTS = 16, 12, 8, 8, 8
 # A session that ends without changes is worth a checkpoint if the user has asked for something twice.
 _MIN_REQUESTS = 2
 _CHARACTERS_A_TOKEN = 4
-_STOP_AFTER = {"maintenance": 40}
+# The limits of the settings are applied after so many saves, since that loads the memory index.
+_TIDY_AFTER = 40
 
 
 def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, end: int | None = None) -> str:
@@ -59,6 +61,8 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
     `end` is the offset in the transcript at which a new topic begins, which the checkpoint leaves out. One capture of
     a session runs at a time.
     """
+    if why_unusual(root):
+        return ""
     path = places.session_file(session, root)
     with locked(f"{path}.capture.lock", timeout_s=_WAIT_S):
         with Session(session, root, _WAIT_S) as state:
@@ -110,7 +114,8 @@ def _from_files(session: str) -> dict[str, Any]:
 
 def _read(transcript: str, known: dict[str, Any], end: int | None) -> tuple[Notes, SessionCodeContext, dict[str, Any]]:
     """The notes and touched files of the new lines, and what will be known after them."""
-    notes, touches, cursors = Notes(), [], {}
+    notes, cursors = Notes(), {}
+    touches: list[Touch] = []
     # The time of a checkpoint has whole seconds.
     since = float(known.get("since") or 0) + 1 if known.get("checkpoints") and not known["cursors"] else 0.0
     for part in parts_of(transcript)[: _MAX_PARTS + 1]:
@@ -252,7 +257,7 @@ def _save(checkpoint: Checkpoint, root: str) -> str:
 
 def _tidy(root: str, count: int) -> None:
     """Archive what is beyond the limits of the settings, now and then: it needs the memory index, which takes long."""
-    if count % _STOP_AFTER["maintenance"]:
+    if count % _TIDY_AFTER:
         return
     from sage_code.memory.memory import Memory
     from sage_code.settings.loading import load_settings

@@ -5,6 +5,8 @@ The state of a session has under
     turn          the exchange that is going on: what the user asked, what the agent said, the files that it named
     starts        where the last exchanges begin in the transcript, for a topic that ended some messages ago
     exchanges     how many exchanges there were
+    replies       how many messages of the agent there were
+    task          what the last subagent was asked to do
     fill, model   the tokens of the context at the last reply
     compaction    the last compaction: its number and id, how its brief stands
     arrived       the number of the last brief that the transcript shows
@@ -14,6 +16,7 @@ A line that is only half written is read the next time. Work and memory depend o
 from __future__ import annotations
 
 import os
+import time
 
 from sage_code.continuity.session import ANSWERED, PENDING
 from sage_code.errors import UsageError
@@ -35,6 +38,8 @@ _MAX_FILES = 60
 _KEPT_STARTS = 12
 _WEB_TOOLS = frozenset({"WebSearch", "WebFetch", "web_search"})
 _MAX_MODELS = 8
+# The hook that announces a compaction and the line in the transcript are this close to each other.
+_SAME_COMPACTION_S = 60.0
 
 
 def follow(session: Session, *, new_bytes: int = MAX_NEW_BYTES) -> bool:
@@ -72,8 +77,10 @@ def turn_of(data: dict[str, Any]) -> dict[str, Any]:
 def expect_compaction(data: dict[str, Any]) -> dict[str, Any]:
     """The compaction that a hook announces; the transcript may show it later."""
     known = data.get("compaction")
-    if not isinstance(known, dict) or known.get("state") == ANSWERED:
-        known = data["compaction"] = {"n": _number(known) + 1, "id": "", "state": PENDING}
+    known = known if isinstance(known, dict) else {}
+    is_recent = bool(known.get("id")) and time.time() - float(known.get("at") or 0) < _SAME_COMPACTION_S
+    if not known or (known.get("state") == ANSWERED and not is_recent):
+        known = data["compaction"] = _compaction(known, "")
     return known
 
 
@@ -100,11 +107,13 @@ def _take(data: dict[str, Any], event: Said, offset: int) -> None:
         turn["user"] = _joined(turn["user"], event.text)
         turn["time"] = event.time or turn["time"]
     elif event.kind == AGENT:
+        data["replies"] = int(data.get("replies") or 0) + 1
         if event.text != data.get("heard"):  # the hook has given it already
             turn["agent"] = _joined(turn["agent"], event.text)
     elif event.kind == CALL:
         turn["files"] = list(dict.fromkeys([*turn["files"], *event.files]))[-_MAX_FILES:]
         turn["searches"] += event.text in _WEB_TOOLS
+        data["task"] = event.detail.get("prompt") or data.get("task") or ""
         turn["committed"] |= "git commit" in str(event.detail.get("command", ""))
     elif event.kind == USAGE:
         data["fill"] = int(event.detail["fill"])
@@ -131,14 +140,17 @@ def _compacted(data: dict[str, Any], event: Said) -> None:
     name = event.text or str(event.time)
     if known.get("id") == name:
         return
-    if known and not known.get("id"):
+    # One that a hook announced long before has never come.
+    if known and not known.get("id") and event.time - float(known.get("at") or 0) < _SAME_COMPACTION_S:
         known["id"] = name
     else:
-        data["compaction"] = {"n": _number(known) + 1, "id": name, "state": PENDING}
+        data["compaction"] = _compaction(known, name)
 
 
-def _number(known: Any) -> int:
-    return int(known.get("n") or 0) if isinstance(known, dict) else 0
+def _compaction(before: Any, name: str) -> dict[str, Any]:
+    """A new compaction, after the last one."""
+    number = int(before.get("n") or 0) if isinstance(before, dict) else 0
+    return {"n": number + 1, "id": name, "state": PENDING, "at": time.time()}
 
 
 def _joined(before: str, text: str) -> str:

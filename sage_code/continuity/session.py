@@ -73,6 +73,21 @@ class _StateFile:
             if self._lock is not None:
                 self._lock.__exit__(None, None, None)
 
+    def released(self) -> _Released:
+        """A block in which other processes may use the file: `data` is written before it and read again after it."""
+        return _Released(self)
+
+
+class _Released:
+    def __init__(self, file: _StateFile) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        self._file.__exit__(None)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.__enter__()
+
 
 class Session(_StateFile):
     """The state of a session. `Busy` if another process holds it for longer than `wait_s`."""

@@ -1,0 +1,261 @@
+"""The brief: what an agent whose context is new is told about the work so far, as facts, within a budget of tokens.
+
+It is made from checkpoints as their files are now, so that what a person corrected or deleted holds. The text is the
+same as long as they are: no clock, no counter but its own. Everything in it is quoted from somebody: each item is one
+line, and no item can close the element around the brief or open another one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from sage_code.continuity.notes import clipped
+from sage_code.continuity.queue import queued
+from sage_code.errors import SageError
+from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.checkpoint_text import from_markdown
+from sage_code.memory.files.core_files import CoreFile, core_files
+from sage_code.memory.files.homes import homes
+from sage_code.text.escaping import one_line
+from sage_code.text.lexemes import lexemes
+from sage_code.text.tokens import count_tokens
+from sage_code.transcripts.conversation import BRIEF_TAG
+
+# Claude Code puts longer text into a file and shows its beginning.
+MAX_CHARS = 9_500
+_MAX_OWN, _MAX_OTHERS = 20, 6
+_REQUEST_CHARS, _LINE_CHARS = 420, 300
+_MAX_CORE, _MAX_TODOS = 12, 8
+_FOLDER = "checkpoints"
+# An element would begin here; the sign looks the same to a reader.
+_TAG = re.compile(r"<(?=[/!?a-zA-Z])")
+
+_ABOUT = {
+    "compact": "Sage kept these notes from this session before its context was compacted.",
+    "resume": "Sage kept these notes from this session.",
+    "startup": "Sage kept these notes from recent sessions in this project.",
+    "subagent": "Sage kept these notes from the session that started this task.",
+}
+_SOURCE = "Quoted words are those of the user and the agent at that time; `sage checkpoint show ID` has more."
+
+
+class Section(NamedTuple):
+    """Items of one kind, the most important first, and the share of the budget that they may always use."""
+
+    title: str
+    items: Sequence[str]
+    share: float
+
+
+class Brief(NamedTuple):
+    """The text, and the checkpoints that it was made from."""
+
+    text: str
+    checkpoints: tuple[str, ...]
+
+
+def make_brief(
+    root: str,
+    session: str,
+    own: list[str],
+    *,
+    max_tokens: int,
+    number: int,
+    purpose: str = "compact",
+    task: str = "",
+    share_worktrees: bool = False,
+) -> Brief:
+    """The brief for a session whose own checkpoints are `own`; its text is empty if there is nothing to say.
+
+    `purpose` is `compact`, `resume`, `startup` or `subagent`; for a subagent `task` orders what is told.
+    """
+    if max_tokens <= 0:
+        return Brief("", ())
+    asked = queued(root, session, own, share_worktrees=share_worktrees)
+    mine = _loaded(root, (id_ for id_, is_own in asked if is_own), _MAX_OWN)
+    others = _loaded(root, (id_ for id_, is_own in asked if not is_own), _MAX_OTHERS)
+    sections = [*_of_session(mine, task), *_of_project(root, mine, others, purpose)]
+    head = f"<{BRIEF_TAG} n={number}>\n{_ABOUT[purpose]} {_SOURCE}\n"
+    foot = f"</{BRIEF_TAG}>"
+    budget = max_tokens - count_tokens(head) - count_tokens(foot)
+    body = fitted(sections, budget, MAX_CHARS - len(head) - len(foot))
+    if not body:
+        return Brief("", ())
+    return Brief(head + body + "\n" + foot, tuple(one.id for one in (*mine, *others)))
+
+
+def _loaded(root: str, ids: Iterable[str], count: int) -> list[Checkpoint]:
+    """The first checkpoints that can be read."""
+    return list(islice((found for id_ in ids if (found := load_checkpoint(root, id_)) is not None), count))
+
+
+def load_checkpoint(root: str, id_: str) -> Checkpoint | None:
+    """The checkpoint with this id, from the project's home or the user's; None if it is gone or damaged."""
+    for home in homes(root):
+        try:
+            return from_markdown(home.read(_FOLDER, f"{id_}.md"), home.path(_FOLDER, f"{id_}.md"), id_)
+        except (OSError, SageError):
+            continue
+    return None
+
+
+def _of_session(mine: Sequence[Checkpoint], task: str) -> list[Section]:
+    """What the session itself did; `mine` are its checkpoints, newest first."""
+    if not mine:
+        return []
+
+    def said(kind: str) -> list[str]:
+        return [text for checkpoint in mine for text in reversed(_kind(checkpoint, kind))]
+
+    requests = [text for one in mine for text in (*reversed(_kind(one, "request")), one.core_question)]
+    opening, latest = requests[-1:], requests[:-1]
+    decided = [text for one in mine for text in (one.thesis, *reversed(_kind(one, "decision")))]
+    found = [text for one in mine for text in reversed(one.key_evidence)]
+    ordered = _by_task(task)
+    newest = mine[0]
+    where = [f"branch {newest.fields['branch']}"] if newest.fields.get("branch") else []
+    where += [f"at commit {newest.fields['commit']}"] if newest.fields.get("commit") else []
+    return [
+        Section("The session began with", _clipped(opening, _REQUEST_CHARS), 0.10),
+        Section("Asked last (newest first)", _clipped(latest[:4], _REQUEST_CHARS), 0.16),
+        Section("The user's instructions", ordered(_clipped(said("instruction"))), 0.20),
+        Section("Decided", ordered(_clipped(decided)), 0.18),
+        Section("Ruled out", ordered(_clipped(said("ruled out"))), 0.06),
+        Section("Files changed", grouped(_union(one.files_changed for one in mine)), 0.12),
+        Section("Errors met", _clipped(said("error")), 0.06),
+        Section("Open", _clipped(newest.open_questions), 0.04),
+        Section("Found out", ordered(_clipped(found)), 0.04),
+        Section("Commits", _clipped(said("commit")), 0.02),
+        Section("Where", [", ".join(where)] if where else [], 0.02),
+        Section("Files read", grouped(_union(one.files_explored for one in mine)), 0.02),
+        Section("Asked before", _clipped(latest[4:]), 0.0),
+    ]
+
+
+def _of_project(root: str, mine: Sequence[Checkpoint], others: Sequence[Checkpoint], purpose: str) -> list[Section]:
+    """What is known of the project besides: other sessions, core files, todos, and memories whose code has changed."""
+    shown = [*others] if purpose == "compact" else [*mine, *others]
+    core = [f"{file.path}: {file.summary}" if file.summary else file.path for file in _core(root)]
+    sections = [
+        Section("Core files", core, 0.06),
+        Section("Open todos", _todos(root), 0.03),
+        Section("Changed since it was written down", _stale(root, shown) if purpose != "subagent" else [], 0.04),
+        Section("Other sessions here", [_in_a_line(one) for one in others], 0.05 if mine else 0.5),
+    ]
+    return [Section(one.title, _clipped(one.items), one.share) for one in sections]
+
+
+def fitted(sections: Sequence[Section], max_tokens: int, max_chars: int) -> str:
+    """The sections with the items that fit: each uses its share first, then the rest goes to the first ones."""
+    chosen: list[list[str]] = [[] for _ in sections]
+    spent, letters, said = 0, 0, ""
+    for is_second in (False, True):
+        for number, section in enumerate(sections):
+            own, kept = 0, chosen[number]
+            for item in section.items[len(kept) :] if is_second else section.items:
+                title = f"{section.title}:\n" if not kept else ""
+                cost = count_tokens(f"{title}- {item}\n")
+                if spent + cost > max_tokens or letters + len(title) + len(item) + 3 > max_chars:
+                    break
+                if not is_second and kept and own + cost > section.share * max_tokens:
+                    break
+                if not is_second and not kept and not section.share:
+                    break
+                if item in said:
+                    item = ""  # another section says it
+                    cost = 0
+                kept.append(item)
+                said += item + "\n"
+                spent, own, letters = spent + cost, own + cost, letters + len(title) + len(item) + 3
+    lines: list[str] = []
+    for section, kept in zip(sections, chosen, strict=True):
+        if items := [item for item in kept if item]:
+            lines += [f"{section.title}:", *(f"- {item}" for item in items)]
+    return "\n".join(lines)
+
+
+def grouped(files: Sequence[str]) -> list[str]:
+    """The files by folder, a folder with few or many files as one item, in the order of the first of each."""
+    folders: dict[str, list[str]] = {}
+    for file in files:
+        folder, _, name = file.rpartition("/")
+        folders.setdefault(folder, []).append(name)
+    return [safe(_in_folder(folder, names)) for folder, names in folders.items()]
+
+
+def _in_folder(folder: str, names: Sequence[str]) -> str:
+    if not folder:
+        return ", ".join(names)
+    return f"{folder}/{names[0]}" if len(names) == 1 else f"{folder}/: {', '.join(names)}"
+
+
+def safe(text: str) -> str:
+    """Foreign text as one line that neither opens nor closes an element."""
+    return _TAG.sub("‹", one_line(text))
+
+
+def _clipped(items: Iterable[str], limit: int = _LINE_CHARS) -> list[str]:
+    return list(dict.fromkeys(safe(clipped(item, limit)) for item in items if item.strip()))
+
+
+def _kind(checkpoint: Checkpoint, kind: str) -> list[str]:
+    return [one.content for one in checkpoint.unique_contributions if one.type == kind]
+
+
+def _union(sets: Iterable[frozenset[str]]) -> list[str]:
+    """The members of all sets, those of the first set first."""
+    return list(dict.fromkeys(member for one in sets for member in sorted(one)))
+
+
+def _by_task(task: str) -> Callable[[list[str]], list[str]]:
+    """Orders items by the words that they have in common with a task; without one, as they are."""
+    wanted = {word for word in lexemes(task) if len(word) > 2}
+    if not wanted:
+        return lambda items: items
+    return lambda items: sorted(items, key=lambda item: -len(wanted.intersection(lexemes(item))))
+
+
+def _in_a_line(checkpoint: Checkpoint) -> str:
+    question = f"{clipped(checkpoint.core_question, 120)} → " if checkpoint.core_question else ""
+    return f"{checkpoint.id}: {question}{checkpoint.thesis}"
+
+
+def _core(root: str) -> list[CoreFile]:
+    try:
+        return [file for file in core_files(root) if file.exists][:_MAX_CORE]
+    except (OSError, SageError):
+        return []
+
+
+def _todos(root: str) -> list[str]:
+    """The open todos; nothing is loaded if there is no knowledge at all."""
+    if not any(os.path.isdir(home.path("knowledge")) for home in homes(root)):
+        return []
+    from sage_code.memory.knowledge_store import KnowledgeStore  # lazy: most projects have none
+    from sage_code.settings.loading import load_settings
+
+    try:
+        todos = [known.item for known in KnowledgeStore(root, load_settings(root)).todos()]
+    except (OSError, SageError):
+        return []
+    open_ones = [todo for todo in todos if todo.status != "done"][:_MAX_TODOS]
+    return [f"{todo.id}{f' (due {todo.due})' if todo.due else ''}: {clipped(todo.content, 160)}" for todo in open_ones]
+
+
+def _stale(root: str, checkpoints: Sequence[Checkpoint]) -> list[str]:
+    """The checkpoints whose code has changed since, with the places."""
+    if not any(one.code_refs for one in checkpoints):
+        return []
+    from sage_code.memory.code.check import check  # lazy: the parser
+
+    found = []
+    for one in checkpoints:
+        changed = [state for state in check(root, one.code_refs) if state.is_stale]
+        if changed:
+            names = dict.fromkeys(state.ref.symbol or state.ref.file for state in changed)
+            found.append(f"{one.id}: {', '.join(list(names)[:5])}")
+    return found

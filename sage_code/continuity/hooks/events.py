@@ -1,0 +1,246 @@
+"""Answers the events of Claude Code: notices when a checkpoint is due, saves it, and brings the last state back.
+
+    SessionStart       a brief for the new, resumed or compacted context
+    UserPromptSubmit   the brief, if a compaction was seen and nothing has arrived; "checkpoint" saves one
+    SubagentStart      what matters for the task of a subagent
+    Stop               looks at the exchange that has ended; saves a checkpoint in the background if one is due
+    PreCompact         saves before the context is compacted; on request holds a manual compaction once
+    SessionEnd         saves what is left, in the background
+
+One brief for each compaction: it is `pending` until somebody offers it, `offered` until the answer was written, then
+`answered`. A hook that is killed leaves it pending or offered, and the next prompt brings it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sage_code.continuity.dials import dials_of
+from sage_code.continuity.following import expect_compaction, follow
+from sage_code.continuity.places import project_of
+from sage_code.continuity.session import ANSWERED, OFFERED, PENDING, Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Answer = tuple[dict[str, Any], Callable[[], None] | None]
+
+# A hook that waits for longer is felt; the next one does the work.
+_WAIT_S = 1.5
+_NOTHING: dict[str, Any] = {}
+_NOT_NAMED = ("", "/")
+# A missing brief is offered again this often.
+_MAX_OFFERS = 3
+_ASK = {
+    "precompact": "The context is about to be compacted. A checkpoint that you write yourself keeps your conclusions "
+    "better than one taken from the transcript: sage_save_checkpoint takes the question, the thesis, the evidence and "
+    "what is open. After it, /compact runs as usual.",
+    "context_threshold": "The context is nearly full and will be compacted. A checkpoint that you write yourself with "
+    "sage_save_checkpoint keeps your conclusions better than one taken from the transcript.",
+    "other": "This looks like a point worth keeping ({what}). sage_save_checkpoint saves the question, the thesis and "
+    "the evidence in your own words.",
+}
+
+
+def answer(given: dict[str, Any]) -> Answer:
+    """The answer to an event, and what to do once it was written."""
+    event = given.get("hook_event_name")
+    handler = _HANDLERS.get(event) if isinstance(event, str) else None
+    session, root = given.get("session_id"), _root(given)
+    if handler is None or not isinstance(session, str) or not session or not root:
+        return _NOTHING, None
+    if event != "SubagentStart" and given.get("agent_id"):
+        return _NOTHING, None  # a subagent's own event; its session answers for it
+    with Session(session, root, _WAIT_S) as state:
+        data = state.data
+        data["used"] = time.time()
+        if isinstance(path := given.get("transcript_path"), str) and path.endswith(".jsonl"):
+            data["transcript"] = path
+        dials = dials_of(root, data)
+        if not dials["continuity_enabled"]:
+            return _NOTHING, None
+        said, after = handler(given, state, dials)
+        if complaint := data.pop("complaint", None):
+            said = {**said, "systemMessage": f"Sage: {complaint}"}
+        return said, after
+
+
+def _root(given: dict[str, Any]) -> str:
+    """The root of the project that the session works in; empty for a home folder or the root of the disk."""
+    folder = os.environ.get("CLAUDE_PROJECT_DIR") or given.get("cwd")
+    if not isinstance(folder, str) or not os.path.isabs(folder) or "\0" in folder or not os.path.isdir(folder):
+        return ""
+    root = project_of(folder)
+    return "" if root in (*_NOT_NAMED, os.path.realpath(os.path.expanduser("~"))) else root
+
+
+def _stop(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    from sage_code.continuity.hooks.judging import due  # lazy: only this event needs the detector
+
+    follow(state)
+    found = due(given, state, dials)
+    if found is None:
+        return _NOTHING, None
+    if dials["ask_for_checkpoint"] and not given.get("stop_hook_active") and _first_time(state.data, found.reason):
+        key = "context_threshold" if found.trigger == "context_threshold" else "other"
+        return {"decision": "block", "reason": _ASK[key].format(what=found.reason)}, None
+    if dials["capture_checkpoints"]:
+        _save_later(state, found.trigger, found.confidence, found.end)
+    return _NOTHING, None
+
+
+def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    follow(state)
+    is_manual = given.get("trigger") == "manual"
+    if is_manual and dials["ask_for_checkpoint"] and _first_time(state.data, "precompact"):
+        return {"decision": "block", "reason": _ASK["precompact"]}, None
+    if dials["capture_checkpoints"]:
+        # The save is waited for: the brief after the compaction needs it. It runs once the state is written.
+        return _NOTHING, lambda: _save_now(state, "precompact")
+    return _NOTHING, None
+
+
+def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    from sage_code.continuity.hooks.bringing import health, prepare_start  # lazy: the other events are light
+
+    source = given.get("source")
+    source = source if isinstance(source, str) else "startup"
+    prepare_start(state, source, dials)
+    follow(state)
+    said = _NOTHING
+    after: Callable[[], None] | None = None
+    if source == "compact":
+        expect_compaction(state.data)
+        said, after = _offer(state, dials, "SessionStart")
+    else:
+        purpose = "resume" if source == "resume" else "startup"
+        said, after = _bring(state, dials, purpose, "SessionStart")
+    if trouble := health(state.data):
+        said = {**said, "systemMessage": f"Sage: {trouble}"}
+    return said, after
+
+
+def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    follow(state)
+    data = state.data
+    known = data.get("compaction")
+    if isinstance(known, dict) and known.get("state") in (PENDING, OFFERED) and not _has_arrived(data, known):
+        return _offer(state, dials, "UserPromptSubmit")
+    if _is_lost(data, known):
+        return _offer(state, dials, "UserPromptSubmit")
+    prompt = given.get("prompt")
+    if isinstance(prompt, str) and len(prompt) < 200 and dials["capture_checkpoints"]:
+        from sage_code.continuity.triggers.phrases import is_request_to_save
+
+        if is_request_to_save(prompt):
+            _save_later(state, "manual", 1.0, None)
+            return {"systemMessage": "Sage saves a checkpoint of this session."}, None
+    return _NOTHING, None
+
+
+def _subagent_start(_: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    follow(state)
+    task = str(state.data.get("task") or "")
+    return _bring(state, {**dials, "brief_tokens": dials["subagent_tokens"]}, "subagent", "SubagentStart", task)
+
+
+def _session_end(_: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    follow(state)
+    if dials["capture_checkpoints"] and state.transcript:
+        _save_later(state, "session_end", 0.0, None)
+    return _NOTHING, None
+
+
+def _offer(state: Session, dials: dict[str, Any], event: str) -> Answer:
+    """The brief after a compaction. A save that a killed hook owes is made first."""
+    if dials["capture_checkpoints"] and state.transcript:
+        with state.released():
+            _save_now(state, "precompact")
+    data = state.data
+    known = data.get("compaction")
+    if not isinstance(known, dict) or _has_arrived(data, known):
+        return _NOTHING, None
+    if known.get("state") == ANSWERED and not _is_lost(data, known):
+        return _NOTHING, None  # another process was faster
+    known["offers"] = int(known.get("offers") or 0) + 1
+    said, after = _bring(state, dials, "compact", event)
+    if not said or known["offers"] > _MAX_OFFERS:
+        known["state"], known["brief"] = ANSWERED, 0  # there is nothing to say, or it never arrives
+        return _NOTHING, after
+    known |= {"state": OFFERED, "brief": data["briefs"], "by": event, "replies": int(data.get("replies") or 0)}
+    number = known["n"]
+    return said, lambda: _answered(state, number)
+
+
+def _bring(state: Session, dials: dict[str, Any], purpose: str, event: str, task: str = "") -> Answer:
+    """The brief for a purpose, as context of the agent."""
+    if dials["brief_tokens"] <= 0:
+        return _NOTHING, None
+    from sage_code.continuity.hooks.bringing import brief_text
+
+    text = brief_text(state, dials, purpose, task)
+    if not text:
+        return _NOTHING, None
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}, None
+
+
+def _answered(state: Session, number: int) -> None:
+    """Note that the brief for a compaction was written."""
+    with Session(state.id, state.root, _WAIT_S) as now:
+        known = now.data.get("compaction")
+        if isinstance(known, dict) and known.get("n") == number and known.get("state") == OFFERED:
+            known["state"] = ANSWERED
+
+
+def _has_arrived(data: dict[str, Any], known: dict[str, Any]) -> bool:
+    """Whether the transcript shows the brief that was offered; then it counts as answered."""
+    if known.get("state") == OFFERED and known.get("brief") and int(data.get("arrived") or 0) >= known["brief"]:
+        known["state"] = ANSWERED
+        return True
+    return False
+
+
+def _is_lost(data: dict[str, Any], known: Any) -> bool:
+    """Whether a brief was answered and yet never arrived: the transcript shows earlier ones, replies, but not this."""
+    if not isinstance(known, dict) or known.get("state") != ANSWERED or not known.get("brief"):
+        return False
+    arrived = int(data.get("arrived") or 0)
+    replied = int(data.get("replies") or 0) > int(known.get("replies") or 0)
+    return 0 < arrived < known["brief"] and replied and int(known.get("offers") or 0) < _MAX_OFFERS
+
+
+def _first_time(data: dict[str, Any], reason: str) -> bool:
+    """Whether the agent was not asked for this reason before; from now on it was."""
+    asked = data.get("asked")
+    asked = asked if isinstance(asked, list) else []
+    if reason in asked:
+        return False
+    data["asked"] = [*asked, reason][-50:]
+    return True
+
+
+def _save_now(state: Session, trigger: str) -> None:
+    from sage_code.continuity.capture import capture
+
+    capture(state.id, state.root, trigger)
+
+
+def _save_later(state: Session, trigger: str, confidence: float, end: int | None) -> None:
+    """Start the process that saves; it sees the state as this hook leaves it."""
+    from sage_code.continuity.hooks.background import start_capture
+
+    start_capture(state.id, state.root, trigger, confidence, end)
+    state.data["saved_at"] = time.time()
+
+
+_HANDLERS: dict[str, Callable[[dict[str, Any], Session, dict[str, Any]], Answer]] = {
+    "Stop": _stop,
+    "PreCompact": _pre_compact,
+    "SessionStart": _session_start,
+    "UserPromptSubmit": _prompt,
+    "SubagentStart": _subagent_start,
+    "SessionEnd": _session_end,
+}
