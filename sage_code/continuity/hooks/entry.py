@@ -26,7 +26,7 @@ usage: sage-hook < EVENT.json
 Answers the hooks of Claude Code: reads the event as JSON from standard input and prints an answer, or nothing.
 `sage hooks install` puts it into the settings of Claude Code.
 
-Example:  echo '{"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/src/app", "source": "startup"}' | sage-hook
+Example:  echo '{"hook_event_name": "SessionStart", "session_id": "s1", "cwd": "/src", "source": "startup"}' | sage-hook
 """
 
 
