@@ -184,7 +184,8 @@ def _texts(source: Path, parity: str | None) -> Iterator[tuple[str, str]]:
     for entry in filter(None, listed.split("\0")):
         facts, path_name = entry.split("\t", 1)
         name = path_name.rpartition("/")[2]
-        if "/.specstory/history/" in f"/{path_name}" and name.endswith(".md") and _has_parity(name, parity):
+        is_log = "/.specstory/history/" in f"/{path_name}" and "/fixtures/" not in path_name and name.endswith(".md")
+        if is_log and _has_parity(name, parity):
             blob = subprocess.run([*git, "cat-file", "blob", facts.split()[2]], capture_output=True, check=True).stdout
             yield name, blob.decode("utf-8", "replace")
 
