@@ -112,11 +112,8 @@ def take_brief(root: str, session: str = "") -> str:
     Without a session it is the only one that waits: if two wait, neither gets the other's.
     """
     now = time.time()
-    waiting = [
-        one
-        for one in sessions(root)
-        if one.state in (PENDING, OFFERED) and now - one.used < _RECENT_S and session in ("", one.session)
-    ]
+    asked = [_overview(Session(session, root).loaded())] if session else sessions(root)
+    waiting = [one for one in asked if one.state in (PENDING, OFFERED) and now - one.used < _RECENT_S]
     if len(waiting) != 1:
         return ""
     try:

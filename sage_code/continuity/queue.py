@@ -54,9 +54,7 @@ def queued(
     `own` are the checkpoints that the session's state lists, which do not become too old while it lasts.
     """
     now = now or time.time()
-    state = ProjectState(root, share_worktrees)
-    state.load()
-    entries = sorted(_entries(state.data), key=lambda entry: -entry["time"])
+    entries = sorted(_entries(ProjectState(root, share_worktrees).loaded()), key=lambda entry: -entry["time"])
     mine = [*reversed(own), *(entry["id"] for entry in entries if entry["session"] == session)]
     others = [entry["id"] for entry in entries if entry["session"] != session and now - entry["time"] < OTHERS_S]
     chosen = dict.fromkeys(mine, True)
