@@ -54,7 +54,8 @@ from sage_code.chunk import workers
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.chunk.lines import split_lines
 from sage_code.compiled.references import ReferenceBuilder, ReferenceTable
-from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.table import HEAD_BYTES, all_languages, detect
 from sage_code.parse.definitions import BUDGET_S
 from sage_code.parse.reference_codec import KINDS, decode

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from sage_code.chunk.lines import split_lines
 from sage_code.chunk.workers import chunk_files
-from sage_code.discover import DEFAULT_RULES, SourceText, list_files, read_source
+from sage_code.discover.listing import list_files
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DEFAULT_RULES
 from sage_code.values import SkippedFile, SourceFile
 
 

@@ -29,7 +29,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import machine, table
 from sage_code import Project
-from sage_code.discover import SourceText, discover_rules, list_files, read_source
+from sage_code.discover.listing import list_files
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import discover_rules
 from sage_code.index.manifest import load_manifest
 from sage_code.languages.table import detect
 from sage_code.values import SourceFile

@@ -20,7 +20,8 @@ from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.compiled.published import open_snapshot
 from sage_code.compiled.symbols import SymbolWriter
-from sage_code.discover import DEFAULT_RULES, list_files
+from sage_code.discover.listing import list_files
+from sage_code.discover.rules import DEFAULT_RULES
 from sage_code.index.manifest import file_key, load_manifest
 from sage_code.languages.kinds import TABLES
 from sage_code.store.rows import FileRows, text_hash

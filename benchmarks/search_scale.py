@@ -30,7 +30,8 @@ from sage_code.chunk.embedded_text import embedded_text
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.compiled.generation import GenerationWriter
 from sage_code.compiled.published import current
-from sage_code.discover import DEFAULT_RULES, list_files
+from sage_code.discover.listing import list_files
+from sage_code.discover.rules import DEFAULT_RULES
 from sage_code.embed import default_embedder
 from sage_code.embed.protocol import Embedder
 from sage_code.paths import codebase_dir, generations_dir

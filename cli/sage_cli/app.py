@@ -13,6 +13,7 @@ from sage_cli import (
     checkpoint_commands,
     completion_commands,
     config_commands,
+    continuity_commands,
     core_commands,
     doctor_commands,
     eval_commands,
@@ -72,6 +73,7 @@ app.add_typer(checkpoint_commands.app)
 app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
 app.add_typer(template_commands.app)
+app.add_typer(continuity_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
 app.command("index import")(index_files.import_)

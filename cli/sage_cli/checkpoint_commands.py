@@ -82,6 +82,7 @@ def save(
 
     Example:  sage checkpoint save --from - < checkpoint.json
     """
+    from sage_code.continuity.queue import current_session, note_checkpoint
     from sage_code.memory.documents import maintenance_lines, saved_document
 
     typed = {
@@ -100,6 +101,7 @@ def save(
     document = saved_document(saved)
     line = f"not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}"
     if saved.checkpoint is not None:
+        note_checkpoint(open_project(project).root, saved.checkpoint.id, current_session())
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         line = f"saved{files}: {one_line(saved.checkpoint.id)}"
     answer(document, as_json, line)

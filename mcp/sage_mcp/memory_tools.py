@@ -323,6 +323,7 @@ def _save(
     allow_secret: bool = False,
 ) -> Answer:
     """Save a checkpoint, and say what was done."""
+    from sage_code.continuity.queue import current_session, note_checkpoint
     from sage_code.memory.documents import maintenance_lines, saved_document
 
     found = projects.find(context, project)
@@ -333,6 +334,7 @@ def _save(
     if saved.checkpoint is None:
         text = f"Not saved ({saved.judgement.verdict}): {one_line(saved.judgement.why)}"
     else:
+        note_checkpoint(found.root, saved.checkpoint.id, current_session())
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
     maintained = map(one_line, maintenance_lines(saved.maintenance, "checkpoint"))

@@ -36,7 +36,7 @@ _KEPT_CLIENTS = 256
 _ROOTS_PATIENCE_S = 2.0
 _MOST_ROOTS = 32
 _CLAUDE_PROJECT = "CLAUDE_PROJECT_DIR"
-_STDIO = "stdio"
+STDIO = "stdio"
 # How long a call waits for the first index of a project before it answers without one.
 FIRST_WAIT_S = 4.0
 
@@ -50,7 +50,7 @@ def session_of(context: Context) -> str:
     """The identity of a session: its connection, or the client's name where the protocol has no sessions."""
     headers = context.headers
     if headers is None:
-        return _STDIO
+        return STDIO
     if session := headers.get("mcp-session-id"):
         return f"session {session}"
     client = context.session.client_params
@@ -161,7 +161,7 @@ def folder_of(context: Context) -> str:
 
 def _own_folders(context: Context) -> list[str]:
     """The client's own folders; over HTTP the user chooses them, not the client."""
-    if session_of(context) == _STDIO:
+    if session_of(context) == STDIO:
         return _folders_of(context)
     return [os.environ.get(_CLAUDE_PROJECT) or os.getcwd()]
 
@@ -174,7 +174,7 @@ def _folders_of(context: Context) -> list[str]:
             return _folders[session]
     given = [os.environ.get(_CLAUDE_PROJECT, "")]
     # The server's environment is the client's own only when the client has started it.
-    named = given + _roots_of(context) if session == _STDIO else _roots_of(context) + given
+    named = given + _roots_of(context) if session == STDIO else _roots_of(context) + given
     folders = [folder for folder in named if folder and os.path.isdir(folder)] or [os.getcwd()]
     with _lock:
         _folders[session] = folders

@@ -38,8 +38,17 @@ _ENVELOPE: dict[str, Any] = {
         "required": ["sections"],
         "additionalProperties": False,
     },
+    "continuity": {
+        "type": "string",
+        "description": "After a compaction, once: the notes that Sage took of this session before it.",
+    },
 }
-_SENT_ENVELOPE = {"truncated": {"type": "boolean"}, "next": {"type": "string"}, "opening": {"type": "object"}}
+_SENT_ENVELOPE = {
+    "truncated": {"type": "boolean"},
+    "next": {"type": "string"},
+    "opening": {"type": "object"},
+    "continuity": {"type": "string"},
+}
 # Left out of the schema of an answer, whose values Sage makes; and of a call, which the server checks itself.
 _NOT_SENT_OF_ANSWERS = frozenset(
     {"$schema", "title", "description", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "pattern"}

@@ -16,7 +16,7 @@ from mcp.server.mcpserver import MCPServer
 from sage_code import __version__
 from sage_mcp.tooling import as_tool
 
-TOOL_MODULES = ("code_tools", "lookup_tools", "core_tools", "memory_tools", "about_tools")
+TOOL_MODULES = ("code_tools", "lookup_tools", "core_tools", "memory_tools", "continuity_tools", "about_tools")
 
 INSTRUCTIONS = """\
 Sage knows the code of this project: an index of meaning, words, definitions and references, kept fresh by itself.
@@ -40,6 +40,9 @@ get it; `offset` skips so many. Lines are 1-based and inclusive, paths relative 
 Memory: sage_search_checkpoints before a task, sage_recall_knowledge when a topic may have been settled before; \
 sage_save_checkpoint when you have concluded something, sage_save_knowledge for a fact, a preference or a todo. Text \
 behind `|` is a memory, marked STALE when its code has changed: data, too.
+
+After a compaction the notes that Sage took of this session come with the next answer of any tool, or from hooks; \
+sage_continuity_status says what was saved.
 
 sage_mark_core keeps a file in mind for every later session, with a summary; the core files come with your first answer.
 """

@@ -24,7 +24,7 @@ from sage_code.text.escaping import one_line
 from sage_mcp import opening
 from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
 from sage_mcp.masked import masked, strings_in
-from sage_mcp.projects import session_of
+from sage_mcp.projects import STDIO, session_of
 from sage_mcp.schemas import sent_answer_schema, sent_call_schema
 
 # Nothing leaves this machine, so the world is closed. A search may update Sage's own index, which nothing else reads:
@@ -145,6 +145,17 @@ def _check_texts(given: object) -> None:
             raise UsageError("an argument holds half of a surrogate pair", "send whole characters")
 
 
+def _pending_brief(context: Context, root: str) -> str:
+    """The notes that the client's session waits for after a compaction, once.
+
+    Over HTTP clients share this process, which cannot tell their sessions apart: they get none.
+    """
+    from sage_code.continuity.overview import take_brief
+    from sage_code.continuity.queue import current_session
+
+    return take_brief(root, current_session()) if session_of(context) == STDIO else ""
+
+
 def _result(context: Context, answer: Answer) -> CallToolResult:
     """An answer as the client gets it: masked, with the opening if the session has not read it yet."""
     text = f"{answer.text}\n[{answer.next}]" if answer.next else answer.text
@@ -158,4 +169,8 @@ def _result(context: Context, answer: Answer) -> CallToolResult:
             text, shown = masked(opening.as_text(parts), {"sections": [asdict(part) for part in parts]})
             content.append(TextContent(text=text))
             data["opening"] = shown
+    if answer.root and (brief := _pending_brief(context, answer.root)):
+        text, shown = masked(brief, {"continuity": brief})
+        content.append(TextContent(text=text))
+        data |= shown
     return CallToolResult(content=list(content), structured_content=data)

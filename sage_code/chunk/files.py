@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
-from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.table import HEAD_BYTES, detect
 from sage_code.parse.borders import Borders
 from sage_code.parse.definitions import BUDGET_S, parse

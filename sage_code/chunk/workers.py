@@ -27,7 +27,8 @@ from typing import IO, Any, TypeAlias
 import orjson
 
 from sage_code.chunk.files import ChunkedFile, chunk_file
-from sage_code.discover import DiscoverRules, SourceText
+from sage_code.discover.reading import SourceText
+from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.table import detect
 from sage_code.parse.definitions import BUDGET_S
 from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol

@@ -6,14 +6,17 @@ does not belong into today's work. An entry whose checkpoint is gone is left out
 
 from __future__ import annotations
 
+import os
 import time
 
 from sage_code.continuity.session import ProjectState
+from sage_code.errors import Busy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 # Work that goes on after a break is shown to another session; after a day nothing is kept for one.
 OTHERS_S = 4 * 3_600
 GARBAGE_S = 24 * 3_600
@@ -30,6 +33,19 @@ def add_to_queue(root: str, checkpoint: str, session: str, when: float = 0.0, *,
         state.data["queue"] = kept[-_MAX_ENTRIES:]
 
 
+def current_session() -> str:
+    """The session of the agent that has started this process; empty if it is not known."""
+    return os.environ.get(SESSION_VARIABLE, "")
+
+
+def note_checkpoint(root: str, checkpoint: str, session: str = "") -> None:
+    """Add a checkpoint that a person or an agent saved; if another process holds the queue, it goes without."""
+    try:
+        add_to_queue(root, checkpoint, session)
+    except Busy:
+        return
+
+
 def queued(
     root: str, session: str, own: list[str], *, now: float = 0.0, share_worktrees: bool = False
 ) -> list[tuple[str, bool]]:
@@ -38,9 +54,7 @@ def queued(
     `own` are the checkpoints that the session's state lists, which do not become too old while it lasts.
     """
     now = now or time.time()
-    state = ProjectState(root, share_worktrees)
-    state.load()
-    entries = sorted(_entries(state.data), key=lambda entry: -entry["time"])
+    entries = sorted(_entries(ProjectState(root, share_worktrees).loaded()), key=lambda entry: -entry["time"])
     mine = [*reversed(own), *(entry["id"] for entry in entries if entry["session"] == session)]
     others = [entry["id"] for entry in entries if entry["session"] != session and now - entry["time"] < OTHERS_S]
     chosen = dict.fromkeys(mine, True)

@@ -50,6 +50,11 @@ class _StateFile:
             data = None
         self.data = data if isinstance(data, dict) and data.get("format") == FORMAT else {}
 
+    def loaded(self) -> dict[str, Any]:
+        """The state as it is now, to look at without a lock."""
+        self.load()
+        return self.data
+
     def save(self) -> None:
         """Replace the file now, if the state has changed."""
         text = dumps({**self.data, "format": FORMAT})
@@ -119,15 +124,15 @@ class ProjectState(_StateFile):
 def sessions_of(root: str | None = None) -> list[dict[str, Any]]:
     """The states of all sessions, or of those in one project, the one used last first. Takes no lock."""
     folder, found = continuity_dir("sessions"), []
+    ending = ".json" if root is None else session_file("", root).rpartition(".json")[0].rpartition(".")[2] + ".json"
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(".json")]
+        names = [name for name in os.listdir(folder) if name.endswith(ending)]
     except OSError:
         return []
     for name in names:
-        state = _StateFile(os.path.join(folder, name), 0)
-        state.load()
-        if state.data and root in (None, state.data.get("root")):
-            found.append(state.data)
+        data = _StateFile(os.path.join(folder, name), 0).loaded()
+        if data and root in (None, data.get("root")):
+            found.append(data)
     return sorted(found, key=lambda data: -float(data.get("used") or 0))
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules
 from sage_code.embed.naming import stable_name
 from sage_code.files.stamps import Differences, Stamps
 from sage_code.index.manifest import FileState, Manifest, SkipState

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from sage_code.discover import discover_rules, list_files
+from sage_code.discover.listing import list_files
+from sage_code.discover.rules import discover_rules
 from sage_code.errors import Busy, IndexCorrupt, SageError, explain
 from sage_code.files.locks import locked
 from sage_code.files.looking import Looking

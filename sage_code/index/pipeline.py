@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sage_code.compiled.lookup import SymbolFiles
-from sage_code.discover import SourceText, discover_rules, list_files
+from sage_code.discover.listing import list_files
+from sage_code.discover.reading import SourceText
 from sage_code.discover.roots import why_unusual
+from sage_code.discover.rules import discover_rules
 from sage_code.embed.loading import load_embedder
 from sage_code.errors import IndexCorrupt, StoreError, UsageError, explain
 from sage_code.files import dot_sage, provenance

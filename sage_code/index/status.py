@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sage_code.compiled.published import current
-from sage_code.discover import discover_rules, list_files
+from sage_code.discover.listing import list_files
+from sage_code.discover.rules import discover_rules
 from sage_code.errors import IndexCorrupt
 from sage_code.files.inside import relative_path
 from sage_code.index.diff import Changes, ContentReader, changes_by_content, changes_by_stamp, model_changed

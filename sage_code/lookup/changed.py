@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from sage_code.discover import SourceText, discover_rules, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import discover_rules
 from sage_code.index.manifest import manifest_or_none
 from sage_code.lookup.definition import find_again, read_text
 from sage_code.lookup.related import Related, Use

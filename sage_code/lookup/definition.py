@@ -13,7 +13,8 @@ from typing import Any
 from sage_code.chunk.workers import chunk_here
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.texts import stored_text
-from sage_code.discover import SourceText, discover_rules, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import discover_rules
 from sage_code.index.manifest import load_manifest
 from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SourceFile, Symbol

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from sage_code.chunk.workers import chunk_here
-from sage_code.discover import discover_rules
+from sage_code.discover.rules import discover_rules
 from sage_code.errors import UsageError
 from sage_code.files.inside import relative_path
 from sage_code.settings.loading import Settings

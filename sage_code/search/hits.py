@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sage_code.discover import DiscoverRules
+from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.kinds import CHUNK_KIND
 from sage_code.search.engine import Ranked, SearchEngine
 from sage_code.search.explanation import explain

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sage_code.compiled.inventory import missing, reading
 from sage_code.compiled.published import current
-from sage_code.discover import discover_rules
+from sage_code.discover.rules import discover_rules
 from sage_code.errors import IndexCorrupt
 from sage_code.files.atomic import resolve
 from sage_code.files.looking import Looking

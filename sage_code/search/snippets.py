@@ -16,7 +16,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from sage_code.compiled.texts import stored_text
-from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules
 from sage_code.search.literals import LiteralFinder
 from sage_code.search.query import Query
 from sage_code.search.words import head_of, stems_of

@@ -12,7 +12,9 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sage_code.discover import DiscoverRules, SourceText, discover_rules, list_files, read_source
+from sage_code.discover.listing import list_files
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules, discover_rules
 from sage_code.languages.table import detect
 from sage_code.search.query import Filters, Query
 from sage_code.search.results import Hit, SearchResponse

@@ -13,7 +13,8 @@ import pytest
 from sage_code.chunk import workers
 from sage_code.chunk.files import ChunkedFile, chunk_file
 from sage_code.chunk.workers import chunk_files, chunk_here
-from sage_code.discover import DEFAULT_RULES, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DEFAULT_RULES
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 
 # A worker whose grammar hangs on one file and crashes on another.

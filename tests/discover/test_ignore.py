@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sage_code.discover import DiscoverRules, list_files
 from sage_code.discover.ignore import IgnoreFile
+from sage_code.discover.listing import list_files
+from sage_code.discover.rules import DiscoverRules
 from sage_code.values import SkippedFile, SourceFile
 
 NAMES = ["a", "b", "ab", "a.b", "a-b", "aa", "[a]", "!a", "#a", "a b", "a\\", "é", "A"]

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.discover import DiscoverRules, gitfiles, list_files, membership
+from sage_code.discover import gitfiles, membership
+from sage_code.discover.listing import list_files
 from sage_code.discover.membership import ByGit
+from sage_code.discover.rules import DiscoverRules
 from sage_code.errors import UsageError
 from sage_code.values import SkippedFile, SkipReason, SourceFile
 

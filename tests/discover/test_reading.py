@@ -14,7 +14,8 @@ import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules
 from sage_code.files import contained
 from sage_code.values import SkippedFile, SourceFile
 

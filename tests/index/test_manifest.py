@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_code.discover import DEFAULT_RULES, SourceText
+from sage_code.discover.reading import SourceText
+from sage_code.discover.rules import DEFAULT_RULES
 from sage_code.errors import FormatTooNew, IndexCorrupt
 from sage_code.index import diff, manifest
 from sage_code.index.diff import ChangedFile, changes_by_stamp, looks_untouched, trusted_mtime

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from sage_code.compiled.lookup import open_symbols
-from sage_code.discover import list_files
+from sage_code.discover.listing import list_files
 from sage_code.errors import SageError
 from sage_code.memory.code.code_files import CodeFile, CodeFiles
 from sage_code.values import SourceFile

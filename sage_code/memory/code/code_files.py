@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from sage_code.discover import DiscoverRules, SourceText, read_source
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.kinds import CHUNK_KIND, TEXT_KINDS
 from sage_code.languages.table import HEAD_BYTES, detect
 from sage_code.memory.code.code_text import content_hash, quotation

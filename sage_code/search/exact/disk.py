@@ -73,7 +73,8 @@ class Disk:
 
     def _compared(self, generation: str) -> DiskState:
         """The same from a new comparison, which is kept."""
-        from sage_code.discover import discover_rules, list_files  # lazy: a comparison loads more than all the rest
+        from sage_code.discover.listing import list_files  # lazy: a comparison loads more than all the rest
+        from sage_code.discover.rules import discover_rules
         from sage_code.index.diff import (
             changes_by_stamp,
             differences_of,

@@ -208,7 +208,8 @@ class Finder:
         self, state: DiskState, is_wanted: Callable[[str, str | None], bool]
     ) -> Iterator[tuple[str, str]]:
         """The texts of files that have changed, unless they are skipped now."""
-        from sage_code.discover import SourceText, discover_rules, read_source  # lazy: mostly nothing has changed
+        from sage_code.discover.reading import SourceText, read_source  # lazy: mostly nothing has changed
+        from sage_code.discover.rules import discover_rules
 
         rules = discover_rules(self._settings())
         for file in state.changed:
