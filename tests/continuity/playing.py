@@ -111,7 +111,6 @@ class Machine:
             "SAGE_HOME": str(self.sage),
             "CLAUDE_CONFIG_DIR": str(self.claude),
             "PYTHONPATH": os.pathsep.join([str(_HERE), str(_HERE / "cli"), str(_HERE / "mcp")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
             **variables,
         }
 
