@@ -20,9 +20,9 @@ from sage_code.continuity.session import Session
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import SageError, UsageError
 from sage_code.files.locks import locked
+from sage_code.memory.code.line_refs import inside, line_refs
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
 from sage_code.memory.files.checkpoint_text import to_markdown
-from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import home_to_write, safe_id
 from sage_code.transcripts.claude import ClaudeRecords
 from sage_code.transcripts.code_context import (
@@ -200,7 +200,7 @@ def _checkpoint(
         token_estimate=notes.characters // _CHARACTERS_A_TOKEN,
         files_explored=frozenset(sorted(_inside(root, context.files_read) - changed)[:_MAX_FILES]),
         files_changed=frozenset(sorted(changed)[:_MAX_FILES]),
-        code_refs=_code_refs(root, context),
+        code_refs=line_refs(root, context),
         fields={key: value for key, value in fields.items() if value},
     )
 
@@ -220,18 +220,8 @@ def _texts(notes: Iterable[Note], count: int, thesis: str = "") -> tuple[str, ..
     return tuple(note.text for note in best(notes, count) if note.text != thesis)
 
 
-def _code_refs(root: str, context: SessionCodeContext) -> tuple[CodeRef, ...]:
-    from sage_code.memory.code.capture import capture as refs_of  # lazy: only where code was touched
-
-    if not (context.files_changed or context.files_read):
-        return ()
-    return refs_of(root, context)
-
-
 def _inside(root: str, files: Iterable[str]) -> frozenset[str]:
     """The files that are inside of the project, relative to its root; a transcript may name any path."""
-    from sage_code.memory.code.capture import inside
-
     real = os.path.realpath(root)
     return frozenset(path for file in files if (path := inside(real, root, file)))
 
@@ -240,7 +230,7 @@ def _save(checkpoint: Checkpoint, root: str) -> str:
     """Write the checkpoint into the user's home; empty if it is there already. The memory index finds it by itself."""
     from dataclasses import replace
 
-    from sage_code.memory.checkpoint_store import new_id
+    from sage_code.memory.files.checkpoint_id import new_id
     from sage_code.text.masking import mask_all
 
     home = home_to_write(None)
