@@ -48,7 +48,7 @@ _MAX_FILES = 200
 _MAX_QUESTION_CHARS = 300
 # Of each kind in one checkpoint. A brief chooses from them again, within its budget.
 _INSTRUCTIONS, _DECISIONS, _RULED_OUT, _FINDINGS, _REQUESTS = 16, 12, 8, 8, 8
-# A session that ends without changes is worth a checkpoint if the user has asked for something twice.
+# A session that ends without a change or a decision is worth a checkpoint if the user asked for something twice.
 _MIN_REQUESTS = 2
 _CHARACTERS_A_TOKEN = 4
 # The limits of the settings are applied after so many saves, since that loads the memory index.
@@ -176,7 +176,8 @@ def _checkpoint(
 ) -> Checkpoint | None:
     """The checkpoint of the new lines; None if they say nothing that is worth one."""
     changed = _inside(root, context.files_changed)
-    if notes.is_empty or (trigger == "session_end" and not changed and len(notes.requests) < _MIN_REQUESTS):
+    is_more = changed or notes.decisions or len(notes.requests) >= _MIN_REQUESTS
+    if notes.is_empty or (trigger == "session_end" and not is_more):
         return None
     thesis = notes.thesis
     if not thesis:
