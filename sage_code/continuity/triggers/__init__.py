@@ -1,0 +1,1 @@
+"""Notices in a conversation that a checkpoint is due."""
