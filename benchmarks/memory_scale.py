@@ -23,8 +23,8 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from sage_code.memory.checkpoint_store import new_id
 from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.checkpoint_id import new_id
 from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory

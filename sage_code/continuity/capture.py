@@ -20,9 +20,9 @@ from sage_code.continuity.session import Session
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import SageError, UsageError
 from sage_code.files.locks import locked
+from sage_code.memory.code.line_refs import inside, line_refs
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
 from sage_code.memory.files.checkpoint_text import to_markdown
-from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.files.homes import home_to_write, safe_id
 from sage_code.transcripts.claude import ClaudeRecords
 from sage_code.transcripts.code_context import (
@@ -48,7 +48,7 @@ _MAX_FILES = 200
 _MAX_QUESTION_CHARS = 300
 # Of each kind in one checkpoint. A brief chooses from them again, within its budget.
 _INSTRUCTIONS, _DECISIONS, _RULED_OUT, _FINDINGS, _REQUESTS = 16, 12, 8, 8, 8
-# A session that ends without changes is worth a checkpoint if the user has asked for something twice.
+# A session that ends without a change or a decision is worth a checkpoint if the user asked for something twice.
 _MIN_REQUESTS = 2
 _CHARACTERS_A_TOKEN = 4
 # The limits of the settings are applied after so many saves, since that loads the memory index.
@@ -176,7 +176,8 @@ def _checkpoint(
 ) -> Checkpoint | None:
     """The checkpoint of the new lines; None if they say nothing that is worth one."""
     changed = _inside(root, context.files_changed)
-    if notes.is_empty or (trigger == "session_end" and not changed and len(notes.requests) < _MIN_REQUESTS):
+    is_more = changed or notes.decisions or len(notes.requests) >= _MIN_REQUESTS
+    if notes.is_empty or (trigger == "session_end" and not is_more):
         return None
     thesis = notes.thesis
     if not thesis:
@@ -200,7 +201,7 @@ def _checkpoint(
         token_estimate=notes.characters // _CHARACTERS_A_TOKEN,
         files_explored=frozenset(sorted(_inside(root, context.files_read) - changed)[:_MAX_FILES]),
         files_changed=frozenset(sorted(changed)[:_MAX_FILES]),
-        code_refs=_code_refs(root, context),
+        code_refs=line_refs(root, context),
         fields={key: value for key, value in fields.items() if value},
     )
 
@@ -220,18 +221,8 @@ def _texts(notes: Iterable[Note], count: int, thesis: str = "") -> tuple[str, ..
     return tuple(note.text for note in best(notes, count) if note.text != thesis)
 
 
-def _code_refs(root: str, context: SessionCodeContext) -> tuple[CodeRef, ...]:
-    from sage_code.memory.code.capture import capture as refs_of  # lazy: only where code was touched
-
-    if not (context.files_changed or context.files_read):
-        return ()
-    return refs_of(root, context)
-
-
 def _inside(root: str, files: Iterable[str]) -> frozenset[str]:
     """The files that are inside of the project, relative to its root; a transcript may name any path."""
-    from sage_code.memory.code.capture import inside
-
     real = os.path.realpath(root)
     return frozenset(path for file in files if (path := inside(real, root, file)))
 
@@ -240,7 +231,7 @@ def _save(checkpoint: Checkpoint, root: str) -> str:
     """Write the checkpoint into the user's home; empty if it is there already. The memory index finds it by itself."""
     from dataclasses import replace
 
-    from sage_code.memory.checkpoint_store import new_id
+    from sage_code.memory.files.checkpoint_id import new_id
     from sage_code.text.masking import mask_all
 
     home = home_to_write(None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from sage_code.errors import MemoryDamaged, UsageError
 from sage_code.memory.files.archive import FOLDER as ARCHIVE
 from sage_code.memory.files.archive import archived
 from sage_code.memory.files.checkpoint import Checkpoint
+from sage_code.memory.files.checkpoint_id import new_id
 from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_markdown
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 FOLDER = "checkpoints"
 _SUFFIXES = (".md", ".yaml")
-_SLUG_WORDS = 6
 # A new thesis is compared with so many of the newest: an old conclusion may be repeated.
 RECENT = 20
 # Two saves of the same words within this time are one save that was sent twice.
@@ -55,13 +54,6 @@ class Repeated(Exception):  # noqa: N818 - an outcome, not an error
     def __init__(self, similar: SimilarCheckpoint) -> None:
         super().__init__(similar.id)
         self.similar = similar
-
-
-def new_id(checkpoint: Checkpoint) -> str:
-    """An id from the time of a checkpoint and the first words of its question."""
-    when = re.sub(r"[:.]", "-", checkpoint.ts.removesuffix("Z"))[:19] or "undated"
-    words = re.findall(r"[a-z0-9]+", (checkpoint.core_question or checkpoint.thesis).lower())
-    return safe_id(f"{when}_{'-'.join(words[:_SLUG_WORDS])[:60] or 'checkpoint'}")
 
 
 def now() -> str:

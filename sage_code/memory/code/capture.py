@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from sage_code.errors import UsageError
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
-from sage_code.memory.files.code_ref import CodeRef, relative_file
-from sage_code.paths import DOT_SAGE
+from sage_code.memory.code.line_refs import inside
+from sage_code.memory.files.code_ref import CodeRef
 from sage_code.transcripts.code_context import FileInteraction, SessionCodeContext
 
 # A hundred references say no more than sixty, and a memory is a small file.
@@ -25,7 +24,6 @@ _FEW_UNITS = 6
 _SHOWN_LINES = 3
 # The end of a longer run of lines without a definition adds nothing.
 _MAX_ANCHOR_LINES = 60
-_OWN_FOLDERS = frozenset({DOT_SAGE, ".git", ".hg", ".jj", ".svn"})
 # Changes come before what was only read.
 _ORDER = {"edit": 0, "write": 0, "read": 1}
 
@@ -61,19 +59,6 @@ def capture(project_root: str, context: SessionCodeContext, code_files: CodeFile
                 found[key] = ref
                 counts[ref.file] = counts.get(ref.file, 0) + 1
     return tuple(found.values())
-
-
-def inside(root: str, given_root: str, file: str) -> str:
-    """An absolute path relative to the project; empty if it is outside, or in `.sage/` or a version control folder."""
-    for path in (file, os.path.realpath(file) if os.path.isabs(file) and "\0" not in file else ""):
-        for top in (root, os.path.abspath(given_root)):
-            if path.startswith(top.rstrip(os.sep) + os.sep):
-                try:
-                    relative = relative_file(os.path.relpath(path, top).replace(os.sep, "/"))
-                except (UsageError, ValueError):
-                    return ""
-                return "" if relative.partition("/")[0] in _OWN_FOLDERS else relative
-    return ""
 
 
 def _refs(file: CodeFile, interaction: FileInteraction) -> Iterator[CodeRef]:
