@@ -1,8 +1,8 @@
 """Writes transcripts as Claude Code does: one JSON record a line, in its order of keys, with its noise around them.
 
-A `Transcript` is a growing file. What an API reply says goes into several lines, one for each block, which share the id
-of the message while the usage grows; a tool's result is a user's line. `held` keeps lines back, since Claude Code writes
-its file later than it calls its hooks. Times are the transcript's own: its clock goes on with each record.
+A `Transcript` is a growing file. What an API reply says goes into several lines, one for each block, which share the
+id of the message while the usage grows; a tool's result is a user's line. `held` keeps lines back, since Claude Code
+writes its file later than it calls its hooks. Times are the transcript's own: its clock goes on with each record.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ FILES = {
     "tests/test_cart.py": "def test_total():\n    assert True\n",
 }
 CART_ASKED = "The totals in the cart are wrong for cancelled items. Please never round inside of total()."
-CART_DECIDED = "I decided to filter cancelled items in `total` instead of in the caller because the report needs it too."
+CART_DECIDED = "I decided to filter cancelled items in `total` instead of in the caller as the report needs it too."
 STOCK_ASKED = "Reserving twice makes the stock negative. Make sure that reserve() refuses it."
 STOCK_DECIDED = "We will raise OutOfStock in `reserve` rather than return a flag because callers ignore flags."
 MAIL_ASKED = "Customers get the confirmation twice. Find out why, do not touch the templates."
