@@ -17,6 +17,7 @@ from sage_cli import (
     doctor_commands,
     eval_commands,
     graph_commands,
+    hooks_commands,
     index_commands,
     index_files,
     knowledge_commands,
@@ -68,6 +69,7 @@ app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
 app.add_typer(core_commands.app)
 app.add_typer(mcp_commands.app)
+app.add_typer(hooks_commands.app)
 app.add_typer(checkpoint_commands.app)
 app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
