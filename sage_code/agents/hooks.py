@@ -228,10 +228,10 @@ def _renewed(found: _Found, command: str) -> dict[str, Any]:
 
 def _with_hooks(file: TextFile, base: str, wanted: dict[str, Any]) -> tuple[str, Insertion]:
     """The text `base` of a file with a group for each event, and what was inserted."""
-    text, pieces, made = base, [], []
+    text, pieces, keys, made = base, [], list(reversed(wanted)), []
     hooks = _parsed(base).get(_HOOKS)
     try:
-        for event in reversed(wanted):  # each new list goes before the others, so they end up in the order of the table
+        for event in keys:  # each new list goes before the others, so they end up in the order of the table
             if isinstance(hooks, dict) and event in hooks:
                 offset, piece = jsonc.appending(text, (_HOOKS, event), wanted[event])
             else:
@@ -242,7 +242,7 @@ def _with_hooks(file: TextFile, base: str, wanted: dict[str, Any]) -> tuple[str,
     except ValueError as error:
         raise ConfigError(f"{file.path} cannot take a hook: {error}", "correct it first; it was not changed") from error
     made += [] if isinstance(hooks, dict) else [_HOOKS]
-    return text, Insertion(pieces, file.exists, made=made)
+    return text, Insertion(pieces, file.exists, keys=keys, made=made)
 
 
 def _with_groups(document: Any, wanted: dict[str, Any]) -> Any:
@@ -257,8 +257,9 @@ def _without_hooks(file: TextFile, document: Any, known: Insertion | None) -> st
     """The text without the handlers of Sage: recorded insertions are taken back, then what is left of them is cut."""
     wanted, text = _foreign(document), file.text
     try:
-        for piece in reversed(known.pieces if known else ()):
-            text = _taken_back(text, piece, wanted)
+        if known is not None:
+            for event, piece in reversed(list(zip(known.keys, known.pieces, strict=False))):
+                text = _taken_back(text, piece, event, known.made)
         while left := list(_found(_parsed(text))):
             text = jsonc.cut(text, _largest_own(_parsed(text), left[-1], known))
         if _foreign(_parsed(text)) == wanted:
@@ -270,19 +271,18 @@ def _without_hooks(file: TextFile, document: Any, known: Insertion | None) -> st
     )
 
 
-def _taken_back(text: str, piece: str, wanted: Any) -> str:
+def _taken_back(text: str, piece: str, event: str, made: list[str]) -> str:
     """The text without a recorded insertion; the text as it is if that was changed.
 
-    Insertions into two lists may be the same text. Only one place leaves a document with one hook of Sage less and
-    everything else in it.
+    The same text may have been inserted into several lists, and one of them may be part of another. The right place
+    is the one that leaves the document without Sage's hook for this event, and without a list that was made for it.
     """
-    count = len(list(_found(_parsed(text))))
+    wanted = _foreign(_parsed(text), event, made)
     offset = text.find(piece)
     while offset >= 0:
         shorter = text[:offset] + text[offset + len(piece) :]
         try:
-            document = _parsed(shorter)
-            if isinstance(document, dict) and _foreign(document) == wanted and len(list(_found(document))) < count:
+            if _parsed(shorter) == wanted:
                 return shorter
         except ValueError:
             pass
@@ -298,24 +298,34 @@ def _largest_own(document: Any, found: _Found, known: Insertion | None) -> jsonc
     made = None if known is None else known.made
     if len(found.group[_HOOKS]) > 1:
         return (_HOOKS, found.event, found.group_number, _HOOKS, found.number)
-    if len(document[_HOOKS][found.event]) > 1 or (made is not None and found.event not in made):
+    if len(document[_HOOKS][found.event]) > 1 or not _was_made(found.event, made):
         return (_HOOKS, found.event, found.group_number)
-    if len(document[_HOOKS]) > 1 or (made is not None and _HOOKS not in made):
+    if len(document[_HOOKS]) > 1 or not _was_made(_HOOKS, made):
         return (_HOOKS, found.event)
     return (_HOOKS,)
 
 
-def _foreign(document: Any) -> Any:
-    """A copy of the document without the handlers of Sage, and without lists and objects that are empty then."""
+def _foreign(document: Any, only: str = "", made: list[str] | None = None) -> Any:
+    """A copy of the document without the handlers of Sage, those of one event if `only` that is meant.
+
+    Lists and objects that are empty then go too; with `made`, those that are named there.
+    """
     document = copy.deepcopy(document)
     for one in reversed(list(_found(document))):
-        handlers = one.group[_HOOKS]
-        del handlers[one.number]
-        if not handlers:
-            del document[_HOOKS][one.event][one.group_number]
+        if only in ("", one.event):
+            handlers = one.group[_HOOKS]
+            del handlers[one.number]
+            if not handlers:
+                del document[_HOOKS][one.event][one.group_number]
     hooks = document.get(_HOOKS)
     if isinstance(hooks, dict):
-        document[_HOOKS] = {event: listed for event, listed in hooks.items() if listed != []}
-        if not document[_HOOKS]:
+        for event in [event for event, listed in hooks.items() if listed == [] and _was_made(event, made)]:
+            del hooks[event]
+        if not hooks and _was_made(_HOOKS, made):
             del document[_HOOKS]
     return document
+
+
+def _was_made(key: str, made: list[str] | None) -> bool:
+    """Whether Sage made a list or an object; without a record, an empty one counts as its own."""
+    return made is None or key in made

@@ -17,7 +17,7 @@ from sage_code.files.contained import read_regular
 from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 
-# History of the format: 1: first version, one inserted text a file; 2: several, and the containers made for them.
+# History of the format: 1: first version, one inserted text a file; 2: several, with the keys of their lists.
 FORMAT = 2
 # Far more than a few dozen files with a page of text each.
 _MAX_BYTES = 16 << 20
@@ -30,7 +30,8 @@ class Insertion:
     pieces: list[str]
     existed: bool  # whether the file existed before
     folders: list[str] = field(default_factory=list)  # the folders that were made for it, the innermost first
-    made: list[str] = field(default_factory=list)  # the keys of objects and arrays that were made for it: `hooks.Stop`
+    keys: list[str] = field(default_factory=list)  # of the list that each piece belongs to, if there are several
+    made: list[str] = field(default_factory=list)  # the keys of lists and objects that were made for the pieces
 
 
 def _path() -> str:
