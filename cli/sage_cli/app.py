@@ -26,6 +26,7 @@ from sage_cli import (
     project_commands,
     refs_commands,
     search_commands,
+    skills_commands,
     template_commands,
     usage_commands,
 )
@@ -70,6 +71,7 @@ app.add_typer(admin_commands.app)
 app.add_typer(core_commands.app)
 app.add_typer(mcp_commands.app)
 app.add_typer(hooks_commands.app)
+app.add_typer(skills_commands.app)
 app.add_typer(checkpoint_commands.app)
 app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
