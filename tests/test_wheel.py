@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from sage_code.agents.skills import DEFAULT
+
 pytestmark = pytest.mark.slow
 
 TOP = Path(__file__).parents[1]
@@ -105,7 +107,7 @@ def test_index_and_grep_from_the_wheel(installed: Path, sample: Path, tmp_path: 
     assert str(TOP) not in module
     assert (installed / "sage-mcp").exists()
     skills = json.loads(_run(installed / "sage", "skills", "list", "--json", cwd=elsewhere, **home))["skills"]
-    assert [skill["name"] for skill in skills if skill["is_default"]][0] == "sage-memory"
+    assert [skill["name"] for skill in skills if skill["is_default"]] == list(DEFAULT)
 
 
 def _located(python: Path | str, cwd: Path, **variables: str) -> tuple[Path, dict[str, list[str]], set[Path]]:

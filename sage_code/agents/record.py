@@ -77,6 +77,7 @@ def put(path: str, insertion: Insertion | None, *, left: list[str] | None = None
         for folder in left or ():
             heir = next((name for name in known if name.startswith(os.path.join(os.path.realpath(folder), ""))), None)
             if heir is not None:
-                known[heir] = replace(known[heir], folders=[*known[heir].folders, folder])
+                folders = sorted([*known[heir].folders, folder], key=len, reverse=True)  # the innermost is the longest
+                known[heir] = replace(known[heir], folders=folders)
         rows = {name: asdict(row) for name, row in known.items()}
         write_bytes(_path(), orjson.dumps({"format": FORMAT, "files": rows}), mode=PRIVATE_FILE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -157,8 +158,10 @@ def uninstall(names: list[str], scope: Scope, root: str, *, force: bool = False)
     return changes
 
 
-def _chosen(names: list[str], scope: Scope, root: str) -> list[_Installed]:
-    return [_look(find_skill(name), scope, root) for name in dict.fromkeys(names or shipped())]
+def _chosen(names: list[str], scope: Scope, root: str) -> Iterator[_Installed]:
+    """The skills with these names, or all. Each is looked at when its turn comes: the one before may leave it folders."""
+    chosen = [find_skill(name) for name in dict.fromkeys(names or shipped())]
+    return (_look(skill, scope, root) for skill in chosen)
 
 
 def _look(skill: Skill, scope: Scope, root: str) -> _Installed:
