@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from sage_cli.options import JsonOption, ProjectOption, ScopeChoice, ScopeOption
 from sage_cli.output import answer, exit_if_nothing, one_line, plain
 from sage_cli.tables import answer_table
-
-if TYPE_CHECKING:
-    from sage_code.agents.skills import SkillChange
 
 app = typer.Typer(name="skills", help="Teach Claude Code when and how to use Sage.", no_args_is_help=True)
 NamesArgument = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Skills; see `sage skills list`.")]
@@ -35,10 +32,7 @@ def install(
 
     Example:  sage skills install sage-code-search --scope project
     """
-    from sage_code.agents import skills
-    from sage_code.project import Project
-
-    _show(skills.install(names or [], scope.value, Project.named(project).root, force=force), as_json)
+    _apply("install", names, scope, force, project, as_json)
 
 
 @app.command("update")
@@ -57,10 +51,7 @@ def update(
 
     Example:  sage skills update sage-memory --force
     """
-    from sage_code.agents import skills
-    from sage_code.project import Project
-
-    _show(skills.update(names or [], scope.value, Project.named(project).root, force=force), as_json)
+    _apply("update", names, scope, force, project, as_json)
 
 
 @app.command("uninstall")
@@ -79,10 +70,7 @@ def uninstall(
 
     Example:  sage skills uninstall sage-session
     """
-    from sage_code.agents import skills
-    from sage_code.project import Project
-
-    _show(skills.uninstall(names or [], scope.value, Project.named(project).root, force=force), as_json)
+    _apply("uninstall", names, scope, force, project, as_json)
 
 
 @app.command("list")
@@ -116,14 +104,26 @@ def show(name: Annotated[str, typer.Argument(metavar="NAME", help="The skill.")]
     answer(asdict(found), as_json, plain(found.text).rstrip("\n"))
 
 
-def _show(changes: list[SkillChange], as_json: bool) -> None:
-    """Show what was done; if nothing was, exit with 1."""
+def _apply(
+    command: Literal["install", "update", "uninstall"],
+    names: list[str] | None,
+    scope: ScopeChoice,
+    force: bool,
+    project: str,
+    as_json: bool,
+) -> None:
+    """Run a command that changes skills and show what was done; if nothing was, exit with 1."""
+    from sage_code.agents import skills
+    from sage_code.project import Project
+
+    change = {"install": skills.install, "update": skills.update, "uninstall": skills.uninstall}[command]
+    changes = change(names or [], scope.value, Project.named(project).root, force=force)
     lines = []
-    for change in changes:
-        version = f" {change.version}" if change.version else ""
-        lines.append(f"{change.name}{one_line(version)}: {change.action}  {one_line(change.path)}")
-        remarks = (change.note, f"a copy of it as it was: {change.backup}" if change.backup else "")
+    for one in changes:
+        version = f" {one.version}" if one.version else ""
+        lines.append(f"{one.name}{version}: {one.action}  {one_line(one.path)}")
+        remarks = (one.note, f"a copy of it as it was: {one.backup}" if one.backup else "")
         lines += [f"  {one_line(remark)}" for remark in remarks if remark]
-    answer({"changes": [asdict(change) for change in changes]}, as_json, *lines)
-    done = any(change.action not in ("absent", "kept") for change in changes)
+    answer({"changes": [asdict(one) for one in changes]}, as_json, *lines)
+    done = any(one.action not in ("absent", "kept") for one in changes)
     exit_if_nothing(done, "" if changes else "no skill of Sage is installed here")

@@ -185,6 +185,7 @@ def status(root: str) -> HookStatus:
 
 
 def _state(scope: HookScope, path: str, document: Any) -> HookState:
+    """How the hooks are in the settings at `path`."""
     found = list(_found(document))
     if not found:
         return HookState(scope, path, "absent", tuple(EVENTS))

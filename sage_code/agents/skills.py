@@ -159,12 +159,14 @@ def uninstall(names: list[str], scope: Scope, root: str, *, force: bool = False)
 
 
 def _chosen(names: list[str], scope: Scope, root: str) -> Iterator[_Installed]:
-    """The skills with these names, or all. Each is looked at when its turn comes: the one before may leave it folders."""
+    """The skills with these names, or all. Each is looked at when its turn comes, since folders pass from one to the
+    next."""
     chosen = [find_skill(name) for name in dict.fromkeys(names or shipped())]
     return (_look(skill, scope, root) for skill in chosen)
 
 
 def _look(skill: Skill, scope: Scope, root: str) -> _Installed:
+    """How a skill is installed; ConfigError if its file cannot be read or is outside of the project."""
     # One level below `skills/`: a further folder for all of Sage's would not be searched by Claude Code.
     folder = os.path.join(claude_folder(scope, root), "skills", skill.name)
     path = os.path.join(folder, _FILE)

@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Iterator
 
 from sage_code.agents import hooks
+from sage_code.agents.hook_table import SHARED_COMMAND
 from sage_code.agents.install import command_of, is_sage_entry, read_entry
 from sage_code.agents.table import AGENTS, Agent, config_file, is_installed
-from sage_code.doctor.findings import Finding
+from sage_code.doctor.findings import Finding, Level
 from sage_code.errors import SageError
 from sage_code.values import Scope
 
@@ -37,7 +38,9 @@ def _hook_findings(agent: Agent, status: hooks.HookStatus) -> Iterator[Finding]:
     for one in status.scopes:
         where = f"{agent.title}: the hooks in {one.path}"
         if one.state == "broken":
-            yield Finding("agents", "error", f"{where}: {one.problem}", one.remedy)
+            # What a project shares is made to do nothing where Sage is not on the PATH.
+            level: Level = "warning" if one.command == SHARED_COMMAND else "error"
+            yield Finding("agents", level, f"{where}: {one.problem}", one.remedy)
         elif one.state in ("partial", "outdated"):
             yield Finding("agents", "warning", f"{where} are {one.state}", one.remedy)
         elif one.state == "installed":
