@@ -88,7 +88,7 @@ class _Installed:
     def kept(self) -> SkillChange:
         """The change that is none, and what would make it one."""
         why = "it was edited" if self.state == "edited" else "it was not installed by Sage"
-        note = _LINK if self.is_link else f"{why}; --force takes no account of that, and keeps a copy"
+        note = _LINK if self.is_link else f"{why}; --force goes ahead all the same, and keeps a copy"
         return SkillChange(self.skill.name, self.scope, self.file.path, "kept", _version(self.file.text), note=note)
 
 
