@@ -20,7 +20,6 @@ from sage_code.errors import SageError
 from sage_code.languages.kinds import CHUNK_KIND, TABLES
 from sage_code.paths import assets_dir, compiled_dir, manifest_path
 from sage_code.settings.loading import TABLE
-from sage_code.settings.table import LISTED
 from sage_code.values import SkipReason
 
 Run = Callable[..., Any]
@@ -424,7 +423,7 @@ def test_core(project: Path, printed: Run) -> None:
 
 def test_config(project: Path, printed: Run) -> None:
     listing = printed("config list")
-    assert [record["key"] for record in listing["settings"]] == list(LISTED)
+    assert [record["key"] for record in listing["settings"]] == list(TABLE)
     for key in TABLE:
         assert printed("config get", key)["key"] == key
     (project / ".sage" / "tuning.yaml").write_text("store_uri: s3://elsewhere\nexclude: [a, b]\n")
