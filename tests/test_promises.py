@@ -30,7 +30,35 @@ ARCHITECTURE = (TOP / "ARCHITECTURE.md").read_text()
 PYPROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())
 PACKAGES = {"sage_code": TOP / "sage_code", "sage_cli": TOP / "cli/sage_cli", "sage_mcp": TOP / "mcp/sage_mcp"}
 ROOT: Any = typer.main.get_command(app)
-# Settings of the specification for what is still to be built.
+
+
+def _modules() -> Iterator[tuple[Path, ast.Module]]:
+    for folder in PACKAGES.values():
+        for path in sorted(folder.rglob("*.py")):
+            yield path, ast.parse(path.read_text())
+
+
+# Commands and options
+
+
+def _resolved(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that the words after `sage` lead to, and the rest of them."""
+    command, path = ROOT, "sage"
+    while words and hasattr(command, "commands"):
+        for count in (2, 1):  # `index export` is one name
+            found = command.commands.get(" ".join(words[:count]))
+            if found is not None and len(words) >= count:
+                command, path, words = found, f"{path} {' '.join(words[:count])}", words[count:]
+                break
+        else:
+            break
+    assert command is not ROOT, f"there is no command sage {' '.join(words)}"
+    assert not (hasattr(command, "commands") and words), f"{path} has no command {words[0]}"
+    return command, words
+
+
+def _options(command: Any) -> set[str]:
+    return {name for one in command.params for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
 
 
 def _spans(text: str) -> list[str]:

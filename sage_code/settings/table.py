@@ -1,7 +1,7 @@
 """Every setting, described once: loading, `sage config` and the documentation read the fields of `Settings`.
 
-To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help line, and whether
-a project may set it. Nothing here reads a file or the environment.
+To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help line, and
+whether a project may set it. Nothing here reads a file or the environment.
 """
 
 from __future__ import annotations
