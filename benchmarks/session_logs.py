@@ -74,7 +74,8 @@ class Exchange:
     user: str
     agent: str
     files: tuple[str, ...]
-    time: float | None
+    time: float | None  # of the question
+    ended: float | None  # of the last that the agent said or did
     web_searches: int
     committed: bool
 
@@ -136,11 +137,13 @@ def exchanges_of(session: Session) -> list[Exchange]:
     answered: list[str] = []
     files: dict[str, None] = {}
     time: float | None = None
+    ended: float | None = None
     searches, committed = 0, False
 
     def close() -> None:
         if said and (answered or files):
-            found.append(Exchange("\n".join(said), "\n\n".join(answered), tuple(files), time, searches, committed))
+            text = "\n".join(said), "\n\n".join(answered)
+            found.append(Exchange(*text, tuple(files), time, ended, searches, committed))
 
     for message in session.messages:
         if message.is_sidechain:
@@ -155,6 +158,7 @@ def exchanges_of(session: Session) -> list[Exchange]:
                 time = message.time
             said.append(message.text)
         elif said:
+            ended = message.time or ended
             if message.text:
                 answered.append(message.text)
             for tool in message.tools:

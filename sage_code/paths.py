@@ -13,6 +13,8 @@ DOT_SAGE = ".sage"
 _ROOT_MARKERS = (DOT_SAGE, ".git", ".hg", ".jj")
 # The folder below Sage's home for the one project whose own `.sage/` would be that home.
 _AROUND_HOME = "project-around-home"
+# Shipped folders that are not at the top of a checkout: the plugin of Claude Code carries the skills too.
+_IN_CHECKOUT = {"skills": ("plugin", "skills")}
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -105,9 +107,9 @@ def registry_path() -> str:
 
 
 def assets_dir(name: str) -> str:
-    """A shipped folder (`grammars`, `compiled_schema`): inside the wheel, or at the top of a checkout."""
-    for base in (os.path.join(_PACKAGE, "_assets"), os.path.dirname(_PACKAGE)):
-        folder = os.path.join(base, name)
+    """A shipped folder (`grammars`, `compiled_schema`, `skills`): inside the wheel, or in a checkout."""
+    checkout = os.path.dirname(_PACKAGE)
+    for folder in (os.path.join(_PACKAGE, "_assets", name), os.path.join(checkout, *_IN_CHECKOUT.get(name, (name,)))):
         if os.path.isdir(folder):
             return folder
     raise FileNotFoundError(f"Sage's own folder {name!r} is missing; reinstall sage-code")

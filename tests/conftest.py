@@ -64,7 +64,8 @@ def sage_home(
     home = shared.parent if shared else tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):  # where agents keep theirs
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("SAGE_HOME", str(home / ".sage"))
     return home / ".sage"
 

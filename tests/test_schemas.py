@@ -20,7 +20,6 @@ from sage_code.errors import SageError
 from sage_code.languages.kinds import CHUNK_KIND, TABLES
 from sage_code.paths import assets_dir, compiled_dir, manifest_path
 from sage_code.settings.loading import TABLE
-from sage_code.settings.table import LISTED
 from sage_code.values import SkipReason
 
 Run = Callable[..., Any]
@@ -35,6 +34,14 @@ COMMANDS = {
     "index": "index.json",
     "mcp install": "mcp_changes.json",
     "mcp uninstall": "mcp_changes.json",
+    "hooks install": "hooks_changes.json",
+    "hooks uninstall": "hooks_changes.json",
+    "hooks status": "hooks_status.json",
+    "skills install": "skills_changes.json",
+    "skills update": "skills_changes.json",
+    "skills uninstall": "skills_changes.json",
+    "skills list": "skills_list.json",
+    "skills show": "skill.json",
     "index export": "index_export.json",
     "index import": "index_import.json",
     "status": "status.json",
@@ -199,6 +206,30 @@ def test_agents(project: Path, printed: Run) -> None:
     assert [change["action"] for change in added] == ["added"] * 3
     assert [change["action"] for change in printed("mcp uninstall", *words)["changes"]] == ["removed"] * 3
     printed("mcp uninstall", *words, code=1)
+
+
+def test_hooks(project: Path, printed: Run) -> None:
+    assert printed("hooks install", "--print")["previews"]
+    printed("hooks status", code=1)
+    assert printed("hooks install")["changes"][0]["action"] == "added"
+    assert printed("hooks status")["installed"]
+    (project / ".claude").mkdir()
+    (project / ".claude" / "settings.json").write_text("{")
+    assert printed("hooks status", code=2)["scopes"][1]["problem"]
+    printed("hooks install", "--scope", "project", code=2, schema="error.json")
+    assert printed("hooks uninstall")["changes"][0]["action"] == "removed"
+    printed("hooks uninstall", code=1)
+
+
+def test_skills(project: Path, printed: Run) -> None:
+    words = ["--scope", "project"]
+    assert {change["action"] for change in printed("skills install", *words)["changes"]} == {"added"}
+    assert {skill["state"] for skill in printed("skills list", *words)["skills"]} == {"current", "absent"}
+    (project / ".claude" / "skills" / "sage-memory" / "SKILL.md").write_text("mine")
+    assert printed("skills update", *words)["changes"][0]["note"]
+    assert printed("skills uninstall", *words)["changes"][0]["action"] == "kept"
+    assert printed("skills show", "sage-memory")["version"]
+    printed("skills show", "nothing", code=2, schema="error.json")
 
 
 def test_status(project: Path, printed: Run) -> None:
@@ -392,7 +423,7 @@ def test_core(project: Path, printed: Run) -> None:
 
 def test_config(project: Path, printed: Run) -> None:
     listing = printed("config list")
-    assert [record["key"] for record in listing["settings"]] == list(LISTED)
+    assert [record["key"] for record in listing["settings"]] == list(TABLE)
     for key in TABLE:
         assert printed("config get", key)["key"] == key
     (project / ".sage" / "tuning.yaml").write_text("store_uri: s3://elsewhere\nexclude: [a, b]\n")

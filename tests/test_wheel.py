@@ -16,15 +16,17 @@ from pathlib import Path
 
 import pytest
 
+from sage_code.agents.skills import DEFAULT
+
 pytestmark = pytest.mark.slow
 
 TOP = Path(__file__).parents[1]
-ASSETS = ("grammars", "compiled_schema")
+ASSETS = {"grammars": TOP / "grammars", "compiled_schema": TOP / "compiled_schema", "skills": TOP / "plugin" / "skills"}
 WHERE = """
 import json, os, sage_code
 from sage_code.paths import assets_dir
 found = {}
-for name in ("grammars", "compiled_schema"):
+for name in ("grammars", "compiled_schema", "skills"):
     folder = assets_dir(name)
     paths = (os.path.join(top, file) for top, _, files in os.walk(folder) for file in files)
     found[name] = [folder, sorted(os.path.relpath(path, folder) for path in paths)]
@@ -57,8 +59,8 @@ def _pip(commands: Path, *words: str | Path) -> None:
 
 def _assets_in_checkout() -> dict[str, list[str]]:
     return {
-        name: sorted(str(path.relative_to(TOP / name)) for path in (TOP / name).rglob("*") if path.is_file())
-        for name in ASSETS
+        name: sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        for name, folder in ASSETS.items()
     }
 
 
@@ -104,6 +106,8 @@ def test_index_and_grep_from_the_wheel(installed: Path, sample: Path, tmp_path: 
     module = _run(installed / "python", "-c", "import sage_mcp.server as s; print(s.__file__)", cwd=elsewhere)
     assert str(TOP) not in module
     assert (installed / "sage-mcp").exists()
+    skills = json.loads(_run(installed / "sage", "skills", "list", "--json", cwd=elsewhere, **home))["skills"]
+    assert [skill["name"] for skill in skills if skill["is_default"]] == list(DEFAULT)
 
 
 def _located(python: Path | str, cwd: Path, **variables: str) -> tuple[Path, dict[str, list[str]], set[Path]]:
@@ -129,5 +133,5 @@ def test_one_function_finds_the_assets_everywhere(
     for python, variables in ((editable / "python", {}), (sys.executable, borrowed)):
         module, files, folders = _located(python, tmp_path, **variables)
         assert module.is_relative_to(TOP)
-        assert folders == {TOP / name for name in ASSETS}
+        assert folders == set(ASSETS.values())
         assert files == _assets_in_checkout()

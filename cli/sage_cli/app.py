@@ -18,6 +18,7 @@ from sage_cli import (
     doctor_commands,
     eval_commands,
     graph_commands,
+    hooks_commands,
     index_commands,
     index_files,
     knowledge_commands,
@@ -26,6 +27,7 @@ from sage_cli import (
     project_commands,
     refs_commands,
     search_commands,
+    skills_commands,
     template_commands,
     usage_commands,
 )
@@ -69,6 +71,8 @@ app.add_typer(model_commands.app)
 app.add_typer(admin_commands.app)
 app.add_typer(core_commands.app)
 app.add_typer(mcp_commands.app)
+app.add_typer(hooks_commands.app)
+app.add_typer(skills_commands.app)
 app.add_typer(checkpoint_commands.app)
 app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)

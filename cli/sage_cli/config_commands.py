@@ -25,13 +25,13 @@ def list_settings(as_json: JsonOption = False, project: ProjectOption = ".") -> 
 
     Example:  sage config list --json
     """
-    from sage_code.settings.table import LISTED
+    from sage_code.settings.table import TABLE
 
     settings = _load(project)
     if as_json:
-        print_json({"settings": [_record(settings, key) for key in LISTED], "warnings": list(settings.warnings)})
+        print_json({"settings": [_record(settings, key) for key in TABLE], "warnings": list(settings.warnings)})
         return
-    for key, known in LISTED.items():
+    for key, known in TABLE.items():
         source, value = settings.origin(key), one_line(_text(getattr(settings, key)))
         if sys.stdout.isatty():
             say(f"{key} = {value}  ({'default' if source.kind == 'default' else one_line(source.where)})")
@@ -66,13 +66,11 @@ def set_setting(
 
     Example:  sage config set exclude 'vendor/,*.min.js' --scope project
     """
-    from sage_code.settings.loading import TABLE, set_value, tuning_path
+    from sage_code.settings.loading import set_value, tuning_path
 
     root = _root(project)
     written = set_value(key, value, scope.value, root)
     say(f"{key} = {one_line(_text(written))}  ({one_line(tuning_path(scope.value, root))})")
-    if TABLE[key].reserved:
-        print(f"note: nothing reads {key} yet", file=sys.stderr)
     winner = _load(project).origin(key)
     if winner.kind != scope.value:
         print(f"note: {one_line(winner.where)} sets {key} too, and wins here", file=sys.stderr)

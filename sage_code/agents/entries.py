@@ -60,8 +60,8 @@ def without_entry(agent: Agent, file: TextFile, document: Any, keys: tuple[str, 
     wanted = with_entry(document, keys, None)
     cut: Callable[[str, tuple[str, ...]], str] = toml.cut if agent.format == "toml" else jsonc.cut
     candidates = [cut(file.text, keys)]
-    if known is not None and file.text.count(known.inserted) == 1:
-        candidates.insert(0, file.text.replace(known.inserted, ""))
+    if known is not None and len(known.pieces) == 1 and file.text.count(known.pieces[0]) == 1:
+        candidates.insert(0, file.text.replace(known.pieces[0], ""))
     for text in candidates:
         try:
             document = _parse(agent, text)

@@ -77,12 +77,17 @@ def write(before: TextFile, text: str, *, private: bool) -> list[str]:
     return made
 
 
-def delete(path: str, folders: list[str]) -> None:
-    """Delete a file that Sage made, and the folders that it made for it if they are empty."""
+def delete(path: str, folders: list[str]) -> list[str]:
+    """Delete a file that Sage made, and the folders that it made for it; return those that are not empty."""
     os.unlink(path)
-    with contextlib.suppress(OSError):
-        for folder in folders:
+    for number, folder in enumerate(folders):
+        try:
             os.rmdir(folder)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return folders[number:]
+    return []
 
 
 def backup_path(path: str) -> str:
@@ -91,12 +96,15 @@ def backup_path(path: str) -> str:
     return os.path.join(sage_home(), "agents", f"{os.path.basename(path).lstrip('.')}.{digest}.backup")
 
 
-def keep_backup(file: TextFile) -> str:
-    """Copy a file to its backup, once, and return its path. Only the user can read it, since it may hold keys."""
+def keep_backup(file: TextFile, *, newest: bool = False) -> str:
+    """Copy a file to its backup and return its path. Only the user can read it, since it may hold keys.
+
+    The first copy is kept, as the file was before Sage; with `newest`, for files that are replaced whole, the last.
+    """
     if not file.exists:
         return ""
     path = backup_path(file.path)
-    if not os.path.exists(path):
+    if newest or not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write_bytes(path, file.text.encode(), mode=PRIVATE_FILE)
     return path

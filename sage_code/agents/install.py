@@ -19,7 +19,8 @@ from sage_code.agents import files, notes, record
 from sage_code.agents.entries import below, document_of, entry_keys, insertion, verify, with_entry, without_entry
 from sage_code.agents.files import TextFile
 from sage_code.agents.record import Insertion
-from sage_code.agents.table import AGENTS, SERVER_NAME, Agent, config_file, has_notes, notes_file
+from sage_code.agents.table import AGENTS, SERVER_NAME, Agent, claude_folder, config_file, has_notes, notes_file
+from sage_code.agents.writing import put_in, take_out
 from sage_code.errors import ConfigError, SageError, UsageError
 from sage_code.values import Scope
 
@@ -71,10 +72,14 @@ def server_command(scope: Scope, *, version: str = "") -> list[str]:
         return ["uvx", "--from", f"{_PACKAGE}=={version}", _PROGRAM]
     if scope == "project":
         return [_PROGRAM]
-    beside = os.path.join(os.path.dirname(sys.executable), _PROGRAM)
-    own = shutil.which(beside)
-    # `-P`: the server starts in a project that may come from anybody, and must not import modules from there.
-    return [own] if own else [sys.executable, "-P", "-m", _MODULE]
+    return this_installation(_PROGRAM, _MODULE)
+
+
+def this_installation(program: str, module: str) -> list[str]:
+    """The command that starts a program of this very installation: the script beside Python, or else the module."""
+    own = shutil.which(os.path.join(os.path.dirname(sys.executable), program))
+    # `-P`: it starts in a project that may come from anybody, and must not import modules from there.
+    return [own] if own else [sys.executable, "-P", "-m", module]
 
 
 def is_sage_entry(entry: Any) -> bool:
@@ -127,9 +132,8 @@ def install(agent: Agent, scope: Scope, root: str, command: list[str], *, force:
     offset, inserted = insertion(agent, base, keys, entry)
     text = base[:offset] + inserted + base[offset:]
     verify(agent, file, text, with_entry(document, keys, entry))
-    backup = files.keep_backup(file)
-    made = files.write(file, text, private=scope == "user")
-    _record(file, inserted, made, known if old is not None else None)
+    insert = Insertion([inserted], file.exists)
+    backup = put_in(file, text, insert, known if old is not None else None, private=scope == "user")
     return Change(agent.name, scope, "server", file.path, "added" if old is None else "updated", backup, remark)
 
 
@@ -143,7 +147,8 @@ def uninstall(agent: Agent, scope: Scope, root: str, *, force: bool = False) -> 
         return Change(agent.name, scope, "server", file.path, "kept", note="it is not Sage's; --force removes it")
     known = record.find(file.path)
     text = without_entry(agent, file, document, keys, known)
-    return _write_rest(agent, scope, "server", file, text, known)
+    backup = take_out(file, text, known, private=scope == "user")
+    return Change(agent.name, scope, "server", file.path, "removed", backup)
 
 
 def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
@@ -154,12 +159,11 @@ def install_notes(agent: Agent, scope: Scope, root: str) -> Change:
     if block in file.text:
         return Change(agent.name, scope, "snippet", file.path, "unchanged")
     known = record.find(file.path)
-    base = notes.without_block(file.text, known.inserted if known else "")
+    base = notes.without_block(file.text, known.pieces[0] if known else "")
     old, base = base is not None, base if base is not None else file.text
     gap = "" if not base else end_of_line if base.endswith("\n") else 2 * end_of_line
-    backup = files.keep_backup(file)
-    made = files.write(file, base + gap + block, private=False)
-    _record(file, gap + block, made, known if old else None)
+    insert = Insertion([gap + block], file.exists)
+    backup = put_in(file, base + gap + block, insert, known if old else None, private=False)
     return Change(agent.name, scope, "snippet", file.path, "updated" if old else "added", backup)
 
 
@@ -169,13 +173,14 @@ def uninstall_notes(agent: Agent, scope: Scope, root: str) -> Change:
         return Change(agent.name, scope, "snippet", "", "absent")
     file = _file(notes_file(agent, scope, root), scope, root)
     known = record.find(file.path)
-    text = notes.without_block(file.text, known.inserted if known else "")
+    text = notes.without_block(file.text, known.pieces[0] if known else "")
     if text is None:
         return Change(agent.name, scope, "snippet", file.path, "absent")
     if readers := _other_readers(agent, scope, root):
         note = f"{', '.join(readers)} reads it too; it goes with the last of them"
         return Change(agent.name, scope, "snippet", file.path, "kept", note=note)
-    return _write_rest(agent, scope, "snippet", file, text, known)
+    backup = take_out(file, text, known, private=False)
+    return Change(agent.name, scope, "snippet", file.path, "removed", backup)
 
 
 def _other_readers(agent: Agent, scope: Scope, root: str) -> list[str]:
@@ -197,10 +202,10 @@ def install_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     if file.text == notes.SUBAGENT:
         return Change(agent.name, scope, "subagent", file.path, "unchanged")
     known = record.find(file.path)
-    if file.exists and (known is None or known.inserted != file.text):
+    if file.exists and (known is None or known.pieces != [file.text]):
         raise ConfigError(f"{file.path} exists already, and is not Sage's", "rename it; nothing was changed")
-    made = files.write(file, notes.SUBAGENT, private=False)
-    record.put(file.path, Insertion(notes.SUBAGENT, existed=False, folders=known.folders if known else made))
+    insert = Insertion([notes.SUBAGENT], existed=False)
+    put_in(file, notes.SUBAGENT, insert, known, private=False, backup=False)
     return Change(agent.name, scope, "subagent", file.path, "updated" if file.exists else "added")
 
 
@@ -212,37 +217,17 @@ def uninstall_subagent(agent: Agent, scope: Scope, root: str) -> Change:
     known = record.find(file.path)
     if not file.exists:
         return Change(agent.name, scope, "subagent", file.path, "absent")
-    if file.text not in (notes.SUBAGENT, known.inserted if known else notes.SUBAGENT):
+    if file.text not in (notes.SUBAGENT, *(known.pieces if known else ())):
         return Change(agent.name, scope, "subagent", file.path, "kept", note="it was edited")
-    return _write_rest(agent, scope, "subagent", file, "", known or Insertion(file.text, existed=False))
+    backup = take_out(file, "", known or Insertion([file.text], existed=False), private=False)
+    return Change(agent.name, scope, "subagent", file.path, "removed", backup)
 
 
 def _file(path: str, scope: Scope, root: str) -> TextFile:
     return files.read_inside(path, root if scope == "project" else None)
 
 
-def _record(file: TextFile, inserted: str, made: list[str], replaced: Insertion | None) -> None:
-    """Record an insertion. If it replaces another one, the file and its folders were made for that one."""
-    existed, folders = (replaced.existed, replaced.folders) if replaced else (file.exists, made)
-    record.put(file.path, Insertion(inserted, existed, folders))
-
-
 def _subagent_file(agent: Agent, scope: Scope, root: str) -> str:
     if agent.name != _WITH_SUBAGENT:
         raise UsageError(f"{agent.title} has no subagent of Sage", f"--subagent is for --agent {_WITH_SUBAGENT}")
-    home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
-    base = home if scope == "user" else os.path.join(root, ".claude")
-    return os.path.join(base, "agents", f"{notes.SUBAGENT_NAME}.md")
-
-
-def _write_rest(agent: Agent, scope: Scope, kind: Kind, file: TextFile, text: str, known: Insertion | None) -> Change:
-    """Write the remaining text. A file that Sage made is deleted if nothing remains, but never through a link."""
-    is_empty = not text.strip("\ufeff \t\r\n")
-    if known is not None and not known.existed and is_empty and not os.path.islink(file.path):
-        files.delete(file.path, known.folders)
-    else:
-        files.write(file, text, private=scope == "user")
-        files.drop_backup(files.read(file.path))
-    record.put(file.path, None)
-    backup = files.backup_path(file.path)
-    return Change(agent.name, scope, kind, file.path, "removed", backup if os.path.exists(backup) else "")
+    return os.path.join(claude_folder(scope, root), "agents", f"{notes.SUBAGENT_NAME}.md")

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+# The way to a value: keys of objects and numbers of items in arrays.
+Steps = tuple[str | int, ...]
 # Possessive and atomic: a comment ends at its first possible end, so nothing is matched twice.
 _LINE_COMMENT = r"//[^\r\n]*+"
 _BLOCK_COMMENT = r"/\*(?>.*?\*/)"
@@ -35,12 +37,19 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and its offsets; of an object also its members."""
+    """A value and its offsets; of an object also its members, of an array its items."""
 
     start: int
     end: int
     value: Any
     members: dict[str, Member] | None = None
+    items: list[Node] | None = None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Beginning and end of each member, with its key, or of each item."""
+        if self.members is not None:
+            return sorted((member.key_start, member.value.end) for member in self.members.values())
+        return [(item.start, item.end) for item in self.items or ()]
 
 
 def parse(text: str) -> Node:
@@ -57,12 +66,17 @@ def is_blank(text: str) -> bool:
     return not text.strip("\ufeff \t\r\n")
 
 
-def find(node: Node, keys: tuple[str, ...]) -> Node | None:
-    """The value below `keys`."""
-    for key in keys:
-        if node.members is None or key not in node.members:
+def find(node: Node, steps: Steps) -> Node | None:
+    """The value that `steps` lead to."""
+    for step in steps:
+        if isinstance(step, int):
+            if node.items is None or step >= len(node.items):
+                return None
+            node = node.items[step]
+        elif node.members is None or step not in node.members:
             return None
-        node = node.members[key].value
+        else:
+            node = node.members[step].value
     return node
 
 
@@ -82,20 +96,42 @@ def insertion(text: str, keys: tuple[str, ...], value: Any) -> tuple[int, str]:
         depth += 1
     if node.members is None:
         raise ValueError(f"{'.'.join(keys[:depth]) or 'the document'} is no object")
-    return _into(text, node, keys[depth], _nest(keys[depth + 1 :], value), end_of_line)
+    return _into(text, node, f"{json.dumps(keys[depth])}: ", _nest(keys[depth + 1 :], value), end_of_line)
 
 
-def cut(text: str, keys: tuple[str, ...]) -> str:
-    """The text without the member that `keys` lead to, without its comma and its line."""
-    parent = find(parse(text), keys[:-1])
-    if parent is None or parent.members is None or keys[-1] not in parent.members:
+def appending(text: str, keys: tuple[str, ...], value: Any) -> tuple[int, str]:
+    """The offset and the text of the insertion that appends `value` to the array below `keys`, in its style."""
+    array = find(parse(text), keys)
+    if array is None or array.items is None:
+        raise ValueError(f"{'.'.join(keys)} is no array")
+    end_of_line = "\r\n" if "\r\n" in text else "\n"
+    if not array.items:
+        return _into(text, array, "", value, end_of_line)
+    first, last = array.items[0].start, array.items[-1].end
+    if "\n" not in text[array.start : first]:  # the array is on one line, and so is the new item
+        return last, f", {json.dumps(value)}"
+    indent, unit = _style(text, array, first)
+    line = f"{end_of_line}{indent}{_render(value, indent, unit, end_of_line)}"
+    comma = _skip(text, last)
+    if text[comma] != ",":
+        return last, f",{line}"
+    # A comma may trail here: the new item goes below the line of the last one, and its comment stays there.
+    rest = _REST_OF_LINE.match(text, comma + 1)
+    return rest.end() if rest else comma + 1, f"{line},"
+
+
+def cut(text: str, steps: Steps) -> str:
+    """The text without the member or item that `steps` lead to, without its comma and its line."""
+    root = parse(text)
+    parent, node = find(root, steps[:-1]), find(root, steps)
+    if parent is None or node is None:
         return text
-    member = parent.members[keys[-1]]
-    start, end = member.key_start, member.value.end
+    spans = parent.spans()
+    start, end = next(span for span in spans if span[1] == node.end)
     if text[after := _skip(text, end)] == ",":
         end = after + 1
     else:  # the last one: the comma before it goes, unless commas may trail
-        before = [other.value.end for other in parent.members.values() if other.value.end < start]
+        before = [other for _, other in spans if other < start]
         if before and text[comma := _skip(text, max(before))] == ",":
             return _without(text[:comma] + text[comma + 1 :], start - 1, end - 1)
     return _without(text, start, end)
@@ -110,27 +146,32 @@ def _without(text: str, start: int, end: int) -> str:
     return text[:start] + text[end:]
 
 
-def _into(text: str, node: Node, key: str, value: Any, end_of_line: str) -> tuple[int, str]:
-    """The insertion of a member at the beginning of an object, in the style of the object."""
-    assert node.members is not None
-    first = min((member.key_start for member in node.members.values()), default=None)
-    comma = "," if first is not None else ""
+def _into(text: str, node: Node, label: str, value: Any, end_of_line: str) -> tuple[int, str]:
+    """The insertion at the beginning of an object or array, in its style; `label` is the key of a member."""
+    spans = node.spans()
+    first = spans[0][0] if spans else None
+    comma = "," if spans else ""
     offset = node.start + 1
     inner = text[offset : first if first is not None else node.end - 1]
     if "\n" not in inner and first is not None:  # the object is on one line, and so is the new member
-        return offset, f"{json.dumps(key)}: {json.dumps(value)}{comma} "
+        return offset, f"{label}{json.dumps(value)}{comma} "
+    indent, unit = _style(text, node, first)
+    rendered = f"{indent}{label}{_render(value, indent, unit, end_of_line)}{comma}"
+    if rest := _REST_OF_LINE.match(text, offset):
+        return rest.end(), end_of_line + rendered
+    return offset, f"{end_of_line}{rendered}{end_of_line}{_indent_at(text, node.start)}"
+
+
+def _style(text: str, node: Node, first: int | None) -> tuple[str, str]:
+    """The indentation of what is in an object or array, whose first member or item is at `first`, and its unit."""
     outer = _indent_at(text, node.start)
     if first is not None:
         indent = _indent_at(text, first)
-        unit = indent[len(outer) :] if len(indent) > len(outer) and indent.startswith(outer) else _DEFAULT_INDENT
-    else:
-        indented = _FIRST_INDENT.search(text)
-        unit = indented.group(1) if indented else _DEFAULT_INDENT
-        indent = outer + unit
-    rendered = f"{indent}{json.dumps(key)}: {_render(value, indent, unit, end_of_line)}{comma}"
-    if rest := _REST_OF_LINE.match(text, offset):
-        return rest.end(), end_of_line + rendered
-    return offset, f"{end_of_line}{rendered}{end_of_line}{outer}"
+        is_deeper = len(indent) > len(outer) and indent.startswith(outer)
+        return indent, indent[len(outer) :] if is_deeper else _DEFAULT_INDENT
+    indented = _FIRST_INDENT.search(text)
+    unit = indented.group(1) if indented else _DEFAULT_INDENT
+    return outer + unit, unit
 
 
 def _indent_at(text: str, offset: int) -> str:
@@ -189,13 +230,13 @@ def _object(text: str, start: int, depth: int) -> Node:
 
 
 def _array(text: str, start: int, depth: int) -> Node:
-    values = []
+    items = []
     offset = _skip(text, start + 1)
     while not text.startswith("]", offset):
-        value = _value(text, offset, depth + 1)
-        values.append(value.value)
-        offset = _next(text, value.end, "]")
-    return Node(start, offset + 1, values)
+        item = _value(text, offset, depth + 1)
+        items.append(item)
+        offset = _next(text, item.end, "]")
+    return Node(start, offset + 1, [item.value for item in items], items=items)
 
 
 def _next(text: str, offset: int, closing: str) -> int:

@@ -128,6 +128,13 @@ def has_notes(agent: Agent, scope: Scope) -> bool:
     return scope == "project" or bool(agent.user_notes)
 
 
+def claude_folder(scope: Literal["user", "project", "local"], root: str) -> str:
+    """Claude Code's folder with settings, skills and subagents: the user's, or the project's."""
+    if scope != "user":
+        return os.path.join(root, ".claude")
+    return os.path.abspath(os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude"))
+
+
 def is_installed(agent: Agent) -> bool:
     """Whether the agent seems to be installed, because its folder exists."""
     file = _expand(agent, agent.user_files[0])

@@ -37,12 +37,29 @@ _FOLDER = "checkpoints"
 _TAG = re.compile(r"<(?=[/!?a-zA-Z])")
 
 _ABOUT = {
-    "compact": "Sage kept these notes from this session before its context was compacted.",
-    "resume": "Sage kept these notes from this session.",
-    "startup": "Sage kept these notes from recent sessions in this project.",
-    "subagent": "Sage kept these notes from the session that started this task.",
+    "compact": "Sage's notes of this session before its context was compacted",
+    "resume": "Sage's notes of this session",
+    "startup": "Sage's notes of recent sessions in this project",
+    "subagent": "Sage's notes of the session that started this task",
 }
-_SOURCE = "Quoted words are those of the user and the agent at that time; `sage checkpoint show ID` has more."
+_SOURCE = ", in the words of user and agent. `sage checkpoint show ID` has more."
+
+# The shares of the budget that each kind may always use; what is left goes to the first kinds. Chosen on part A of
+# `benchmarks/session_labels.txt` (benchmarks/survival.py).
+_SHARES = {
+    "opening": 0.10,
+    "asked": 0.16,
+    "instructions": 0.20,
+    "decided": 0.18,
+    "ruled_out": 0.06,
+    "changed": 0.12,
+    "errors": 0.06,
+    "open": 0.04,
+    "found": 0.04,
+    "commits": 0.02,
+    "where": 0.02,
+    "read": 0.02,
+}
 
 
 class Section(NamedTuple):
@@ -81,7 +98,7 @@ def make_brief(
     mine = _loaded(root, (id_ for id_, is_own in asked if is_own), _MAX_OWN)
     others = _loaded(root, (id_ for id_, is_own in asked if not is_own), _MAX_OTHERS)
     sections = [*_of_session(mine, task), *_of_project(root, mine, others, purpose)]
-    head = f"<{BRIEF_TAG} n={number}>\n{_ABOUT[purpose]} {_SOURCE}\n"
+    head = f"<{BRIEF_TAG} n={number}>\n{_ABOUT[purpose]}{_SOURCE}\n"
     foot = f"</{BRIEF_TAG}>"
     budget = max_tokens - count_tokens(head) - count_tokens(foot)
     body = fitted(sections, budget, MAX_CHARS - len(head) - len(foot))
@@ -122,18 +139,18 @@ def _of_session(mine: Sequence[Checkpoint], task: str) -> list[Section]:
     where = [f"branch {newest.fields['branch']}"] if newest.fields.get("branch") else []
     where += [f"at commit {newest.fields['commit']}"] if newest.fields.get("commit") else []
     return [
-        Section("The session began with", _clipped(opening, _REQUEST_CHARS), 0.10),
-        Section("Asked last (newest first)", _clipped(latest[:4], _REQUEST_CHARS), 0.16),
-        Section("The user's instructions", ordered(_clipped(said("instruction"))), 0.20),
-        Section("Decided", ordered(_clipped(decided)), 0.18),
-        Section("Ruled out", ordered(_clipped(said("ruled out"))), 0.06),
-        Section("Files changed", grouped(_union(one.files_changed for one in mine)), 0.12),
-        Section("Errors met", _clipped(said("error")), 0.06),
-        Section("Open", _clipped(newest.open_questions), 0.04),
-        Section("Found out", ordered(_clipped(found)), 0.04),
-        Section("Commits", _clipped(said("commit")), 0.02),
-        Section("Where", [", ".join(where)] if where else [], 0.02),
-        Section("Files read", grouped(_union(one.files_explored for one in mine)), 0.02),
+        Section("The session began with", _clipped(opening, _REQUEST_CHARS), _SHARES["opening"]),
+        Section("Asked last (newest first)", _clipped(latest[:4], _REQUEST_CHARS), _SHARES["asked"]),
+        Section("The user's instructions", ordered(_clipped(said("instruction"))), _SHARES["instructions"]),
+        Section("Decided", ordered(_clipped(decided)), _SHARES["decided"]),
+        Section("Ruled out", ordered(_clipped(said("ruled out"))), _SHARES["ruled_out"]),
+        Section("Files changed", grouped(_union(one.files_changed for one in mine)), _SHARES["changed"]),
+        Section("Errors met", _clipped(said("error")), _SHARES["errors"]),
+        Section("Open", _clipped(newest.open_questions), _SHARES["open"]),
+        Section("Found out", ordered(_clipped(found)), _SHARES["found"]),
+        Section("Commits", _clipped(said("commit")), _SHARES["commits"]),
+        Section("Where", [", ".join(where)] if where else [], _SHARES["where"]),
+        Section("Files read", grouped(_union(one.files_explored for one in mine)), _SHARES["read"]),
         Section("Asked before", _clipped(latest[4:]), 0.0),
     ]
 

@@ -140,6 +140,7 @@ def _read(transcript: str, known: dict[str, Any], end: int | None) -> tuple[Note
         except UsageError:  # deleted meanwhile
             continue
         touches = touches[-MAX_INTERACTIONS:]
+    notes.close()
     context = build_session_code_context(interactions_of(sorted(touches, key=lambda touch: touch.timestamp)))
     return notes, context, {**known, "cursors": cursors}
 

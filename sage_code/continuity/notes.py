@@ -77,6 +77,8 @@ _CHATTER = re.compile(
     r"do it|sounds? good|looks? good|commit(?: it)?|try again|hmm+|good)\W*$",
     re.IGNORECASE,
 )
+# Where the user pasted a picture.
+_PICTURE = re.compile(r"\[Image[^\]\n]{0,500}\]")
 # Errors of the agent's own tools that say nothing about the project.
 _TOOL_TALK = re.compile(
     r"sibling tool call|doesn't want to proceed|has not been read yet|string to replace|interrupted by|file has been "
@@ -91,6 +93,10 @@ _ERROR_LINE = re.compile(
 )
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code \d+$")
 _COMMIT = re.compile(r"git commit\b[^\n]*?-m\s+(?:\"\$\(cat <<'?\w+'?\n)?[\"']?([^\"'\n]{3,120})")
+_STRESSED = re.compile(r"\*\*([^*\n]{3,200})\*\*")
+# What makes a sentence of an agent worth keeping, beside its cues; tuned on part A of `benchmarks/session_labels.txt`.
+_STRESS, _ANSWER, _CODE, _WHY = 0.7, 0.6, 0.4, 0.7
+_LEAST = 1.0
 _MARK_UP = re.compile(r"<[/!]?[a-z_][\w-]*>")
 
 
@@ -118,7 +124,7 @@ class Notes:
         self.characters = 0
         self.branch = ""
         self.last_time = 0.0
-        self._last_words: list[str] = []  # sentences of the agent's last message
+        self._spoken: list[tuple[str, bool]] = []  # the agent's last message: sentences, and which it stressed
         self._asked: list[str] = []
 
     def add(self, event: Said) -> None:
@@ -126,8 +132,10 @@ class Notes:
         if event.kind in (USER, AGENT, CALL, ERROR):  # a compaction is no work: before and after it the same was done
             self.last_time = max(self.last_time, event.time)
         if event.kind == USER:
+            self._hear(is_answer=True)
             self._user(event.text)
         elif event.kind == AGENT:
+            self._hear(is_answer=False)
             self._agent(event.text)
         elif event.kind == ERROR:
             if line := error_line(event.text):
@@ -143,14 +151,16 @@ class Notes:
         elif event.kind in (COMPACTION, SUMMARY):
             self._asked = self._asked[-2:]
 
+    def close(self) -> None:
+        """Say that the events are complete: the agent's last message is its answer."""
+        self._hear(is_answer=True)
+
     @property
     def thesis(self) -> str:
-        """The sentence that says best what came out: a conclusion, a decision, or the agent's last words."""
+        """The sentence that says best what came out: a conclusion, a decision, or the last request."""
         pool = [*self.decisions, *self.findings]
         if pool:
             return max(pool, key=lambda note: (note.score + 0.1 * note.order / max(self.messages, 1), note.order)).text
-        if self._last_words:
-            return max(self._last_words, key=len)
         return self.requests[-1].text if self.requests else ""
 
     @property
@@ -166,11 +176,12 @@ class Notes:
     @property
     def is_empty(self) -> bool:
         """Whether nobody has said anything."""
-        return not self.requests and not self.decisions and not self.findings and not self._last_words
+        return not self.requests and not self.decisions and not self.findings
 
     def _user(self, text: str) -> None:
         self.messages += 1
         self.characters += len(text)
+        text = _PICTURE.sub("", text)
         if _CHATTER.match(text.strip()):
             return
         self._asked = []
@@ -193,17 +204,27 @@ class Notes:
         self.messages += 1
         self.characters += len(text)
         found = sentences(text)
-        self._last_words = found[-8:]
+        stressed = {clipped(words, _MAX_CHARS)[:40] for words in _STRESSED.findall(text)}
+        self._spoken = [(one, any(words and words in one for words in stressed)) for one in found]
         if questions := [one for one in found if one.endswith("?") and len(one) > 2 * _MIN_CHARS]:
             self._asked = questions
-        for sentence in found:
+
+    def _hear(self, *, is_answer: bool) -> None:
+        """Choose from the agent's last message. What it says at the end of its work counts more than on the way."""
+        for sentence, is_stressed in self._spoken:
             if sentence.endswith(("?", ":")) or _NARRATION.match(sentence):
                 continue
-            worth = (0.5 if _NAMES_CODE.search(sentence) else 0.0) + (0.7 if _REASON.search(sentence) else 0.0)
-            for kind, cues in ((self.ruled_out, _RULED_OUT), (self.decisions, _DECISION), (self.findings, _FOUND)):
-                if count := len(cues.findall(sentence)):
-                    _keep(kind, Note(sentence, min(count, 3) + worth, self.messages))
-                    break
+            counts = [(len(cues.findall(sentence)), kind) for cues, kind in self._kinds()]
+            worth = _STRESS * is_stressed + _ANSWER * is_answer
+            worth += _CODE * bool(_NAMES_CODE.search(sentence)) + _WHY * bool(_REASON.search(sentence))
+            count, kind = max(counts, key=lambda one: one[0])
+            score = min(count, 3) + worth
+            if score >= _LEAST:
+                _keep(kind if count else self.findings, Note(sentence, score, self.messages))
+        self._spoken = []
+
+    def _kinds(self) -> tuple[tuple[re.Pattern[str], list[Note]], ...]:
+        return (_RULED_OUT, self.ruled_out), (_DECISION, self.decisions), (_FOUND, self.findings)
 
 
 def sentences(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Checks whether each installed agent lists Sage's server and can start it."""
+"""Checks whether each installed agent lists Sage's server and can start it, and whether Claude Code's hooks can run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import re
 import shutil
 from collections.abc import Iterator
 
+from sage_code.agents import hooks
+from sage_code.agents.hook_table import SHARED_COMMAND
 from sage_code.agents.install import command_of, is_sage_entry, read_entry
 from sage_code.agents.table import AGENTS, Agent, config_file, is_installed
-from sage_code.doctor.findings import Finding
+from sage_code.doctor.findings import Finding, Level
 from sage_code.errors import SageError
 from sage_code.values import Scope
 
@@ -27,6 +29,29 @@ def agent_findings(root: str, version: str) -> Iterator[Finding]:
             fix = f"`sage mcp install --agent {agent.name}`"
             found = [Finding("agents", "note", f"{agent.title} does not know Sage", fix)]
         yield from found
+        if agent is AGENTS["claude"]:
+            yield from _hook_findings(agent, hooks.status(root))
+
+
+def _hook_findings(agent: Agent, status: hooks.HookStatus) -> Iterator[Finding]:
+    """The findings for the settings that list hooks of Sage, or one if none do."""
+    for one in status.scopes:
+        where = f"{agent.title}: the hooks in {one.path}"
+        if one.state == "broken":
+            # What a project shares is made to do nothing where Sage is not on the PATH.
+            level: Level = "warning" if one.command == SHARED_COMMAND else "error"
+            yield Finding("agents", level, f"{where}: {one.problem}", one.remedy)
+        elif one.state in ("partial", "outdated"):
+            yield Finding("agents", "warning", f"{where} are {one.state}", one.remedy)
+        elif one.state == "installed":
+            yield Finding("agents", "ok", where)
+    for note in status.notes:
+        # Without hooks in the settings, the plugin's are how it should be.
+        is_well = not status.is_installed and not status.disabled_by
+        yield Finding("agents", "ok" if is_well else "note", f"{agent.title}: {note}")
+    if not status.is_installed and not status.notes:
+        fix = "`sage hooks install` lets Sage save what a session concludes, and bring it back"
+        yield Finding("agents", "note", f"{agent.title} has no hooks of Sage", fix)
 
 
 def _scopes(agent: Agent, root: str) -> Iterator[Scope]:

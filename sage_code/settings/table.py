@@ -1,7 +1,7 @@
 """Every setting, described once: loading, `sage config` and the documentation read the fields of `Settings`.
 
-To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help line, whether
-a project may set it and whether it is not used yet. Nothing here reads a file or the environment.
+To add a setting, add a field. Its annotation is its type; its metadata holds the allowed range, the help line, and
+whether a project may set it. Nothing here reads a file or the environment.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Setting:
     pattern_help: str = ""
     user_only: bool = False
     costs: bool = False  # a larger value uses more of the machine: a project may only lower it
-    reserved: bool = False  # not used yet: accepted in files without a warning, but not listed
 
     @property
     def allowed(self) -> str:
@@ -227,8 +226,6 @@ TABLE: dict[str, Setting] = {
     for each in fields(Settings)
     if each.metadata
 }
-# What `sage config list` shows.
-LISTED = {key: known for key, known in TABLE.items() if not known.reserved}
 
 
 def setting(key: str) -> Setting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from sage_code.agents import jsonc, toml
 
+Written = Callable[[Any], st.SearchStrategy[str]]
 KEYS = ("servers", "sage")
 ENTRY = {"command": "x", "args": ["--a", "é"]}
 _PLAIN = st.none() | st.booleans() | st.integers(-9, 9) | st.text(string.printable + "é\u2028", max_size=8)
@@ -21,32 +23,16 @@ _VALUES = st.recursive(
     max_leaves=8,
 )
 _DOCUMENTS = st.dictionaries(st.text(string.ascii_letters, max_size=4), _VALUES, max_size=4)
-_GAPS = st.sampled_from(
-    ["", " ", "\n", "\r\n", "\t", "// c\n", "// /* \r\n", '//"}\r', '/* {" */', "\n  ", "/* a\n b */", "/*/*/", "/***/"]
-)
-
-
-@st.composite
-def _written(draw: st.DrawFn, value: Any) -> str:
-    """A document with white space, comments and trailing commas wherever they may be."""
-    gap = lambda: draw(_GAPS)  # noqa: E731
-    if isinstance(value, dict):
-        items = [f"{gap()}{json.dumps(key)}{gap()}:{gap()}{draw(_written(item))}{gap()}" for key, item in value.items()]
-        return "{" + ",".join(items) + ("," if items and draw(st.booleans()) else "") + gap() + "}"
-    if isinstance(value, list):
-        items = [f"{gap()}{draw(_written(item))}{gap()}" for item in value]
-        return "[" + ",".join(items) + ("," if items and draw(st.booleans()) else "") + gap() + "]"
-    return json.dumps(value, ensure_ascii=draw(st.booleans()))
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data(), _DOCUMENTS, st.none() | st.dictionaries(st.text(max_size=3), _VALUES, max_size=2))
-def test_json(data: st.DataObject, document: dict[str, Any], servers: dict[str, Any] | None) -> None:
+def test_json(written: Written, data: st.DataObject, document: dict[str, Any], servers: dict[str, Any] | None) -> None:
     document.pop("servers", None)
     if servers is not None:
         servers.pop("sage", None)
         document["servers"] = servers
-    text = data.draw(_written(document))
+    text = data.draw(written(document))
     assert jsonc.parse(text).value == document
     offset, inserted = jsonc.insertion(text, KEYS, ENTRY)
     changed = text[:offset] + inserted + text[offset:]

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from sage_code import __version__
+from sage_code.agents.hook_table import EVENTS, SHARED_COMMAND, groups
 from sage_code.agents.install import is_sage_entry
 from sage_code.agents.notes import SUBAGENT
 from sage_mcp.server import make_server
@@ -50,6 +51,13 @@ def test_the_server() -> None:
     ((name, entry),) = _json(PLUGIN / ".mcp.json")["mcpServers"].items()
     assert name == "sage"
     assert is_sage_entry(entry)
+
+
+def test_the_hooks_are_those_that_install_writes() -> None:
+    document = _json(PLUGIN / "hooks" / "hooks.json")
+    assert document.keys() == {"description", "hooks"}
+    assert document["hooks"] == groups(SHARED_COMMAND)
+    assert list(document["hooks"]) == list(EVENTS)
 
 
 @pytest.mark.parametrize("folder", SKILLS, ids=lambda folder: folder.name)

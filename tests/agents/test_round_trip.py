@@ -183,6 +183,18 @@ def test_without_the_record_the_entry_is_found_by_its_name(tmp_path: Path, sage_
         assert left == _document(name, data) | ({"mcpServers": {}} if name == "gemini" else {})
 
 
+def test_a_record_of_the_first_format_is_understood(tmp_path: Path, sage_home: Path) -> None:
+    data = (FIXTURES / FILES["zed"][0]).read_bytes()
+    path = _written("zed", tmp_path, data)
+    install(AGENTS["zed"], "user", str(tmp_path), COMMAND)
+    ((name, known),) = record.load().items()
+    row = {"inserted": known.pieces[0], "existed": True, "folders": []}
+    (sage_home / "agents" / "installed.json").write_text(json.dumps({"format": 1, "files": {name: row}}))
+    assert record.load() == {name: known}
+    uninstall(AGENTS["zed"], "user", str(tmp_path))
+    assert path.read_bytes() == data
+
+
 def test_an_entry_of_the_users_own_is_not_destroyed(tmp_path: Path) -> None:
     own = b'{\n  "mcpServers": {\n    "sage": { "command": "my-sage-crm" } // mine\n  }\n}\n'
     path = _written("cursor", tmp_path, own)

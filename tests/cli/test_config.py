@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from sage_cli.config_commands import app
 from sage_code.errors import ConfigError, UsageError
 from sage_code.settings.loading import load_settings
-from sage_code.settings.table import LISTED
+from sage_code.settings.table import TABLE
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_set_get_list_and_reset_round_trip(project: Path, sage_home: Path) -> No
     assert "recall_threshold = 0.5" in _run("set", "recall_threshold", "0.5").stdout
     assert (sage_home / "tuning.yaml").read_text() == "recall_threshold: 0.5\n"
     assert _run("get", "recall_threshold").stdout == "0.5\n"
-    help_line = LISTED["recall_threshold"].help
+    help_line = TABLE["recall_threshold"].help
     assert f"recall_threshold\t0.5\tuser\t{sage_home}/tuning.yaml:1\t{help_line}\n" in _run("list").stdout
     assert "reset recall_threshold" in _run("reset").stdout
     assert _run("get", "recall_threshold").stdout == "0.7\n"
@@ -51,7 +51,7 @@ def test_a_project_setting_is_found_from_any_folder_in_it(project: Path, sage_ho
 def test_json_says_everything(project: Path) -> None:
     _run("set", "index_workers", "2")
     listing = json.loads(_run("list", "--json").stdout)
-    assert [row["key"] for row in listing["settings"]] == list(LISTED)
+    assert [row["key"] for row in listing["settings"]] == list(TABLE)
     assert listing["warnings"] == []
     one = json.loads(_run("get", "index_workers", "--json").stdout)
     assert one in listing["settings"]
@@ -132,4 +132,4 @@ def test_config_list_says_what_each_setting_does_at_any_width_without_broken_wor
         assert "store_uri = s3://[bold]x[/bold]" in shown
         assert all(len(line) <= width or " " not in line.strip() for line in shown.split("\n"))
         words = " ".join(shown.split())
-        assert all(" ".join(known.help.split()) in words for known in LISTED.values())
+        assert all(" ".join(known.help.split()) in words for known in TABLE.values())

@@ -80,7 +80,8 @@ def _by_words(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> D
     data["exchanges"] = int(data.get("exchanges") or 0) + 1
     names = {name: dials[name] for name in ("trigger_threshold", "topic_drift_threshold", "convergence_question_drop")}
     with ProjectState(state.root, dials["share_worktrees"], wait_s=0.5) as project:
-        detector = TriggerDetector(Dials(**names), state=data.get("detector"), distances=project.data.get("distances"))
+        known, distances = data.get("detector"), project.data.get("distances")
+        detector = TriggerDetector(state=known, distances=distances, dials=Dials(**names))
         results = []
         if turn["user"]:
             asked = detector.analyze(turn["user"], "user", time=turn["time"] or None, branch=data.get("branch") or "")
@@ -95,7 +96,7 @@ def _by_words(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> D
                 web_searches=int(turn["searches"]),
             )
             results.append((told, 0))
-        data["detector"], project.data["distances"] = detector.state(), detector.distances
+        data["detector"], project.data["distances"] = detector.state(), detector.distances.state()
     for result, after in results:
         if result.should_trigger:
             trigger = result.trigger

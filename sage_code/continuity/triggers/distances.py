@@ -17,7 +17,7 @@ _LOW, _STEP, _BINS = -6.0, 0.25, 48
 _FULL = 2000
 # The logits of the labelled conversations that `training/triggers.py` learns from, as 100 distances.
 _PRIOR = (
-    0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 3, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1, 1,
+    11, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 )  # fmt: skip
 

@@ -80,7 +80,9 @@ _GOES_ON = re.compile(
     r"[^.!?\n]{0,240}[.:]?|:)\s*\Z",
     re.I,
 )
-_META = re.compile(r"\bcheckpoints?\b|\bautosav\w*|\bpre-?compact\b|\bstop hooks?\b|\btrigger (?:detect|phrase|pattern)\w*", re.I)
+_META = re.compile(
+    r"\bcheckpoints?\b|\bautosav\w*|\bpre-?compact\b|\bstop hooks?\b|\btrigger (?:detect|phrase|pattern)\w*", re.I
+)
 _REQUEST = re.compile(
     r"\A\W*(?:(?:ok(?:ay)?|please|pls|hey|now|and|so|yes|great|good|sage|claude|can you|could you|let's|lets)\W+){0,3}"
     r"(?:(?:(?:make|create|take|do|save|write|set) (?:a |the |this |another )?)?check ?point(?: (?:this|that|it|now|here|please|us|our (?:work|progress)|everything))?"
