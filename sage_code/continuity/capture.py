@@ -96,10 +96,11 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
 
 def _captured(known: Any) -> dict[str, Any]:
     """What was captured, as the state has it; nothing if the state is damaged."""
-    nothing: dict[str, Any] = {"checkpoints": [], "cursors": {}, "since": 0.0}
-    if not isinstance(known, dict) or not isinstance(known.get("checkpoints"), list):
-        return nothing
-    return {**nothing, **known}
+    found: dict[str, Any] = {"checkpoints": [], "cursors": {}, "since": 0.0}
+    if isinstance(known, dict):
+        kinds = {"checkpoints": list, "cursors": dict, "since": (int, float)}
+        found |= {key: known[key] for key, kind in kinds.items() if isinstance(known.get(key), kind)}
+    return {**found, "checkpoints": [id_ for id_ in found["checkpoints"] if isinstance(id_, str)]}
 
 
 def _from_files(session: str) -> dict[str, Any]:
@@ -231,7 +232,8 @@ def _texts(notes: Iterable[Note], count: int, thesis: str = "") -> tuple[str, ..
 def _inside(root: str, files: Iterable[str]) -> frozenset[str]:
     """The files that are inside of the project, relative to its root; a transcript may name any path."""
     real = os.path.realpath(root)
-    return frozenset(path for file in files if (path := inside(real, root, file)))
+    found = (path for file in files if (path := inside(real, root, file)))
+    return frozenset(path for path in found if not path.startswith("~"))  # of somebody's home
 
 
 def _named(checkpoint: Checkpoint, session: str) -> Checkpoint:

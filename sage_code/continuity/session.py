@@ -105,8 +105,14 @@ class Session(_StateFile):
         """Read the state; a new one names its session and project."""
         super().load()
         if self.data.get("session") != self.id or self.data.get("root") != self.root:
-            self.data = {"session": self.id, "root": self.root, "started": time.time()}
+            self.forget()
         self.data["format"] = FORMAT
+
+    def forget(self) -> None:
+        """Begin with a new state, which follows the same transcript."""
+        transcript = self.data.get("transcript")
+        self.data = {"session": self.id, "root": self.root, "started": time.time(), "format": FORMAT}
+        self.data |= {"transcript": transcript} if isinstance(transcript, str) else {}
 
     @property
     def transcript(self) -> str:

@@ -62,7 +62,12 @@ def answer(given: dict[str, Any]) -> Answer:
         dials = dials_of(root, data)
         if not dials["continuity_enabled"]:
             return _NOTHING, None
-        said, after = handler(given, state, dials)
+        try:
+            said, after = handler(given, state, dials)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # The state has a value that nobody expects. All that matters can be found again in the transcript.
+            state.forget()
+            said, after = handler(given, state, dials)
         if complaint := data.pop("complaint", None):
             said = {**said, "systemMessage": f"Sage: {complaint}"}
         return said, after
