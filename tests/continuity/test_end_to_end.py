@@ -164,7 +164,7 @@ def test_a_brief_is_never_taken_for_something_said(machine: Machine) -> None:
     assert len(saved) == 2
     assert sum(CART_DECIDED in text for text in saved.values()) == 1
     assert sum(CART_ASKED in text for text in saved.values()) == 1
-    assert not any("sage-brief" in text or "Sage kept these notes" in text for text in saved.values())
+    assert not any("sage-brief" in text or "has more" in text for text in saved.values())
     assert session.briefs[1].count(CART_DECIDED) == 1
     assert "Now look at the stock, please." in session.briefs[1]
     assert "The fix is to lock the row" in session.briefs[1]
@@ -182,7 +182,7 @@ def test_a_crash_and_a_resumed_session(machine: Machine) -> None:
     session.compact()
     session.prompt("and further")
     assert len(session.briefs) == 3  # compaction, resume, compaction
-    assert "Sage kept these notes from this session." in session.briefs[1]
+    assert CART_DECIDED in session.briefs[1]
     assert STOCK_DECIDED in session.briefs[2]
     assert CART_DECIDED in session.briefs[2]
     assert len(machine.checkpoints()) == 2
