@@ -98,7 +98,7 @@ def _captured(known: Any) -> dict[str, Any]:
     """What was captured, as the state has it; nothing if the state is damaged."""
     found: dict[str, Any] = {"checkpoints": [], "cursors": {}, "since": 0.0}
     if isinstance(known, dict):
-        kinds = {"checkpoints": list, "cursors": dict, "since": (int, float)}
+        kinds: dict[str, Any] = {"checkpoints": list, "cursors": dict, "since": (int, float)}
         found |= {key: known[key] for key, kind in kinds.items() if isinstance(known.get(key), kind)}
     return {**found, "checkpoints": [id_ for id_ in found["checkpoints"] if isinstance(id_, str)]}
 
