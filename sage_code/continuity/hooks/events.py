@@ -78,6 +78,7 @@ def _root(given: dict[str, Any]) -> str:
 
 
 def _stop(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    """Save a checkpoint if one is due, or ask the agent for one if the settings say so."""
     from sage_code.continuity.hooks.judging import due  # lazy: only this event needs the detector
 
     follow(state)
@@ -104,6 +105,7 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
 
 
 def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    """Give a new context its brief, and tell what went wrong in the background."""
     from sage_code.continuity.hooks.bringing import health, prepare_start  # lazy: the other events are light
 
     source = given.get("source")
@@ -124,6 +126,7 @@ def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any])
 
 
 def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    """Bring a brief that has not arrived, or save a checkpoint if the user asks for one."""
     follow(state)
     data = state.data
     known = data.get("compaction")
