@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _WAIT_S = 1.5
 _NOTHING: dict[str, Any] = {}
 _NOT_NAMED = ("", "/")
+# A request to save a checkpoint is short and has one of these words.
+_MAX_REQUEST_CHARS = 200
+_MAY_ASK = frozenset({"checkpoint", "checkpoint.", "checkpoint!", "check", "save", "point"})
 # A missing brief is offered again this often.
 _MAX_OFFERS = 3
 _ASK = {
@@ -135,8 +138,11 @@ def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Ans
     if _is_lost(data, known):
         return _offer(state, dials, "UserPromptSubmit")
     prompt = given.get("prompt")
-    if isinstance(prompt, str) and len(prompt) < 200 and dials["capture_checkpoints"]:
-        from sage_code.continuity.triggers.phrases import is_request_to_save
+    may_ask = (
+        isinstance(prompt, str) and len(prompt) < _MAX_REQUEST_CHARS and _MAY_ASK.intersection(prompt.lower().split())
+    )
+    if may_ask and dials["capture_checkpoints"]:
+        from sage_code.continuity.triggers.phrases import is_request_to_save  # lazy: most prompts need no pattern
 
         if is_request_to_save(prompt):
             _save_later(state, "manual", 1.0, None)
