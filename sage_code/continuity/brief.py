@@ -30,6 +30,8 @@ MAX_CHARS = 9_500
 _MAX_OWN, _MAX_OTHERS = 20, 6
 _REQUEST_CHARS, _LINE_CHARS = 420, 300
 _MAX_CORE, _MAX_TODOS = 12, 8
+# A sentence that another one contains says nothing new; a file that a sentence names is still one that was changed.
+_MIN_SENTENCE_CHARS = 60
 _FOLDER = "checkpoints"
 # An element would begin here; the sign looks the same to a reader.
 _TAG = re.compile(r"<(?=[/!?a-zA-Z])")
@@ -174,7 +176,7 @@ def fitted(sections: Sequence[Section], max_tokens: int, max_chars: int) -> str:
         for number, section in enumerate(sections):
             own, kept = 0, chosen[number]
             for item in section.items[len(kept) :] if is_second else section.items:
-                title = f"{section.title}:\n" if not kept else ""
+                title = f"{section.title}:\n" if not any(kept) else ""
                 cost = count_tokens(f"{title}- {item}\n")
                 if spent + cost > max_tokens or letters + len(title) + len(item) + 3 > max_chars:
                     break
@@ -182,9 +184,9 @@ def fitted(sections: Sequence[Section], max_tokens: int, max_chars: int) -> str:
                     break
                 if not is_second and not kept and not section.share:
                     break
-                if item in said:
-                    item = ""  # another section says it
-                    cost = 0
+                if item in (said if len(item) >= _MIN_SENTENCE_CHARS else said.split("\n")):
+                    kept.append("")  # another section says it
+                    continue
                 kept.append(item)
                 said += item + "\n"
                 spent, own, letters = spent + cost, own + cost, letters + len(title) + len(item) + 3

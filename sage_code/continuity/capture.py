@@ -67,47 +67,53 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
     with locked(f"{path}.capture.lock", timeout_s=_WAIT_S):
         with Session(session, root, _WAIT_S) as state:
             transcript = state.transcript
-            known = _captured(state.data.get("captured"))
+            known, begun = _captured(state.data.get("captured")), _captured(state.data.get("saving"))
             share = bool((state.data.get("dials") or {}).get("share_worktrees"))
         if not transcript or not os.path.exists(transcript):
             return ""
-        if not known:
+        if begun["checkpoints"] and _is_of(session, begun["checkpoints"][-1]):
+            known = begun  # a capture was killed after it had written its checkpoint
+            add_to_queue(root, known["checkpoints"][-1], session, known["since"], share_worktrees=share)
+        elif not known["cursors"] and not known["checkpoints"]:
             known = _from_files(session)
         notes, context, known = _read(transcript, known, end)
         checkpoint = _checkpoint(session, root, trigger, confidence, notes, context, known)
-        saved = _save(checkpoint, root) if checkpoint is not None else ""
-        if saved:
-            known["checkpoints"] = [*known["checkpoints"], saved]
-            known["since"] = notes.last_time
+        if checkpoint is not None:
+            checkpoint = _named(checkpoint, session)
+            ids = dict.fromkeys([*known["checkpoints"], checkpoint.id])
+            known = {**known, "checkpoints": list(ids), "since": notes.last_time}
+            with Session(session, root, _WAIT_S) as state:
+                state.data["saving"] = known
+            _save(checkpoint, root)
+            add_to_queue(root, checkpoint.id, session, notes.last_time, share_worktrees=share)
         with Session(session, root, _WAIT_S) as state:
             state.data["captured"] = known
-            if saved:
+            state.data.pop("saving", None)
+            if checkpoint is not None:
                 state.data["captured_exchanges"] = int(state.data.get("exchanges") or 0)
-        if saved:
-            add_to_queue(root, saved, session, notes.last_time, share_worktrees=share)
-        return saved
+        return checkpoint.id if checkpoint is not None else ""
 
 
 def _captured(known: Any) -> dict[str, Any]:
-    """What was captured, as the state has it; empty if nothing was or the state is damaged."""
+    """What was captured, as the state has it; nothing if the state is damaged."""
+    nothing: dict[str, Any] = {"checkpoints": [], "cursors": {}, "since": 0.0}
     if not isinstance(known, dict) or not isinstance(known.get("checkpoints"), list):
-        return {}
-    return {"cursors": {}, "since": 0.0, **known}
+        return nothing
+    return {**nothing, **known}
 
 
 def _from_files(session: str) -> dict[str, Any]:
     """What was captured of a session whose state is lost: its checkpoints name it."""
-    found, since, mark = [], 0.0, f"session: {session}"
+    found, since = [], 0.0
     home = home_to_write(None)
     for name in sorted(_names(home.path(FOLDER))):
         try:
             text = home.read(FOLDER, name)
         except (OSError, SageError):
             continue
-        head = text.partition("\n---")[0]
-        if mark in head:
+        if _names_session(text, session):
             found.append(name.removesuffix(".md"))
-            stamp = next((line[4:].strip(" '\"") for line in head.split("\n") if line.startswith("ts: ")), "")
+            stamp = next((line[4:].strip(" '\"") for line in text.split("\n") if line.startswith("ts: ")), "")
             since = max(since, clock(stamp))
     return {"checkpoints": found, "since": since, "cursors": {}}
 
@@ -228,23 +234,52 @@ def _inside(root: str, files: Iterable[str]) -> frozenset[str]:
     return frozenset(path for file in files if (path := inside(real, root, file)))
 
 
-def _save(checkpoint: Checkpoint, root: str) -> str:
-    """Write the checkpoint into the user's home; empty if it is there already. The memory index finds it by itself."""
+def _named(checkpoint: Checkpoint, session: str) -> Checkpoint:
+    """The checkpoint without secrets and with its id. Two sessions may have asked the same in the same second."""
     from dataclasses import replace
 
     from sage_code.memory.files.checkpoint_id import new_id
     from sage_code.text.masking import mask_all
 
+    masked = mask_all(checkpoint, [])
+    id_ = new_id(masked)
+    if not _is_free(id_) and not _is_of(session, id_):
+        id_ = f"{id_}-{places.short_name(session)}"
+    return replace(masked, id=safe_id(id_))
+
+
+def _is_free(id_: str) -> bool:
+    """Whether no checkpoint of the user has this id."""
+    home = home_to_write(None)
+    return not any(os.path.lexists(home.path(*folders, f"{id_}.md")) for folders in ((FOLDER,), ("archive", FOLDER)))
+
+
+def _is_of(session: str, id_: str) -> bool:
+    """Whether there is a checkpoint with this id that was captured from the session."""
+    home = home_to_write(None)
+    for folders in ((FOLDER,), ("archive", FOLDER)):
+        try:
+            return _names_session(home.read(*folders, f"{id_}.md"), session)
+        except (OSError, SageError):
+            continue
+    return False
+
+
+def _names_session(text: str, session: str) -> bool:
+    """Whether the head of a checkpoint's file says that it was captured from the session."""
+    head = text.partition("\n---")[0]
+    return any(f"  session: {said}" in head.split("\n") for said in (session, f"'{session}'"))
+
+
+def _save(checkpoint: Checkpoint, root: str) -> None:
+    """Write the checkpoint into the user's home, unless it is there already. The memory index finds it by itself."""
     home = home_to_write(None)
     home.prepare(FOLDER)
-    masked = mask_all(checkpoint, [])
-    id_ = safe_id(new_id(masked))
     with home.locked():
-        if any(os.path.lexists(home.path(*folders, f"{id_}.md")) for folders in ((FOLDER,), ("archive", FOLDER))):
-            return ""
-        home.write(to_markdown(replace(masked, id=id_)), FOLDER, f"{id_}.md")
+        if not _is_free(checkpoint.id):
+            return
+        home.write(to_markdown(checkpoint), FOLDER, f"{checkpoint.id}.md")
     _tidy(root, len(_names(home.path(FOLDER))))
-    return id_
 
 
 def _tidy(root: str, count: int) -> None:

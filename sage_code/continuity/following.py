@@ -38,6 +38,8 @@ _MAX_FILES = 60
 _KEPT_STARTS = 12
 _WEB_TOOLS = frozenset({"WebSearch", "WebFetch", "web_search"})
 _MAX_MODELS = 8
+# A session has far fewer; a larger number was made up by somebody.
+_MAX_BRIEFS = 100_000
 # The hook that announces a compaction and the line in the transcript are this close to each other.
 _SAME_COMPACTION_S = 60.0
 
@@ -123,9 +125,22 @@ def _take(data: dict[str, Any], event: Said, offset: int) -> None:
     elif event.kind == PLACE:
         data["branch"] = event.detail.get("gitBranch") or data.get("branch") or ""
     elif event.kind == INJECTED:
-        data["arrived"] = max(int(data.get("arrived") or 0), int(event.text))
+        _injected(data, int(event.text))
     elif event.kind == COMPACTION:
         _compacted(data, event)
+
+
+def _injected(data: dict[str, Any], number: int) -> None:
+    """Note a brief that the transcript shows. One that Sage has not given is made up, unless the state was lost."""
+    given = int(data.get("briefs") or 0)
+    if not given and 0 < number < _MAX_BRIEFS:
+        given = data["briefs"] = number
+    if not 0 < number <= given:
+        return
+    data["arrived"] = max(int(data.get("arrived") or 0), number)
+    known = data.get("compaction")
+    if isinstance(known, dict) and known.get("state") == PENDING:
+        known |= {"state": ANSWERED, "brief": number}  # it came after the compaction, by a hook that nobody remembers
 
 
 def _compacted(data: dict[str, Any], event: Said) -> None:

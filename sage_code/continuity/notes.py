@@ -129,7 +129,8 @@ class Notes:
 
     def add(self, event: Said) -> None:
         """Take one event of the transcript into account."""
-        self.last_time = max(self.last_time, event.time)
+        if event.kind in (USER, AGENT, CALL, ERROR):  # a compaction is no work: before and after it the same was done
+            self.last_time = max(self.last_time, event.time)
         if event.kind == USER:
             self._hear(is_answer=True)
             self._user(event.text)

@@ -95,5 +95,10 @@ def _is_commit(text: str) -> bool:
     return len(text) in (40, 64) and _HEX.issuperset(text)
 
 
+def short_name(session: str) -> str:
+    """A few letters that tell sessions apart."""
+    return _digest(session)[:6]
+
+
 def _digest(text: str) -> str:
     return xxhash.xxh3_64_hexdigest(text.encode("utf-8", "surrogatepass"))

@@ -1,12 +1,17 @@
-"""Made-up sessions of Claude Code in a project of the test's own."""
+"""Made-up sessions of Claude Code in a project of the test's own; `playing.py` plays whole ones."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from playing import Machine
 
 
 class Talk:
@@ -68,3 +73,11 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def talk(tmp_path: Path, root: Path) -> Talk:
     return Talk(tmp_path / "claude" / "projects" / "slug" / "s1.jsonl", root)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """A computer with its own home, Sage's home and Claude Code's folder; nothing runs on it afterwards."""
+    made = Machine(tmp_path / "machine")
+    yield made
+    assert made.settle() == 0, "background processes are left"

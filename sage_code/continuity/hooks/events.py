@@ -119,6 +119,7 @@ def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any])
     after: Callable[[], None] | None = None
     if source == "compact":
         expect_compaction(state.data)
+    if source == "compact" or _is_waiting(state.data):
         said, after = _offer(state, dials, "SessionStart")
     else:
         purpose = "resume" if source == "resume" else "startup"
@@ -132,10 +133,7 @@ def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Ans
     """Bring a brief that has not arrived, or save a checkpoint if the user asks for one."""
     follow(state)
     data = state.data
-    known = data.get("compaction")
-    if isinstance(known, dict) and known.get("state") in (PENDING, OFFERED) and not _has_arrived(data, known):
-        return _offer(state, dials, "UserPromptSubmit")
-    if _is_lost(data, known):
+    if _is_waiting(data) or _is_lost(data, data.get("compaction")):
         return _offer(state, dials, "UserPromptSubmit")
     prompt = given.get("prompt")
     may_ask = (
@@ -210,6 +208,12 @@ def _has_arrived(data: dict[str, Any], known: dict[str, Any]) -> bool:
         known["state"] = ANSWERED
         return True
     return False
+
+
+def _is_waiting(data: dict[str, Any]) -> bool:
+    """Whether a compaction has no brief yet."""
+    known = data.get("compaction")
+    return isinstance(known, dict) and known.get("state") in (PENDING, OFFERED) and not _has_arrived(data, known)
 
 
 def _is_lost(data: dict[str, Any], known: Any) -> bool:
