@@ -179,6 +179,7 @@ class Notes:
         return not self.requests and not self.decisions and not self.findings
 
     def _user(self, text: str) -> None:
+        """Choose from a message of the user."""
         self.messages += 1
         self.characters += len(text)
         text = _PICTURE.sub("", text)

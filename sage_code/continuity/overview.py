@@ -55,6 +55,7 @@ def sessions(root: str | None = None) -> list[SessionOverview]:
 
 
 def _overview(data: Mapping[str, Any]) -> SessionOverview:
+    """The overview of a state, which may lack any part."""
     known = data.get("compaction")
     known = known if isinstance(known, dict) else {}
     captured = data.get("captured")
@@ -124,6 +125,7 @@ def take_brief(root: str, session: str = "") -> str:
 
 
 def _taken(state: Session) -> str:
+    """The brief of a session whose state is held; a save that nobody has made comes first."""
     dials = dials_of(state.root, state.data)
     if not dials["continuity_enabled"]:
         return ""

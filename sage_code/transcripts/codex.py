@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
+from sage_code.text.light_json import loads
 from sage_code.transcripts.lines import is_whole
 from sage_code.transcripts.shell import file_uses
 from sage_code.transcripts.touches import Call, Touch, absolute, decode, string_or_empty
@@ -117,8 +116,8 @@ def _patched(patch: object, cwd: str) -> Iterator[Touch]:
 def _arguments(text: object) -> object:
     """The arguments of a function call, which are JSON in a string."""
     try:
-        return orjson.loads(text) if isinstance(text, str) else None
-    except ValueError:
+        return loads(text.strip().encode()) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
         return None
 
 

@@ -57,8 +57,9 @@ _CODEX_NEEDLES = (
     b'"message"', b'"compacted"', b'"function_call"', b'"custom_tool_call"', b'"token_count"', b'"session_meta"',
     b'"turn_context"',
 )  # fmt: skip
-_FAILED = re.compile(rb'"is_error"\s*:\s*true')
-_BRIEF = re.compile(rb"<" + BRIEF_TAG.encode() + rb" n=(\d{1,9})>")
+# Compiled when they are needed, which a hook seldom does.
+_FAILED = rb'"is_error"\s*:\s*true'
+_BRIEF = rb"<" + BRIEF_TAG.encode() + rb" n=(\d{1,9})>"
 _CHANGES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path"}
 _USAGE_KEYS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -72,10 +73,10 @@ def said(line: bytes, *, errors: bool = False) -> Iterable[Said]:
     if b'"payload"' in line[:400]:
         return list(_codex(line, errors))
     if b'"tool_result"' in line:
-        return list(_failures(_decode(line))) if errors and _FAILED.search(line) else ()
+        return list(_failures(_decode(line))) if errors and re.search(_FAILED, line) else ()
     if b"<" + BRIEF_TAG.encode() in line and b'"assistant"' not in line[:400]:
         record = _decode(line)
-        found = [Said(INJECTED, number.decode()) for number in _BRIEF.findall(line)] if _is_of_hook(record) else []
+        found = [Said(INJECTED, number.decode()) for number in re.findall(_BRIEF, line)] if _is_of_hook(record) else []
         return [*found, *_claude(record)]
     if any(needle in line for needle in _CLAUDE_NEEDLES) or b'"user"' in line[:2_000]:
         return list(_claude(_decode(line)))

@@ -6,8 +6,7 @@ import os
 import re
 from typing import Any, NamedTuple
 
-import orjson
-
+from sage_code.text.light_json import loads
 from sage_code.transcripts.lines import is_text
 
 # No real path or line number is larger; a transcript is foreign text.
@@ -49,7 +48,10 @@ def decode(line: bytes) -> dict[str, Any] | None:
     """The record in a line; None if it is no object, ValueError if it is damaged."""
     if not is_text(line):
         raise ValueError("the line is no text")
-    record = orjson.loads(line)
+    try:
+        record = loads(line.strip())
+    except RecursionError:
+        raise ValueError("the record is nested too deeply") from None
     return record if isinstance(record, dict) else None
 
 

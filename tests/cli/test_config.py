@@ -83,13 +83,6 @@ def test_a_hostile_project_is_named_on_stderr_and_not_obeyed(project: Path) -> N
     assert "tuning.yaml:1: ignored, store_uri is for the user to decide" in result.stderr
 
 
-def test_a_setting_that_nothing_reads_is_not_listed_and_said_when_set(project: Path) -> None:
-    assert "trigger_threshold" not in _run("list").stdout
-    assert "nothing reads trigger_threshold yet" in _run("set", "trigger_threshold", "0.5").stderr
-    result = _run("get", "trigger_threshold")
-    assert (result.stdout, result.stderr) == ("0.5\n", "")
-
-
 def test_nothing_to_reset_exits_with_one(project: Path) -> None:
     assert "nothing to reset" in _run("reset", code=1).stderr
 

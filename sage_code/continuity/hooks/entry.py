@@ -97,8 +97,10 @@ def _trouble(what: str) -> dict[str, Any]:
 
 def _run_capture(session: str, root: str, trigger: str, confidence: str, end: str) -> None:
     """Save a checkpoint of a session, as a process of its own."""
+    import gc
     import signal
 
+    gc.disable()
     if hasattr(signal, "alarm"):
         signal.alarm(_CAPTURE_LIMIT_S)
     if hasattr(os, "nice"):

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _WAIT_S = 1.5
 _NOTHING: dict[str, Any] = {}
 _NOT_NAMED = ("", "/")
+# A request to save a checkpoint is short and has one of these words.
+_MAX_REQUEST_CHARS = 200
+_MAY_ASK = frozenset({"checkpoint", "checkpoint.", "checkpoint!", "check", "save", "point"})
 # A missing brief is offered again this often.
 _MAX_OFFERS = 3
 _ASK = {
@@ -83,6 +86,7 @@ def _root(given: dict[str, Any]) -> str:
 
 
 def _stop(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    """Save a checkpoint if one is due, or ask the agent for one if the settings say so."""
     from sage_code.continuity.hooks.judging import due  # lazy: only this event needs the detector
 
     follow(state)
@@ -109,6 +113,7 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
 
 
 def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    """Give a new context its brief, and tell what went wrong in the background."""
     from sage_code.continuity.hooks.bringing import health, prepare_start  # lazy: the other events are light
 
     source = given.get("source")
@@ -130,13 +135,17 @@ def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any])
 
 
 def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
+    """Bring a brief that has not arrived, or save a checkpoint if the user asks for one."""
     follow(state)
     data = state.data
     if _is_waiting(data) or _is_lost(data, data.get("compaction")):
         return _offer(state, dials, "UserPromptSubmit")
     prompt = given.get("prompt")
-    if isinstance(prompt, str) and len(prompt) < 200 and dials["capture_checkpoints"]:
-        from sage_code.continuity.triggers.phrases import is_request_to_save
+    may_ask = (
+        isinstance(prompt, str) and len(prompt) < _MAX_REQUEST_CHARS and _MAY_ASK.intersection(prompt.lower().split())
+    )
+    if may_ask and dials["capture_checkpoints"]:
+        from sage_code.continuity.triggers.phrases import is_request_to_save  # lazy: most prompts need no pattern
 
         if is_request_to_save(prompt):
             _save_later(state, "manual", 1.0, None)

@@ -31,7 +31,6 @@ _USUAL_WINDOW, _LARGE_WINDOW = 200_000, 1_000_000
 _LARGE_MARK = "[1m]"
 # A transcript has about so many bytes for each token of the context: JSON repeats what it quotes.
 _BYTES_A_TOKEN = 8
-_LEAST_OF_TOPIC = 2
 # Saved however short the conversation was.
 _EXEMPT = ("manual", "context_threshold")
 
@@ -98,11 +97,9 @@ def _by_words(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> D
             results.append((told, 0))
         data["detector"], project.data["distances"] = detector.state(), detector.distances.state()
     for result, after in results:
-        if result.should_trigger:
-            trigger = result.trigger
-            end = None
-            if trigger.type.value == "topic_shift":
-                end = _start_of(data, (trigger.at + after) // 2)
+        if (trigger := result.trigger) is not None:
+            is_topic = trigger.type.value == "topic_shift"
+            end = _start_of(data, (trigger.at + after) // 2) if is_topic else None
             return Due(trigger.type.value, trigger.confidence, trigger.reason, end)
     return None
 

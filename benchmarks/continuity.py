@@ -1,0 +1,327 @@
+"""Plays many sessions with real hooks, kills some of them, and counts the briefs; or measures what a hook costs.
+
+    python benchmarks/continuity.py --compactions 1000 --kills 100        # ends with 1 when a promise was broken
+    python benchmarks/continuity.py --cost [--repeat 40] [--megabytes 200]
+
+Sessions run in pairs, two in one folder, on one made-up machine (`tests/continuity/playing.py`). Each exchange says
+something that nobody else says. After a compaction the user types up to four prompts; exactly one brief must arrive,
+with this exchange in it and nothing of another session outside of its section. Kills hit hooks and background saves at
+random moments. At the end no process, no waiting brief and no half-made file may be left. Costs are those of whole
+processes against `python -c pass`, in turns; of a background save the processor time is counted to the hook.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from measure import machine as measured_machine
+from measure import table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "continuity"))
+from playing import PROGRAM, Kill, Machine, Played
+from records import Call, Transcript, read
+
+_PER_SESSION = 10
+_PROMPTS = 4
+_PR_SET_CHILD_SUBREAPER = 36
+# The hooks that are killed, and how long one of them takes at most on a machine with something else to do.
+_MOMENTS = {"pre": 0.45, "start": 0.45, "prompt": 0.15, "stop": 0.15, "capture": 0.3}
+_FILES = {f"part_{number}.py": f"def work_{number}():\n    return {number}\n" for number in range(4)}
+
+
+@dataclass
+class Tally:
+    """What happened."""
+
+    compactions: int = 0
+    kills: Counter[str] = field(default_factory=Counter)  # by hook; those that came too late count as `survived`
+    outcomes: Counter[str] = field(default_factory=Counter)
+    prompts: Counter[int] = field(default_factory=Counter)  # how many prompts it took; 0: the brief came by itself
+    failures: list[str] = field(default_factory=list)
+    messages: Counter[str] = field(default_factory=Counter)  # what the user was shown
+
+
+class Runner:
+    """Plays the sessions."""
+
+    def __init__(self, machine: Machine, compactions: int, kills: int, seed: int) -> None:
+        self.machine, self.wanted = machine, compactions
+        self.random = Random(seed)
+        self.tally = Tally()
+        chosen = [self.random.randrange(compactions) for _ in range(kills)]
+        self.plan = Counter((number, self.random.choice(list(_MOMENTS))) for number in chosen)
+        self.number = 0  # of the compaction
+
+    def run(self) -> Tally:
+        """Play until there were enough compactions."""
+        pair = 0
+        while self.tally.compactions < self.wanted:
+            root = self.machine.project(f"app-{pair}", _FILES)
+            sessions = [Played(self.machine, root, boundary_first=self.random.random() < 0.5) for _ in range(2)]
+            for session in sessions:
+                session.start()
+            for turn in range(_PER_SESSION):
+                for at, session in enumerate(sessions):
+                    if self.tally.compactions < self.wanted:
+                        self._compaction(session, f"p{pair}s{at}", turn)
+            for session in sessions:
+                self.tally.messages.update(_plain(text) for text in session.shown)
+                if self.random.random() < 0.8:  # the others crash
+                    session.end()
+            pair += 1
+            if pair % 5 == 0:
+                print(f"  {self.tally.compactions} compactions, {dict(self.tally.outcomes)}", file=sys.stderr)
+        return self.tally
+
+    def _compaction(self, session: Played, name: str, turn: int) -> None:
+        """One exchange, a compaction, prompts until the brief is there, and one more: it must not come twice."""
+        number, self.number = self.number, self.number + 1
+        asked = f"Please rework part {turn} of {name} and keep rule-{name}-{turn}, never drop it."
+        told = f"I decided to cache mark-{name}-{turn} in part_{turn % 4}.py instead of reading it again."
+        if self.random.random() < 0.1:
+            session.resume()
+        session.prompt(asked)
+        session.work(told, [read(session.cwd, f"part_{turn % 4}.py")])
+        if self.random.random() < 0.3:
+            session.stop(told, self._kill(number, "stop"))
+        before = len(session.briefs)
+        trigger = self.random.choice(["auto", "manual"])
+        session.compact(trigger, pre=self._kill(number, "pre"), start=self._kill(number, "start"))
+        if self.plan[number, "capture"]:
+            self._kill_background(session)
+        took = 0
+        while len(session.briefs) == before and took < _PROMPTS:
+            session.prompt(f"go on with step {took}", self._kill(number, "prompt") if not took else None)
+            took += 1
+            session.work("It goes on.")
+        session.prompt("and further")
+        session.work("It goes further.")
+        self.tally.compactions += 1
+        self.tally.prompts[took] += 1
+        arrived = session.briefs[before:]
+        outcome = _outcome(arrived, name, turn)
+        self.tally.outcomes[outcome] += 1
+        if outcome != "once":
+            self.tally.failures.append(f"compaction {number} ({name}, turn {turn}): {outcome}, {self._planned(number)}")
+
+    def _planned(self, number: int) -> list[str]:
+        return [moment for moment in _MOMENTS if self.plan[number, moment]]
+
+    def _kill(self, number: int, moment: str) -> Kill | None:
+        """How the hook dies, if it is one of the chosen."""
+        if not self.plan[number, moment]:
+            return None
+        self.tally.kills[moment] += 1
+        return Kill(after=self.random.uniform(0.0, _MOMENTS[moment]))
+
+    def _kill_background(self, session: Played) -> None:
+        """Ask for a save in the background, and kill it."""
+        session.prompt("checkpoint")
+        time.sleep(self.random.uniform(0.0, _MOMENTS["capture"]))
+        for process in self.machine.captures():
+            process.send_signal(signal.SIGKILL)
+            self.tally.kills["capture"] += 1
+
+
+def _outcome(arrived: Sequence[str], name: str, turn: int) -> str:
+    """How a compaction was answered."""
+    if not arrived:
+        return "never"
+    own = arrived[0].partition("Other sessions here:")[0]
+    words = own.replace("rule-", " rule-").split()
+    marks = {word.strip(".,") for word in words if word.startswith(("mark-", "rule-"))}
+    if any(not mark.startswith((f"mark-{name}-", f"rule-{name}-")) for mark in marks):
+        return "wrong session"
+    if f"mark-{name}-{turn}" not in marks:
+        return "old"
+    return "once" if len(arrived) == 1 else "twice"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())[:120]
+
+
+def count_briefs(options: argparse.Namespace) -> int:
+    """Play, and report what arrived; the number of broken promises."""
+    folder = Path(tempfile.mkdtemp(prefix="sage-continuity-"))
+    machine = Machine(folder)
+    started = time.perf_counter()
+    try:
+        tally = Runner(machine, options.compactions, options.kills, options.seed).run()
+        orphans = machine.settle(130.0)
+        left = [state for state in machine.states() if _waits(state)]
+        rubbish = [path.name for path in machine.sage.rglob("*.tmp")]
+        saved = len(machine.checkpoints())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    took = ", ".join(f"{count} after {prompts}" for prompts, count in sorted(tally.prompts.items()))
+    rows = [
+        ("compactions", tally.compactions),
+        ("hooks and saves killed", f"{sum(tally.kills.values())} ({_counts(tally.kills)})"),
+        ("briefs arrived", _counts(tally.outcomes)),
+        ("prompts until then", took),
+        ("processes left", orphans),
+        ("briefs left waiting", len(left)),
+        ("half-made files left", len(rubbish)),
+        ("checkpoints kept", saved),
+        ("shown to the user", _counts(tally.messages) or "nothing"),
+        ("minutes", f"{(time.perf_counter() - started) / 60:.1f}"),
+    ]
+    print(measured_machine(), f"Seed {options.seed}.\n", sep=" ")
+    print(table(["what", "count"], rows))
+    for failure in tally.failures[:20]:
+        print(failure)
+    return len(tally.failures) + orphans + len(left) + len(rubbish)
+
+
+def _waits(state: dict[str, Any]) -> bool:
+    return (state.get("compaction") or {}).get("state") in ("pending", "offered")
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counter.most_common())
+
+
+class Stopwatch:
+    """Runs hooks one by one, and counts the processor time of what they leave behind."""
+
+    def __init__(self, machine: Machine, command: Sequence[str]) -> None:
+        self.machine, self.command = machine, tuple(command)
+        self._input = machine.folder / "event.json"
+
+    def run(self, command: Sequence[str], given: dict[str, Any] | None = None) -> tuple[float, float, float]:
+        """Wall and processor seconds of a process, and of the processes that it left behind."""
+        self._input.write_text(json.dumps(given or {}))
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, str(self._input), os.O_RDONLY, 0),
+            *((os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)),
+        ]
+        started = time.perf_counter()
+        process = os.posix_spawn(command[0], command, self.machine.environment, file_actions=actions)
+        _, status, used = os.wait4(process, 0)
+        wall = time.perf_counter() - started
+        if os.waitstatus_to_exitcode(status):
+            raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+        behind = sum(_cpu(rest) for rest in _orphans())
+        return wall, _cpu(used), behind
+
+    def hook(self, session: Played, event: str, **more: Any) -> tuple[float, float, float]:
+        """The cost of one hook."""
+        given = {"session_id": session.id, "transcript_path": str(session.transcript.path), "cwd": str(session.cwd)}
+        return self.run(self.command, {**given, "hook_event_name": event, **more})
+
+
+def _orphans() -> Iterator[Any]:
+    """What the children's children used that have become ours, once they have ended."""
+    while True:
+        try:
+            _, _, used = os.wait4(-1, 0)
+        except ChildProcessError:
+            return
+        yield used
+
+
+def _cpu(used: Any) -> float:
+    return float(used.ru_utime + used.ru_stime)
+
+
+def _exchange(session: Played, number: int) -> str:
+    """Something new in the transcript."""
+    text = f"I decided to keep step {number} in `part_{number % 4}.py` instead of the caller, which is simpler."
+    session.transcript.user(f"Please look at step {number} of the import, it must not drop rows.")
+    session.work(text, [read(session.cwd, f"part_{number % 4}.py")])
+    return text
+
+
+def _grow(transcript: Transcript, megabytes: int) -> None:
+    """Results of tools, as they fill real transcripts."""
+    block = "\n".join(f"{number:6}→    value_{number} = compute({number})" for number in range(3_000))
+    while (os.path.getsize(transcript.path) if transcript.path.exists() else 0) < megabytes << 20:
+        calls = [Call("Read", {"file_path": f"{transcript.cwd}/part_{at}.py"}, block) for at in range(8)]
+        transcript.assistant("It looks fine.", calls)
+
+
+def measure_cost(options: argparse.Namespace) -> None:
+    """What hooks cost, in turns with a process that does nothing."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    script = Path(sys.executable).with_name("sage-hook")
+    programs = {"python -P -m": PROGRAM} | ({"sage-hook": (str(script),)} if script.exists() else {})
+    rows = []
+    for name, command in programs.items():
+        for megabytes in (0, options.megabytes):
+            folder = Path(tempfile.mkdtemp(prefix="sage-continuity-"))
+            try:
+                rows += _costs(Machine(folder), command, name, megabytes, options.repeat)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    print(measured_machine(), f"Medians of {options.repeat}; `python -c pass` in turns with each.\n", sep=" ")
+    head = ["program", "transcript", "hook", "wall", "ratio", "processor", "ratio", "in the background"]
+    print(table(head, rows))
+
+
+def _costs(machine: Machine, command: Sequence[str], name: str, megabytes: int, repeat: int) -> list[list[str]]:
+    watch = Stopwatch(machine, command)
+    session = Played(machine, machine.project("app", _FILES))
+    if megabytes:
+        _grow(session.transcript, megabytes)
+    watch.hook(session, "SessionStart", source="startup")  # compiles the modules, and reads the settings
+    watch.hook(session, "UserPromptSubmit", prompt="hello")
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for number in range(repeat):
+        found.setdefault("nothing", []).append(watch.run((sys.executable, "-c", "pass")))
+        prompt = watch.hook(session, "UserPromptSubmit", prompt=f"Look at step {number}.")
+        found.setdefault("UserPromptSubmit", []).append(prompt)
+        text = _exchange(session, number)
+        stop = watch.hook(session, "Stop", stop_hook_active=False, last_assistant_message=text)
+        found.setdefault("Stop, saved" if stop[2] else "Stop", []).append(stop)
+    for number in range(repeat, repeat + max(3, repeat // 4)):
+        _exchange(session, number)
+        found.setdefault("checkpoint on request", []).append(
+            watch.hook(session, "UserPromptSubmit", prompt="checkpoint")
+        )
+        _exchange(session, number + 10_000)
+        found.setdefault("PreCompact", []).append(watch.hook(session, "PreCompact", trigger="auto"))
+        session.transcript.boundary()
+        found.setdefault("SessionStart compact", []).append(watch.hook(session, "SessionStart", source="compact"))
+    base = [statistics.median(one[at] for one in found["nothing"]) for at in range(2)]
+    rows = []
+    for hook, costs in found.items():
+        wall, cpu, behind = (statistics.median(cost[at] for cost in costs) for at in range(3))
+        total = f"{behind * 1e3:.0f} ms" + (f", together {(cpu + behind) * 1e3:.0f} ms" if behind else "")
+        times = [f"{wall * 1e3:.0f} ms", f"{wall / base[0]:.1f}", f"{cpu * 1e3:.0f} ms", f"{cpu / base[1]:.1f}"]
+        rows.append([name, f"{megabytes} MB" if megabytes else "small", f"{hook} ({len(costs)})", *times, total])
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compactions", type=int, default=1_000)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cost", action="store_true", help="measure what hooks cost instead")
+    parser.add_argument("--repeat", type=int, default=40)
+    parser.add_argument("--megabytes", type=int, default=200, help="the size of the large transcript")
+    options = parser.parse_args()
+    if options.cost:
+        measure_cost(options)
+    else:
+        sys.exit(1 if count_briefs(options) else 0)
+
+
+if __name__ == "__main__":
+    main()
