@@ -37,6 +37,7 @@ def test_each_compaction_is_answered_once(machine: Machine, boundary_first: bool
     ):
         story(session)
         session.compact("manual" if number == 2 else "auto")
+        assert len(session.briefs) == number  # at once
         session.prompt("go on")
         session.work("It goes on.")
         session.prompt("and further")

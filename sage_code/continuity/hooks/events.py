@@ -106,6 +106,7 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
     is_manual = given.get("trigger") == "manual"
     if is_manual and dials["ask_for_checkpoint"] and _first_time(state.data, "precompact"):
         return {"decision": "block", "reason": _ASK["precompact"]}, None
+    state.data["announced"] = True
     if dials["capture_checkpoints"]:
         # The save is waited for: the brief after the compaction needs it. It runs once the state is written.
         return _NOTHING, lambda: _save_now(state, "precompact")
