@@ -1,6 +1,7 @@
 """Plays many sessions with real hooks, kills some of them, and counts the briefs; or measures what a hook costs.
 
     python benchmarks/continuity.py --compactions 1000 --kills 100        # ends with 1 when a promise was broken
+    python benchmarks/continuity.py --logs DIR [--every 6] [--count N]    # plays recorded sessions (session_logs.py)
     python benchmarks/continuity.py --cost [--repeat 40] [--megabytes 200]
 
 Sessions run in pairs, two in one folder, on one made-up machine (`tests/continuity/playing.py`). Each exchange says
@@ -37,6 +38,10 @@ from measure import table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "continuity"))
 from playing import PROGRAM, Kill, Machine, Played
 from records import Call, Transcript, read
+from session_logs import read_session
+from session_transcripts import last_words, turns_of, write_replies
+
+from sage_code.text.tokens import count_tokens
 
 _PER_SESSION = 10
 _PROMPTS = 4
@@ -200,6 +205,66 @@ def _counts(counter: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counter.most_common())
 
 
+def play_logs(options: argparse.Namespace) -> int:
+    """Play recorded sessions, and compact them now and then; the number of compactions without exactly one brief."""
+    folder = Path(tempfile.mkdtemp(prefix="sage-continuity-"))
+    machine, started = Machine(folder), time.perf_counter()
+    outcomes: Counter[str] = Counter()
+    named: list[int] = []  # of the files that were changed, whether the brief names them
+    tokens: list[int] = []
+    messages: Counter[str] = Counter()
+    logs = sorted(options.logs.glob("*.md"))[: options.count]
+    try:
+        for number, log in enumerate(logs):
+            session = Played(machine, machine.project(f"log-{number}"))
+            session.start()
+            for outcome, brief, changed in _played(session, log, options.every):
+                outcomes[outcome] += 1
+                if brief:
+                    named += [name in brief for name in changed]
+                    tokens.append(count_tokens(brief))
+            session.end()
+            messages.update(_plain(text) for text in session.shown)
+        orphans = machine.settle(130.0)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    rows = [
+        ("sessions", len(logs)),
+        ("compactions", sum(outcomes.values())),
+        ("briefs arrived", _counts(outcomes)),
+        ("changed files that the brief names", f"{sum(named)} of {len(named)}"),
+        ("tokens of a brief", f"median {statistics.median(tokens or [0]):.0f}, most {max(tokens, default=0)}"),
+        ("processes left", orphans),
+        ("shown to the user", _counts(messages) or "nothing"),
+        ("minutes", f"{(time.perf_counter() - started) / 60:.1f}"),
+    ]
+    print(measured_machine(), table(["what", "count"], rows), sep="\n\n")
+    return orphans + sum(count for outcome, count in outcomes.items() if outcome not in ("once", "nothing to say"))
+
+
+def _played(session: Played, log: Path, every: int) -> Iterator[tuple[str, str, list[str]]]:
+    """Play a log. For each compaction: how it was answered, the brief, and the names of the files changed so far."""
+    changed: dict[str, None] = {}
+    before, waits, said_something = 0, False, False
+    for number, turn in enumerate(turns_of(read_session(log), session.cwd)):
+        if turn.asked:
+            session.prompt(turn.asked)
+        if waits:
+            briefs, waits = session.briefs[before:], False
+            outcome = {0: "never" if said_something else "nothing to say", 1: "once"}.get(len(briefs), "twice")
+            yield outcome, briefs[0] if briefs else "", list(changed)
+        write_replies(session.transcript, turn)
+        done = [call for reply in turn.replies for call in reply.calls if call.tool in ("Edit", "Write")]
+        paths = [str(call.given.get("file_path", "")) for call in done if not call.is_error]
+        changed.update(dict.fromkeys(os.path.basename(path) for path in paths if path.startswith(str(session.cwd))))
+        said_something |= bool(turn.replies and turn.asked)
+        if turn.replies:
+            session.stop(last_words(turn))
+        if turn.summary or number % every == every - 1:
+            before, waits = len(session.briefs), True
+            session.compact(summary=turn.summary or "The work goes on.")
+
+
 class Stopwatch:
     """Runs hooks one by one, and counts the processor time of what they leave behind."""
 
@@ -316,6 +381,9 @@ def main() -> None:
     parser.add_argument("--compactions", type=int, default=1_000)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--logs", type=Path, help="play the Markdown logs of this folder instead")
+    parser.add_argument("--every", type=int, default=6, help="exchanges between two compactions of a log")
+    parser.add_argument("--count", type=int, help="play only so many logs")
     parser.add_argument("--cost", action="store_true", help="measure what hooks cost instead")
     parser.add_argument("--repeat", type=int, default=40)
     parser.add_argument("--megabytes", type=int, default=200, help="the size of the large transcript")
@@ -323,7 +391,7 @@ def main() -> None:
     if options.cost:
         measure_cost(options)
     else:
-        sys.exit(1 if count_briefs(options) else 0)
+        sys.exit(1 if (play_logs if options.logs else count_briefs)(options) else 0)
 
 
 if __name__ == "__main__":
