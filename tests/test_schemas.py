@@ -413,6 +413,15 @@ def test_admin(project: Path, printed: Run) -> None:
     assert printed("admin compact")["rows_deleted"] > 0
 
 
+def test_continuity(project: Path, printed: Run) -> None:
+    assert printed("continuity status", code=1) == {"enabled": True, "sessions": [], "log": []}
+    assert printed("continuity clear", code=1) == {"cleared": []}
+    assert printed("continuity mark", "--session", "s1") == {"session": "s1", "state": "pending"}
+    (session,) = printed("continuity status")["sessions"]
+    assert (session["session"], session["state"], session["arrived"]) == ("s1", "pending", None)
+    assert printed("continuity clear", "--force") == {"cleared": ["s1"]}
+
+
 def test_core(project: Path, printed: Run) -> None:
     assert printed("core list", code=1)["files"] == []
     assert printed("core add", "server.py", "--summary", "Listens.")["summary"] == "Listens."

@@ -18,6 +18,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from talking import COMMAND, Conversation, HttpServer, content, environment
 
+from sage_code.continuity.overview import mark, sessions
+from sage_code.continuity.session import Session
 from sage_code.errors import ConfigError
 from sage_mcp.over_http import Guard, find_token
 
@@ -140,6 +142,20 @@ def test_what_a_session_concludes_the_next_one_finds_over_http(http_server: Http
 
     for conversation in (before, first, second):
         _talk(http_server, conversation)
+
+
+def test_clients_over_http_share_a_process_and_get_no_brief(http_server: HttpServer, sample: Path) -> None:
+    with Session("s1", str(sample)) as state:
+        state.data["transcript"] = str(sample / "none.jsonl")
+    mark(str(sample), "s1")
+
+    async def conversation(client: Client) -> None:
+        status = content(await client.call_tool("sage_continuity_status", {"project": str(sample)}))
+        assert [one["state"] for one in status["sessions"]] == ["pending"]
+        assert "continuity" not in status
+
+    _talk(http_server, conversation)
+    assert [one.state for one in sessions(str(sample))] == ["pending"]
 
 
 def test_a_token_comes_from_the_environment_or_a_private_file(

@@ -99,6 +99,7 @@ PARAMETERS = {
     "sage_list_knowledge": {"skill", "project", "offset"},
     "sage_remove_knowledge": {"knowledge_id", "project"},
     "sage_still_true": {"memory_id", "project"},
+    "sage_continuity_status": {"project", "offset"},
     "sage_health": {"project", "offset"},
     "sage_version": set(),
 }
@@ -162,6 +163,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_list_knowledge", {}),
     ("sage_debug_query", {"query": "which port", "limit": 1}),
     ("sage_remove_knowledge", {"knowledge_id": "ports"}),
+    ("sage_continuity_status", {}),
     ("sage_health", {}),
     ("sage_version", {}),
 ]
