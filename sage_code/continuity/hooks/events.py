@@ -71,7 +71,7 @@ def answer(given: dict[str, Any]) -> Answer:
             # The state has a value that nobody expects. All that matters can be found again in the transcript.
             state.forget()
             said, after = handler(given, state, dials)
-        if complaint := data.pop("complaint", None):
+        if complaint := state.data.pop("complaint", None):  # the state was perhaps read again
             said = {**said, "systemMessage": f"Sage: {complaint}"}
         return said, after
 
