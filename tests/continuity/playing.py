@@ -136,8 +136,13 @@ class Machine:
         (root / ".git").write_text(f"gitdir: {inner}\n")
         return root
 
-    def hook(self, given: Any, kill: Kill | None = None, before: Callable[[], None] | None = None) -> Ran:
-        """Call the hook with an event, or with any bytes. `before` runs in the new process."""
+    def hook(
+        self, given: Any, kill: Kill | None = None, *, project: str = "", before: Callable[[], None] | None = None
+    ) -> Ran:
+        """Call the hook with an event, or with any bytes. `before` runs in the new process.
+
+        `project` is the folder that the session was started in, which Claude Code tells its hooks.
+        """
         data = given if isinstance(given, bytes) else json.dumps(given).encode()
         event = str(given.get("hook_event_name", "")) if isinstance(given, dict) else ""
         cwd = given.get("cwd") if isinstance(given, dict) else None
@@ -150,7 +155,7 @@ class Machine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self.environment,
+            env=self.environment | ({"CLAUDE_PROJECT_DIR": project} if project else {}),
             cwd=cwd if isinstance(cwd, str) and "\0" not in cwd and os.path.isdir(cwd) else self.folder,
             preexec_fn=before,
         )
@@ -243,7 +248,7 @@ class Played:
             "hook_event_name": name,
             **more,
         }
-        ran = self.machine.hook(given, kill)
+        ran = self.machine.hook(given, kill, project=str(self.cwd))
         self.ran.append(ran)
         if kill is None:
             assert ran.code == 0, f"{name} ended with {ran.code}: {ran.err}"

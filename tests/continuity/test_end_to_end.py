@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 import pytest
 from playing import Kill, Machine, Played, body_of, is_well_formed, number_of, section
@@ -269,6 +270,39 @@ def test_all_hooks_killed_once(machine: Machine, boundary_first: bool) -> None:
     _after_a_death(session)
 
 
+def test_hooks_that_are_killed_at_any_moment(machine: Machine, seed: int) -> None:
+    random = Random(seed)
+    session = Played(machine, shop(machine))
+    session.start()
+    for number in range(1, 7):
+        asked = f"Please rework step {number} of the import, but never drop a row."
+        told = f"I decided to lock mark-{number} instead of the table."
+        session.turn(asked, told)
+        session.boundary_first = random.random() < 0.5
+        session.compact(pre=Kill(after=random.uniform(0, 0.3)), start=Kill(after=random.uniform(0, 0.3)))
+        session.prompt("hello?", Kill(after=random.uniform(0, 0.3)))
+        for prompt in ("hello?", "go on", "and further"):
+            session.work("It goes on.")
+            session.prompt(prompt)
+        assert len(session.briefs) == number
+        assert f"mark-{number}" in session.briefs[-1]
+    for number in range(1, 7):
+        told = f"I decided to lock mark-{number} instead of the table."
+        assert sum(told in text for text in machine.checkpoints().values()) == 1
+
+
+def test_two_hooks_at_once_bring_one_brief(machine: Machine) -> None:
+    session = Played(machine, shop(machine))
+    session.start()
+    cart(session)
+    session.compact(has_start=False)
+    with ThreadPoolExecutor(2) as pool:
+        ran = list(pool.map(lambda _: session.start("compact"), range(2)))
+    assert sum(bool(one.context) for one in ran) == 1
+    session.prompt("go on")
+    assert len(session.briefs) == 1
+
+
 def test_a_hook_that_dies_after_it_said_that_it_has_answered(machine: Machine) -> None:
     session = Played(machine, shop(machine))
     session.start()
@@ -410,6 +444,18 @@ def test_a_damaged_settings_file_is_said_once(machine: Machine, where: str) -> N
     assert len(session.briefs) == 1
 
 
+def test_settings_that_are_damaged_before_a_compaction_are_said_once(machine: Machine) -> None:
+    session = Played(machine, shop(machine))
+    session.start()
+    cart(session)
+    (machine.sage / "tuning.yaml").write_text("brief_tokens: [1, 2\n")
+    session.compact(has_pre=False)
+    session.prompt("go on")
+    session.prompt("and further")
+    assert len([text for text in session.shown if "tuning.yaml" in text]) == 1
+    assert len(session.briefs) == 1
+
+
 def test_what_a_person_corrects_or_deletes_holds(machine: Machine) -> None:
     session = Played(machine, shop(machine))
     session.start()
@@ -509,6 +555,21 @@ def test_a_file_that_a_sentence_names_is_still_listed(machine: Machine) -> None:
     assert section(session.briefs[0], "Files changed") == ["shop/mail.py"]
 
 
+def test_an_agent_that_changes_its_folder_stays_in_its_session(machine: Machine) -> None:
+    session = Played(machine, shop(machine))
+    session.start()
+    cart(session)
+    elsewhere = str(machine.project("elsewhere"))
+    session.transcript.cwd = elsewhere
+    session.event("PreCompact", cwd=elsewhere, trigger="auto", custom_instructions="")
+    session.transcript.boundary()
+    session.event("SessionStart", cwd=elsewhere, source="compact")
+    session.event("UserPromptSubmit", cwd=str(session.cwd / "shop"), prompt="go on")
+    assert len(session.briefs) == 1
+    assert CART_DECIDED in session.briefs[0]
+    assert section(session.briefs[0], "Files changed") == ["shop/cart.py"]
+
+
 def test_two_sessions_may_ask_the_same_at_the_same_time(machine: Machine) -> None:
     root, now = shop(machine), float(int(time.time()))
     first, second = Played(machine, root, now=now), Played(machine, root, now=now)
@@ -536,7 +597,7 @@ def test_the_end_of_a_session_saves_what_is_left(machine: Machine) -> None:
     assert CART_DECIDED in session.briefs[-1]
 
 
-def test_checkpoint_on_request(machine: Machine, tmp_path: Path) -> None:
+def test_checkpoint_on_request(machine: Machine) -> None:
     session = Played(machine, shop(machine))
     session.start()
     cart(session)
