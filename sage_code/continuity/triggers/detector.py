@@ -36,10 +36,10 @@ STRUCTURAL, LINGUISTIC = 0.7, 0.3
 
 # A topic that begins has at least this probability, and more than this share of the project's own distances.
 # The floor sets how many are named for each true one; the share binds only where nearly everything looks new.
-FLOOR = 0.32
+FLOOR = 0.27
 SHARE = 0.70
 # In a session of work topics are longer than in the spliced ones that the weights are learned from.
-_WORK_PRIOR = -0.3
+_WORK_PRIOR = -0.55
 # How far a topic must go before it can end: messages, in talk and in work.
 _DEPTH_TALK, _DEPTH_WORK = 2, 4
 # The others are frequent (every third answer of an agent sums something up), so they are reported only when sure, and
