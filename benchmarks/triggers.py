@@ -13,6 +13,7 @@ detector's pauses between triggers, on messages read by hand (`trigger_labels.tx
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections import Counter
@@ -52,8 +53,8 @@ class Marks:
 Marker = Callable[[Conversation], Marks]
 
 
-def detector_marks(*, at_once: bool = False) -> Marker:
-    """Marks by Sage's detector; `at_once` gives it no answer to wait for."""
+def detector_marks() -> Marker:
+    """Marks by Sage's detector, with the distances of the conversations before."""
     distances = Distances()
 
     def mark(conversation: Conversation) -> Marks:
@@ -67,22 +68,7 @@ def detector_marks(*, at_once: bool = False) -> Marker:
                 marks.places.add(place - result.trigger.at)
         return marks
 
-    def mark_at_once(conversation: Conversation) -> Marks:
-        """Asks after every message what an empty answer would give, which decides with nothing but the message."""
-        detector = TriggerDetector(distances=distances)
-        marks = Marks()
-        for place, turn in enumerate(conversation.turns):
-            detector.analyze(turn.text, turn.role, files=turn.files)
-            other = "agent" if turn.role == "user" else "user"
-            asked = TriggerDetector(state=json.loads(json.dumps(detector.state())), distances=distances.state())
-            result = asked.analyze("", other)
-            if result.boundary is not None:
-                marks.scores[place] = result.boundary
-            if result.trigger and result.trigger.type is TriggerType.TOPIC_SHIFT:
-                marks.places.add(place + 1 - result.trigger.at)
-        return marks
-
-    return mark_at_once if at_once else mark
+    return mark
 
 
 def spec_marks(embedder: BundledEmbedder, known: dict[str, np.ndarray]) -> Marker:
@@ -170,7 +156,7 @@ def _purity(gold: set[int], named: set[int], length: int) -> float:
     kept = 0
     segment = np.cumsum([place in gold for place in range(length)])
     edges = [0, *sorted(named - {0}), length]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         if end > start:
             kept += int(np.bincount(segment[start:end]).max())
     return kept / max(1, length)
@@ -289,9 +275,7 @@ def main() -> None:
     parser.add_argument("--dump", type=Path, help="write what training/triggers.py learns from, and end")
     options = parser.parse_args()
     sessions = sessions_of(options.sessions, options.parity)
-    sets = {
-        name: labelled(options.dts / file, name) for name, file in SETS.items() if (options.dts / file).is_file()
-    }
+    sets = {name: labelled(options.dts / file, name) for name, file in SETS.items() if (options.dts / file).is_file()}
     learned = [session for session in sessions if not is_held(session)]
     kept = [session for session in sessions if is_held(session)]
     if options.dump:
