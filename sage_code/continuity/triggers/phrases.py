@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Characters at either end of a message that are searched.
 _BEGINNING, _END = 700, 700
+# Characters at the end in which a choice is put as a question.
+_ASKED = 300
 # A user's request to save is short; longer messages only mention the word.
 _MAX_REQUEST_WORDS = 8
 
@@ -33,17 +35,18 @@ _PHRASES: Mapping[TriggerType, Iterable[tuple[float, str, str]]] = {
         (0.6, "topic|subject|question|issue|thing|new task", r"\b(?:different|unrelated|another|separate) (?:topic|subject|question|issue|thing)(?: now)?[:.,…—-]|\bnew (?:topic|subject|task)\b"),
     ),
     TriggerType.BRANCH_POINT: (
-        (_STRONG, "approaches|options|alternatives|ways to|paths|choices|routes|directions|decisions", r"\b(?:two|three|four|several|a few|both|couple of|competing|possible) (?:\w+ )?(?:approaches|options|alternatives|ways to|paths|choices|routes|directions|decisions)\b"),
-        (_STRONG, "which ", r"\bwhich (?:one |way|key|option|approach|of (?:these|the)|direction|do you|would you|should)[^.\n]{0,120}\?"),
-        (_STRONG, "your ", r"\b(?:what's|what is) your (?:preference|call|pick)\b|\bi want your call\b"),
+        (_STRONG, "approaches|options|alternatives|ways|choices|routes|forks", r"\b(?:two|three|four|several|a few|couple of|competing) (?:\w+ )?(?:approaches|options|alternatives|ways (?:to|we|forward)|choices|routes|forks)\b"),
+        (_STRONG, "which ", r"\bwhich (?:one |way |key|option|approach|of (?:these|the)|direction|do you|would you)[^.?\n]{0,120}\?"),
+        (_STRONG, "your ", r"\b(?:what's|what is) your (?:preference|call|pick)\b|\b(?:want|need) your (?:call|pick|decision)\b|\byour (?:call|pick)\?|\bpreference call\b"),
         (_STRONG, "option", r"(?:^|[\s(*])options? (?:a|b|1|2)\b[^\n]*(?:\n[^\n]*){0,12}?options? (?:b|c|2|3)\b"),
-        (_STRONG, "recommend|i'll go with|we could|we can", r"\bi(?:'d| would)? recommend (?:option|approach|going with)\b|\bi'll go with\b|\bwe (?:could|can) (?:either )?[^.?\n]{3,90}\bor (?:we |instead |just )"),
-        (_STRONG, "decision|your call", r"\bdecisions? (?:for you|that needs? your|needed from you)\b|\byour call\b(?! on)"),
-        (_MEDIUM, ", or|; or|— or", r"\b(?:want (?:me to|those|these|this|that|it|to)|would you (?:like|prefer|rather)|do you want|do we|should (?:i|we)|shall (?:i|we)|prefer)\b[^?\n]{3,220}(?:,| —|;) or\b[^?\n]{2,160}\?"),
-        (_WEAK, "? or|? (or|?\nor|?\n\nor", r"\?\s*\(?or (?:would|should|do|scope|keep|leave|want|is)\b[^?\n]{0,120}\?"),
+        (_STRONG, "recommend|go with|we could|we can", r"\bi(?:'d| would)? recommend (?:\W{0,2})(?:option|approach|going with)\b|\bi'll go with\b|\bwe (?:could|can) (?:either )?[^.?\n]{3,90}\bor (?:we |instead |just )"),
+        (_STRONG, "decision", r"\bdecisions? (?:for you|that needs? your|needed from you|i want|i need)\b|\b(?:genuine|real|open) decisions?\b"),
+        (0.65, ", or|; or|— or", r"\b(?:want|would you|do you|do we|should (?:i|we)|shall (?:i|we)|prefer|preference|where do you)\b[^?\n]{3,260}(?:,| —|;) or\b[^?\n]{2,200}\?"),
+        (_MEDIUM, "? or|? (or|?\nor|?\n\nor", r"\?\s*\(?or (?:would|should|do|scope|keep|leave|want|is)\b[^?\n]{0,160}\?"),
+        (_MEDIUM, "want|prefer|should", r"\b(?:want|prefer|should we|should i)\b[^?\n]{1,60} or [^?\n]{1,60}\?"),
         (_MEDIUM, "alternatively|trade|other hand|pros and", r"\balternatively\b|\btrade-?offs?\b|\bon the other hand\b|\bpros and cons\b"),
-        (_MEDIUM, "my rec|recommend|cleaner choice|open decision|open fork", r"\bmy (?:recommendation|rec)\b|\bi(?:'d| would) recommend\b|\bi have a recommendation\b|\bcleaner choice\b|\bopen (?:decision|fork)\b"),
-        (_WEAK, "either|if you'd|versus|vs", r"\beither\b[^.\n]{2,80}\bor\b|\bif you'd (?:rather|prefer)\b|\bversus\b|\bvs\.? "),
+        (_MEDIUM, "my rec|recommend|cleaner choice|lean", r"\bmy (?:recommendation|rec)\b|\bi(?:'d| would) recommend\b|\bi have a recommendation\b|\bcleaner choice\b|\bi(?:'d|'m)? lean(?:ing)?\b"),
+        (_WEAK, "either|if you'd|versus|vs|what do you think", r"\beither\b[^.\n]{2,80}\bor\b|\bif you'd (?:rather|prefer)\b|\bversus\b|\bvs\.? |\bwhat do you think\?"),
     ),
     TriggerType.CONSTRAINT_DISCOVERED: (
         (_STRONG, "root cause|culprit|smoking gun|showstop|show-stop|hard ", r"\broot cause\b|\bthe culprit\b|\bsmoking gun\b|\bshow-?stopper\b|\bhard (?:limit|blocker|constraint)\b"),
@@ -93,6 +96,9 @@ def linguistic_score(kind: TriggerType, text: str) -> float:
     for weight, words, pattern in _PHRASES[kind]:
         if any(word in lowered for word in words.split("|")) and re.search(pattern, region, re.IGNORECASE):
             missing *= 1 - weight
+    if kind is TriggerType.BRANCH_POINT and "?" not in text[-_ASKED:] and not text.rstrip("* \n").endswith(":"):
+        # Ways that nobody is asked about are mentioned, not open.
+        missing = 1 - (1 - missing) * 0.7
     if kind is TriggerType.SYNTHESIS and missing < 1:
         # A conclusion draws several things together, and ends.
         items = len(re.findall(_LIST_ITEM, text[:4000]))
