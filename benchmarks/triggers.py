@@ -2,12 +2,13 @@
 
     python benchmarks/triggers.py --dts DIR --sessions DIR_OR_GIT [--parity even] [--labels FILE] [--dump ROWS]
 
-Boundaries are judged at their exact place, pooled over all conversations of a set, with one setting for all; a set is a
-project, whose distances are kept from conversation to conversation. "The spec's rule" is a cosine below 0.50 to the
-centroid of the last five messages, by the vectors of the bundled model. `held out` is what the weights were not learned
-from; constants were chosen with a look at it, so that only sessions of odd minutes are wholly new. AUROC is over the places where a boundary may be: all but the first message, and in
-spliced sessions every exchange. Branch points, constraints and syntheses are judged message by message, without the
-detector's pauses between triggers, on messages read by hand (`trigger_labels.txt`).
+Boundaries are judged at their exact place, pooled over all conversations of a set, with one setting for all; a set is
+a project, whose distances are kept from conversation to conversation. "The spec's rule" is a cosine below 0.50 to the
+centroid of the last five messages, by the vectors of the bundled model. `held out` is what the weights were not
+learned from; constants were chosen with a look at it, so that only sessions of odd minutes are wholly new. AUROC is
+over the places where a boundary may be: all but the first message, and in spliced sessions every exchange. Branch
+points, constraints and syntheses are judged message by message, without the detector's pauses between triggers, on
+messages read by hand (`trigger_labels.txt`).
 """
 
 from __future__ import annotations

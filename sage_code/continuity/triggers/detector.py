@@ -6,7 +6,7 @@
 
 Messages are given one by one, in the order of the conversation. Whether a topic began with a message is decided when
 its answer is known (`trigger.at` is then 1): that is still in the same exchange, and raises F1 on spliced coding
-sessions from 0.52 to 0.67. The probability is that of a logistic regression (`weights.py`) over what the message and
+sessions from 0.52 to 0.70. The probability is that of a logistic regression (`weights.py`) over what the message and
 its answer have in common with the fading context before them. It must exceed a floor and also be high for the project
 (`distances`).
 
