@@ -36,10 +36,10 @@ from measure import machine as measured_machine
 from measure import table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "continuity"))
+from played_logs import last_words, turns_of, write_replies
 from playing import PROGRAM, Kill, Machine, Played
 from records import Call, Transcript, read
 from session_logs import read_session
-from session_transcripts import last_words, turns_of, write_replies
 
 from sage_code.text.tokens import count_tokens
 

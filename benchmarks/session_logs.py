@@ -29,7 +29,9 @@ _NAME_TIME = re.compile(r"\d{4}-\d\d-\d\d_\d\d-(?P<minute>\d\d)-\d\dZ")
 _CODE = re.compile(r"`([^`\n]+)`")
 _FENCE = re.compile(r"\s*(`{3,})")
 # A path as tools print it: with a folder or an extension of letters, and no blanks.
-_PATH = re.compile(r"(?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]+")
+_PATH = re.compile(
+    r"(?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]+"
+)
 _UPDATED = re.compile(r"(?:The file|File created successfully at:) ?(\S+)(?: has been (?:updated|created))?")
 _ERROR = ("<tool_use_error>", "Exit code ", "Error: ", "The user doesn't want to proceed")
 
@@ -171,7 +173,7 @@ def exchanges_of(session: Session) -> list[Exchange]:
 
 def is_typed(text: str) -> bool:
     """Whether a user's message holds words of the user, and not only what a client put there."""
-    text = re.sub(r"<([a-z][\w-]*)>.*?</\1>", "", text, flags=re.S)
+    text = re.sub(r"<([a-z][\w-]*)>.*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r"\[(?:Request interrupted by user|Image)[^\]]*\]", "", text)
     return any(character.isalpha() for character in text)
 

@@ -30,17 +30,22 @@ _LEAST_COUNT = 30
 # Rows that each set counts for, whatever its size.
 _SET_WEIGHT = 5000
 _KINDS = ("HERE", "BEFORE", "AFTER")
-_WORDS = frozenset(
-    "a about actually after again all also alright am an and another any anything are as at back be because been before "
-    "but by bye can change could did different do does doing done don't else ever excellent far favorite fine find first "
-    "for forward from get go going good goodbye got great had happy has have hello help her here hey hi him his how "
-    "however i i'd i'll i'm i've if in instead into is it it's its just know last let let's like look looking love lot me "
-    "more much my name need new next nice no not now of off oh ok okay on one or other our out over perfect please "
-    "question really right say see she should so some something sorry still sure switch talk tell than thank thanks that "
-    "that's the their them then there there's these they thing think this those to today too topic try two up us very "
-    "wait want was way we welcome well were what what's when where which while who why will with won't work would yeah "
-    "yep yes you you're your".split()
-)
+_WORDS = frozenset((
+    "a", "about", "actually", "after", "again", "all", "also", "alright", "am", "an", "and", "another", "any",
+    "anything", "are", "as", "at", "back", "be", "because", "been", "before", "but", "by", "bye", "can", "change",
+    "could", "did", "different", "do", "does", "doing", "done", "don't", "else", "ever", "excellent", "far",
+    "favorite", "fine", "find", "first", "for", "forward", "from", "get", "go", "going", "good", "goodbye", "got",
+    "great", "had", "happy", "has", "have", "hello", "help", "her", "here", "hey", "hi", "him", "his", "how",
+    "however", "i", "i'd", "i'll", "i'm", "i've", "if", "in", "instead", "into", "is", "it", "it's", "its", "just",
+    "know", "last", "let", "let's", "like", "look", "looking", "love", "lot", "me", "more", "much", "my", "name",
+    "need", "new", "next", "nice", "no", "not", "now", "of", "off", "oh", "ok", "okay", "on", "one", "or", "other",
+    "our", "out", "over", "perfect", "please", "question", "really", "right", "say", "see", "she", "should", "so",
+    "some", "something", "sorry", "still", "sure", "switch", "talk", "tell", "than", "thank", "thanks", "that",
+    "that's", "the", "their", "them", "then", "there", "there's", "these", "they", "thing", "think", "this", "those",
+    "to", "today", "too", "topic", "try", "two", "up", "us", "very", "wait", "want", "was", "way", "we", "welcome",
+    "well", "were", "what", "what's", "when", "where", "which", "while", "who", "why", "will", "with", "won't",
+    "work", "would", "yeah", "yep", "yes", "you", "you're", "your",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +138,22 @@ def compare(rows: Rows) -> None:
         "without the words after": (set(), (0, 1)),
         "without the answer": (
             {"near cosine", "near overlap", "far overlap", "seen", "no terms", "file overlap", "no files",
-             "length after", "question after"},
+             "length after", "question after", "near cosine in work", "near overlap in work", "far overlap in work",
+             "seen in work", "length after in work"},
             (0, 1),
         ),
         "without files": ({"file overlap", "no files"}, (0, 1, 2)),
-        "without lengths and questions": ({name for name in FEATURES if "length" in name or "question" in name}, (0, 1, 2)),
+        "without lengths and questions": (
+            {name for name in FEATURES if "length" in name or "question" in name},
+            (0, 1, 2),
+        ),
     }  # fmt: skip
     names = sorted(set(rows.sets))
     # Every third row of the learned part is set aside; conversations are not cut, for their rows follow each other.
     blocks = np.arange(len(rows.sets)) // 500 % 3 == 0
     for title, (dropped, kinds) in groups.items():
-        shown = Rows(rows.sets, rows.held, rows.labels, rows.features, [{w for w in s if w[0] in kinds} for s in rows.words])
+        words = [{word for word in said if word[0] in kinds} for said in rows.words]
+        shown = Rows(rows.sets, rows.held, rows.labels, rows.features, words)
         learned = ~rows.held & ~blocks
         vocabulary = vocabulary_of(shown, learned)
         columns = matrix_of(shown, vocabulary, frozenset(number[name] for name in dropped))
@@ -152,8 +162,8 @@ def compare(rows: Rows) -> None:
         for name in names:
             judged = np.array([one == name for one in rows.sets]) & ~rows.held & blocks
             if judged.any() and rows.labels[judged].any():
-                labels, said = rows.labels[judged], scores[judged]
-                print(f" {name} {auroc(labels, said):.3f} {f1(labels, said):.3f}", end=";")
+                labels, marks = rows.labels[judged], scores[judged]
+                print(f" {name} {auroc(labels, marks):.3f} {f1(labels, marks):.3f}", end=";")
         print()
 
 
@@ -163,7 +173,7 @@ def write(rows: Rows) -> None:
     vocabulary = vocabulary_of(rows, learned)
     columns = matrix_of(rows, vocabulary)
     weights = learn(columns, rows, learned, len(FEATURES))
-    print('"""How much each feature and each cue word says for a new topic; made by `python -m training.triggers`."""\n')
+    print('"""How much each feature and cue word says for a new topic; made by `python -m training.triggers`."""\n')
     print("from __future__ import annotations\n")
     print(f"CONSTANT = {weights[-1]:.3f}\n# In the order of `context.FEATURES`.\nFEATURE_WEIGHTS = (")
     for name, weight in zip(FEATURES, weights, strict=False):

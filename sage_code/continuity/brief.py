@@ -62,6 +62,10 @@ _SHARES = {
 }
 
 
+# The first item of a kind with a larger share is told even if it is longer than the share.
+_SMALL_SHARE = 0.05
+
+
 class Section(NamedTuple):
     """Items of one kind, the most important first, and the share of the budget that they may always use."""
 
@@ -180,9 +184,8 @@ def fitted(sections: Sequence[Section], max_tokens: int, max_chars: int) -> str:
                 cost = count_tokens(f"{title}- {item}\n")
                 if spent + cost > max_tokens or letters + len(title) + len(item) + 3 > max_chars:
                     break
-                if not is_second and kept and own + cost > section.share * max_tokens:
-                    break
-                if not is_second and not kept and not section.share:
+                is_over = own + cost > section.share * max_tokens
+                if not is_second and is_over and (kept or section.share < _SMALL_SHARE):
                     break
                 if item in (said if len(item) >= _MIN_SENTENCE_CHARS else said.split("\n")):
                     kept.append("")  # another section says it

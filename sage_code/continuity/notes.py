@@ -74,7 +74,8 @@ _REASON = re.compile(r"\b(?:because|since|so that|due to|otherwise|the reason)\b
 _NAMES_CODE = re.compile(r"`[^`\n]+`|\b\w+\.\w{1,5}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b")
 _CHATTER = re.compile(
     r"^(?:ok(?:ay)?|yes|no|yep|y|sure|thanks?(?: you)?|great|perfect|nice|cool|go(?: ahead| on)?|proceed|continue|next|"
-    r"do it|sounds? good|looks? good|commit(?: it)?|try again|hmm+|good)\W*$",
+    r"do it|sounds? good|looks? good|commit(?: it)?|try again|hmm+|good|go ahead(?: and do it)?|k,? done|done|next one|"
+    r"please (?:proceed|continue|do)|ok(?:ay)?,? (?:proceed|continue|go|do it|go ahead|next|thanks?))\W*$",
     re.IGNORECASE,
 )
 # Where the user pasted a picture.
@@ -97,6 +98,8 @@ _STRESSED = re.compile(r"\*\*([^*\n]{3,200})\*\*")
 # What makes a sentence of an agent worth keeping, beside its cues; tuned on part A of `benchmarks/session_labels.txt`.
 _STRESS, _ANSWER, _CODE, _WHY = 0.7, 0.6, 0.4, 0.7
 _LEAST = 1.0
+# "All done and verified." tells nobody what was done.
+_SHORT, _SHORT_CHARS = 0.6, 45
 _MARK_UP = re.compile(r"<[/!]?[a-z_][\w-]*>")
 
 
@@ -196,10 +199,12 @@ class Notes:
         # A short message is the user's own words throughout; of a long one only the sentences that insist.
         own = len(found) <= 6
         for sentence in found:
-            cues = len(_INSISTS.findall(sentence))
-            score = min(cues, 3) + (1.0 if own else 0.0) + (0.5 if _REASON.search(sentence) else 0.0)
+            cues = min(len(_INSISTS.findall(sentence)), 3)
             if (cues or own) and not sentence.endswith("?"):
-                _keep(self.instructions, Note(sentence, score, self.messages, True))
+                _keep(
+                    self.instructions,
+                    Note(sentence, cues + own + 0.5 * bool(_REASON.search(sentence)), self.messages, True),
+                )
 
     def _agent(self, text: str) -> None:
         self.messages += 1
@@ -219,7 +224,7 @@ class Notes:
             worth = _STRESS * is_stressed + _ANSWER * is_answer
             worth += _CODE * bool(_NAMES_CODE.search(sentence)) + _WHY * bool(_REASON.search(sentence))
             count, kind = max(counts, key=lambda one: one[0])
-            score = min(count, 3) + worth
+            score = min(count, 3) + worth - _SHORT * (len(sentence) < _SHORT_CHARS)
             if score >= _LEAST:
                 _keep(kind if count else self.findings, Note(sentence, score, self.messages))
         self._spoken = []

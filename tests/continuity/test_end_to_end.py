@@ -271,16 +271,16 @@ def test_all_hooks_killed_once(machine: Machine, boundary_first: bool) -> None:
 
 
 def test_hooks_that_are_killed_at_any_moment(machine: Machine, seed: int) -> None:
-    random = Random(seed)
+    chance = Random(seed)
     session = Played(machine, shop(machine))
     session.start()
     for number in range(1, 7):
         asked = f"Please rework step {number} of the import, but never drop a row."
         told = f"I decided to lock mark-{number} instead of the table."
         session.turn(asked, told)
-        session.boundary_first = random.random() < 0.5
-        session.compact(pre=Kill(after=random.uniform(0, 0.3)), start=Kill(after=random.uniform(0, 0.3)))
-        session.prompt("hello?", Kill(after=random.uniform(0, 0.3)))
+        session.boundary_first = chance.random() < 0.5
+        session.compact(pre=Kill(after=chance.uniform(0, 0.3)), start=Kill(after=chance.uniform(0, 0.3)))
+        session.prompt("hello?", Kill(after=chance.uniform(0, 0.3)))
         for prompt in ("hello?", "go on", "and further"):
             session.work("It goes on.")
             session.prompt(prompt)

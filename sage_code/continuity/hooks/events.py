@@ -34,7 +34,7 @@ _NOTHING: dict[str, Any] = {}
 _NOT_NAMED = ("", "/")
 # A request to save a checkpoint is short and has one of these words.
 _MAX_REQUEST_CHARS = 200
-_MAY_ASK = frozenset({"checkpoint", "checkpoint.", "checkpoint!", "check", "save", "point"})
+_MAY_ASK = ("check", "save")
 # A missing brief is offered again this often.
 _MAX_OFFERS = 3
 _ASK = {
@@ -141,17 +141,21 @@ def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Ans
     data = state.data
     if _is_waiting(data) or _is_lost(data, data.get("compaction")):
         return _offer(state, dials, "UserPromptSubmit")
-    prompt = given.get("prompt")
-    may_ask = (
-        isinstance(prompt, str) and len(prompt) < _MAX_REQUEST_CHARS and _MAY_ASK.intersection(prompt.lower().split())
-    )
-    if may_ask and dials["capture_checkpoints"]:
-        from sage_code.continuity.triggers.phrases import is_request_to_save  # lazy: most prompts need no pattern
-
-        if is_request_to_save(prompt):
-            _save_later(state, "manual", 1.0, None)
-            return {"systemMessage": "Sage saves a checkpoint of this session."}, None
+    if dials["capture_checkpoints"] and _asks_to_save(given.get("prompt")):
+        _save_later(state, "manual", 1.0, None)
+        return {"systemMessage": "Sage saves a checkpoint of this session."}, None
     return _NOTHING, None
+
+
+def _asks_to_save(prompt: object) -> bool:
+    """Whether the user asks for a checkpoint; most prompts need no pattern for that."""
+    if not isinstance(prompt, str) or len(prompt) > _MAX_REQUEST_CHARS:
+        return False
+    if not any(word in prompt.lower() for word in _MAY_ASK):
+        return False
+    from sage_code.continuity.triggers.phrases import is_request_to_save
+
+    return is_request_to_save(prompt)
 
 
 def _subagent_start(_: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:

@@ -31,6 +31,7 @@ _USUAL_WINDOW, _LARGE_WINDOW = 200_000, 1_000_000
 _LARGE_MARK = "[1m]"
 # A transcript has about so many bytes for each token of the context: JSON repeats what it quotes.
 _BYTES_A_TOKEN = 8
+_MAX_AGENT_CHARS = 12_000
 # Saved however short the conversation was.
 _EXEMPT = ("manual", "context_threshold")
 
@@ -69,10 +70,12 @@ def _by_words(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> D
     data = state.data
     turn = turn_of(data)
     last = given.get("last_assistant_message")
-    if isinstance(last, str) and last.strip() and last.strip() not in turn["agent"]:
+    last = last.strip() if isinstance(last, str) else ""
+    # A hook that is called twice for one event (by settings and by a plugin) has heard it before.
+    if last and last not in turn["agent"] and last != data.get("heard"):
         # The transcript may lag behind; when the message appears there it is left out.
-        turn["agent"] = f"{turn['agent']}\n\n{last}"[-12_000:].strip()
-        data["heard"] = last.strip()
+        turn["agent"] = f"{turn['agent']}\n\n{last}"[-_MAX_AGENT_CHARS:].strip()
+        data["heard"] = last
     if not turn["user"] and not turn["agent"]:
         return None
     data["turn"] = None

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 MAX_CHARS = 24_000
 # Longer runs between quotation marks are not one quotation; the marks belong to two.
 _MAX_QUOTED = 300
-_MAX_WRAPPED_NAME = 40
 
-_OPENING = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)+|think|thinking|system|tool|env)(?:\s[^<>\n]{0,200})?>", re.I)
-_FENCE = re.compile(r"[ \t]{0,12}(?:[-*>] ?)?(`{3,}|~{3,})")
-_INLINE = re.compile(r"(`{1,3})(?!`)[^`\n]{0,400}\1(?!`)")
-_QUOTED = re.compile(rf"“[^“”\n]{{0,{_MAX_QUOTED}}}”|(?<![\w\"])\"[^\"\n]{{0,{_MAX_QUOTED}}}\"(?!\w)")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
-_LINK = re.compile(r"https?://\S{1,2000}")
+# Patterns are strings, compiled by `re` when a text needs them: a hook is a new process each time.
+_OPENING = r"(?i)<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)+|think|thinking|system|tool|env)(?:\s[^<>\n]{0,200})?>"
+_FENCE = r"[ \t]{0,12}(?:[-*>] ?)?(`{3,}|~{3,})"
+_INLINE = r"(`{1,3})(?!`)[^`\n]{0,400}\1(?!`)"
+_QUOTED = rf"“[^“”\n]{{0,{_MAX_QUOTED}}}”|(?<![\w\"])\"[^\"\n]{{0,{_MAX_QUOTED}}}\"(?!\w)"
+_TAG = r"</?[A-Za-z][^<>\n]{0,200}>"
+_LINK = r"https?://\S{1,2000}"
 # What clients write in the place of a message.
-_BRACKETED = re.compile(r"\[(?:Request interrupted by user|Image)[^\]\n]{0,300}\]")
+_BRACKETED = r"\[(?:Request interrupted by user|Image)[^\]\n]{0,300}\]"
 
 
 def said(text: str) -> str:
@@ -35,26 +35,21 @@ def said(text: str) -> str:
         text = _without_wrapped(text)
     text = "\n".join(_outside_of_fences(text))
     if "`" in text:
-        text = _INLINE.sub(" ", text)
+        text = re.sub(_INLINE, " ", text)
     if '"' in text or "“" in text:
-        text = _QUOTED.sub(" ", text)
+        text = re.sub(_QUOTED, " ", text)
     if "<" in text:
-        text = _TAG.sub(" ", text)
+        text = re.sub(_TAG, " ", text)
     if "://" in text:
-        text = _LINK.sub(" ", text)
-    return _BRACKETED.sub(" ", text) if "[" in text else text
-
-
-def code_named(text: str) -> list[str]:
-    """The short pieces of inline code of a message: names of files and of definitions."""
-    return [found[0].strip("`") for found in _INLINE.finditer(text[:MAX_CHARS])] if "`" in text else []
+        text = re.sub(_LINK, " ", text)
+    return re.sub(_BRACKETED, " ", text) if "[" in text else text
 
 
 def _outside_of_fences(text: str) -> Iterator[str]:
     """The lines that are neither in a block of code nor quoted."""
     fence = ""
     for line in text.split("\n"):
-        mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        mark = re.match(_FENCE, line) if "```" in line or "~~~" in line else None
         if mark and not fence:
             fence = mark[1]
         elif fence:
@@ -66,10 +61,11 @@ def _outside_of_fences(text: str) -> Iterator[str]:
 
 def _without_wrapped(text: str) -> str:
     """The text without what a client wrapped into tags such as `<system-reminder>`; an unclosed one takes the rest."""
+    opening = re.compile(_OPENING)
     kept: list[str] = []
     place = 0
     missing: set[str] = set()  # tags that are not closed again, so that they are not looked for twice
-    while found := _OPENING.search(text, place):
+    while found := opening.search(text, place):
         kept.append(text[place : found.start()])
         closing = f"</{found[1]}>"
         end = -1 if closing in missing else text.find(closing, found.end())

@@ -1,4 +1,4 @@
-"""How much each feature and each cue word says for a new topic; made by `python -m training.triggers`."""
+"""How much each feature and cue word says for a new topic; made by `python -m training.triggers`."""
 
 from __future__ import annotations
 
