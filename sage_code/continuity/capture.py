@@ -19,6 +19,7 @@ from sage_code.continuity.queue import add_to_queue
 from sage_code.continuity.session import Session
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import SageError, UsageError
+from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.memory.code.line_refs import inside, line_refs
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
@@ -280,6 +281,7 @@ def _save(checkpoint: Checkpoint, root: str) -> None:
     with home.locked():
         if not _is_free(checkpoint.id):
             return
+        sweep(home.path(FOLDER))  # what killed writers left
         home.write(to_markdown(checkpoint), FOLDER, f"{checkpoint.id}.md")
     _tidy(root, len(_names(home.path(FOLDER))))
 

@@ -144,12 +144,7 @@ def sessions_of(root: str | None = None) -> list[dict[str, Any]]:
 
 def forget_old_sessions(now: float) -> None:
     """Delete the states that nobody used for so long that their transcripts are gone, and what killed writers left."""
-    folder = continuity_dir("sessions")
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
+    for entry in (*_entries("sessions"), *(one for one in _entries("projects") if one.name.endswith(".tmp"))):
         try:
             age = now - entry.stat(follow_symlinks=False).st_mtime
             # A lock is as old as its session; it goes after it, since a process may still hold it.
@@ -159,3 +154,11 @@ def forget_old_sessions(now: float) -> None:
                 os.unlink(entry.path)
         except OSError:
             continue  # another process was faster
+
+
+def _entries(name: str) -> list[os.DirEntry[str]]:
+    """The files in a folder of continuity."""
+    try:
+        return list(os.scandir(continuity_dir(name)))
+    except OSError:
+        return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -289,6 +290,23 @@ def test_hooks_that_are_killed_at_any_moment(machine: Machine, seed: int) -> Non
     for number in range(1, 7):
         told = f"I decided to lock mark-{number} instead of the table."
         assert sum(told in text for text in machine.checkpoints().values()) == 1
+
+
+def test_killed_writers_leave_nothing_for_ever(machine: Machine) -> None:
+    root, seen = shop(machine), set()
+    for calls in range(5):
+        session = Played(machine, root)
+        cart(session)
+        session.compact(pre=Kill(at="os:replace", calls=calls), has_start=False)
+        seen |= {path.parent.name for path in machine.sage.rglob("*.tmp")}
+    assert seen == {"sessions", "projects", "checkpoints"}
+    for path in machine.sage.rglob("*.tmp"):
+        os.utime(path, (time.time() - 4_000,) * 2)
+    session = Played(machine, root)
+    session.start()
+    stock(session)
+    session.compact()
+    assert not list(machine.sage.rglob("*.tmp"))
 
 
 def test_two_hooks_at_once_bring_one_brief(machine: Machine) -> None:
