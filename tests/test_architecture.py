@@ -36,6 +36,7 @@ ROOMS = (
     "agents",
     "doctor",
     "memory",
+    "continuity",
     "project",
     "sage_code",
 )

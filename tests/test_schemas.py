@@ -89,6 +89,11 @@ COMMANDS = {
     "templates list": "templates_list.json",
     "templates show": "template.json",
     "templates validate": "template.json",
+    "watcher start": "watcher_status.json",
+    "watcher stop": "watcher_status.json",
+    "watcher status": "watcher_status.json",
+    "watcher install": "watcher_service.json",
+    "watcher uninstall": "watcher_service.json",
 }
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}

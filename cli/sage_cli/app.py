@@ -27,6 +27,7 @@ from sage_cli import (
     search_commands,
     template_commands,
     usage_commands,
+    watcher_commands,
 )
 from sage_cli.options import JsonOption, LimitOption, NoRefreshOption, ProjectOption
 from sage_cli.output import EXIT_ERROR
@@ -72,6 +73,7 @@ app.add_typer(checkpoint_commands.app)
 app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
 app.add_typer(template_commands.app)
+app.add_typer(watcher_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
 app.command("index import")(index_files.import_)
