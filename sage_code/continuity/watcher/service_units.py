@@ -137,7 +137,7 @@ def enable(found: Service) -> None:
         except subprocess.TimeoutExpired:
             raise SageError(f"`{shown}` does not end", "run it by hand") from None
         if ended.returncode:
-            raise SageError(f"`{shown}` failed: {ended.stderr.strip()[:300]}", f"{found.path} was written; enable it")
+            raise SageError(f"`{shown}` failed: {ended.stderr.strip()[:300]}", "the file was written: run it by hand")
 
 
 def is_unedited(data: bytes) -> bool:
