@@ -115,8 +115,6 @@ class Watcher:
 
     def _watch(self) -> None:
         """Watch the folders that are there now; returns when they have changed."""
-        from watchfiles._rust_notify import RustNotify  # lazy: 50 ms, and only here
-
         seen = look(places())
         # Linux watches single folders, and below them would follow links; macOS watches whole trees.
         is_linux = sys.platform.startswith("linux")
@@ -124,11 +122,13 @@ class Watcher:
         folders += [folder for folder in self._checkpoints if os.path.isdir(folder) and not _is_linked(folder)]
         self._watched, self._roots = seen.folders, self._root_stamps()
         try:
+            from watchfiles._rust_notify import RustNotify  # lazy: 50 ms, and only here
+
             # Not `ignore_permission_denied`: that hides every error, also that no watch is left.
             notify = RustNotify(folders, False, False, 300, not is_linux, False)
         except FileNotFoundError:
             return  # deleted meanwhile: look again
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ImportError) as error:
             self._journal.fail("the system reports no changes, so the watcher looks every second", error)
             self._poll(time.monotonic() + _RETRY_S)
             return

@@ -121,6 +121,7 @@ class Journal:
             self.log(f"error: the notes cannot be written: {error}")
 
     def _append(self, line: bytes) -> None:
+        """Add a line; a log that is full becomes `log.1`."""
         descriptor = open_log()
         try:
             if os.fstat(descriptor).st_size + len(line) > MAX_LOG_BYTES:

@@ -25,6 +25,8 @@ MODULE = "sage_code.continuity.watcher"
 # What the process that is started says when it watches, or when another one does.
 UP, TAKEN = b"up", b"taken"
 _START_S, _STOP_S, _KILL_S = 20.0, 8.0, 5.0
+# Between taking the lock and writing the PID file a watcher imports its modules.
+_PID_FILE_S = 5.0
 _POLL_S = 0.02
 _MAX_PID_BYTES = 4_096
 _SHOWN_LINES = 3
@@ -103,7 +105,7 @@ def start() -> tuple[Running, bool]:
     launcher = _launch(subprocess.PIPE)
     said = _answer(launcher)
     launcher.wait()
-    found = _found_within(_START_S if said in (UP, TAKEN) else 0.0)
+    found = _found_within(_PID_FILE_S if said == TAKEN else 0.0)
     if found is not None:
         return found, said == UP
     if said == TAKEN:
