@@ -141,7 +141,8 @@ def ensure_running(root: str) -> None:
     try:
         from sage_code.settings.loading import load_settings  # lazy: the server may have no use for it
 
-        if load_settings(root).watcher_auto_start and running() is None:
+        settings = load_settings(root)
+        if settings.watcher_auto_start and running() is None:
             import threading
 
             launcher = _launch(subprocess.DEVNULL)
