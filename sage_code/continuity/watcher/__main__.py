@@ -12,7 +12,7 @@ import sys
 import threading
 
 from sage_code.continuity.watcher.journal import Journal, log_path, open_log, read_notes
-from sage_code.continuity.watcher.process import TAKEN, UP, lock_path, pid_path, running, write_pid
+from sage_code.continuity.watcher.process import TAKEN, UP, environment, lock_path, pid_path, running, write_pid
 from sage_code.errors import Busy
 from sage_code.files.atomic import remove
 from sage_code.files.locks import locked
@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> int:
     """Run the watcher until it is asked to stop; returns the exit code."""
     is_daemon = arguments == ["--detach"]
     os.umask(_PRIVATE)
+    os.environ.update(environment())
     if is_daemon and os.fork():
         # Whoever started it waits for this process only. The watcher is nobody's child, and leads no session, so that
         # no terminal can become its own.

@@ -141,13 +141,15 @@ class _Lane:
         self._run = run
         self._waiting: queue.Queue[Action | None] = queue.Queue(_MAX_WAITING)
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
         self._is_dropping = False
 
     def add(self, action: Action) -> bool:
         """Whether there was room for the action."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._loop, daemon=True)
-            self._thread.start()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, daemon=True)
+                self._thread.start()
         try:
             self._waiting.put_nowait(action)
         except queue.Full:

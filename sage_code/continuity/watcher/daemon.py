@@ -43,6 +43,8 @@ _FOLDERS_S, _SWEEP_S, _RETRY_S = 5.0, 60.0, 60.0
 # Looking must not take more than a hundredth of the time, however many transcripts there are.
 _MOST_OF_TIME = 100
 _LOCK_WAIT_S = 1.0
+# What a transcript that is new says about earlier times is a copy from another session.
+_NEWS_S = 3_600.0
 _MAX_TAILS = 2_000
 _MAX_PROJECT_FOLDERS = 200
 
@@ -108,10 +110,13 @@ class Watcher:
         if known.get("id") and data.get("recovered") != known["id"]:
             self._emit(CompactionDetected("", path, session, root, str(known["id"])))
         seen = data.get("seen")
-        if isinstance(seen, list) and len(seen) == len(Cursor._fields) and seen[0] != self._stamps[path][0]:
+        cursor = Cursor(*seen) if isinstance(seen, list) and len(seen) == len(Cursor._fields) else Cursor()
+        if cursor.offset != self._stamps[path][0]:
             self._owners[path] = session, root
-            self._add(Tail(path, Cursor(*seen)), root)
-            self._read(path)
+            tail = Tail(path, cursor, float(str(data.get("started") or 0)) - _NEWS_S)
+            tail.read()
+            self._add(tail, root)
+            self._tell(path)
 
     def _watch(self) -> None:
         """Watch the folders that are there now; returns when they have changed."""
@@ -129,7 +134,9 @@ class Watcher:
         except FileNotFoundError:
             return  # deleted meanwhile: look again
         except (OSError, RuntimeError, ImportError) as error:
-            self._journal.fail("the system reports no changes, so the watcher looks every second", error)
+            what = "the system reports no changes, so the watcher looks every second"
+            if self._journal.noted("watching") != "polling":  # said once, not at every try
+                self._journal.fail(what, error)
             self._poll(time.monotonic() + _RETRY_S)
             return
         with notify:
@@ -213,9 +220,11 @@ class Watcher:
             if stamp == before or os.path.realpath(path) != path or not stat.S_ISREG(state.st_mode):
                 return
             self._stamps[path] = stamp
-            if path not in self._tails and not self._follow(path, before):
+            if path in self._tails:
+                self._tails[path].read()
+            elif not self._follow(path, before):
                 return
-            self._read(path)
+            self._tell(path)
         except (SageError, OSError) as error:  # deleted meanwhile, or not ours to read
             if os.path.exists(path):
                 self._journal.fail(f"transcript {path}", error)
@@ -225,14 +234,17 @@ class Watcher:
         session, root = self._owner(path)
         if not session or not self._is_wanted(root):
             return False
-        tail = Tail(path, cursor_before(path, before[0]) if before else Cursor())
+        tail = Tail(path, cursor_before(path, before[0]) if before else Cursor(), time.time() - _NEWS_S)
+        tail.read()
         self._add(tail, root)
+        # What was there before the watcher, or before the session, is not news for anybody who follows it later.
+        begins = tail.cursor if tail.has_old_ones and not tail.waits else tail.start
         try:
             with Session(session, root, _LOCK_WAIT_S) as state:
                 if not state.transcript or not os.path.exists(state.transcript):
                     state.data["transcript"] = path
-                if tail.start.offset:  # what was there before the watcher is not news
-                    state.data.setdefault("seen", list(tail.start))
+                if begins.offset:
+                    state.data.setdefault("seen", list(begins))
                 state.data.setdefault("used", time.time())
         except Busy:
             pass  # whoever holds the state has made it
@@ -254,10 +266,6 @@ class Watcher:
                 return "", ""
             self._owners[path] = (session_of(path), root) if root else ("", "")
         return self._owners[path]
-
-    def _read(self, path: str) -> None:
-        self._tails[path].read()
-        self._tell(path)
 
     def _tell(self, path: str) -> None:
         """Tell the plugins about the newest compaction of a transcript, unless it was answered."""

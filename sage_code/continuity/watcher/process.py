@@ -19,8 +19,12 @@ from sage_code.continuity.watcher.journal import log_tail, open_log, watcher_dir
 from sage_code.errors import Busy, SageError, UsageError
 from sage_code.files.atomic import PRIVATE_FILE, remove, write_bytes
 from sage_code.files.contained import read_regular
+from sage_code.paths import HOME_VARIABLE
 from sage_code.text.light_json import dumps, loads
+from sage_code.transcripts.find import CODEX_VARIABLE, CONFIG_VARIABLE
 
+# What decides where the watcher looks and writes.
+FOLDER_VARIABLES = (HOME_VARIABLE, CONFIG_VARIABLE, CODEX_VARIABLE)
 MODULE = "sage_code.continuity.watcher"
 # What the process that is started says when it watches, or when another one does.
 UP, TAKEN = b"up", b"taken"
@@ -54,6 +58,12 @@ def pid_path() -> str:
 def command() -> list[str]:
     """The command that runs the watcher in the foreground. It loads less than `sage` does."""
     return [sys.executable, "-P", "-m", MODULE]
+
+
+def environment() -> dict[str, str]:
+    """The variables for the watcher, which runs in another folder: what names a folder is made absolute."""
+    folders = {name: os.path.abspath(value) for name in FOLDER_VARIABLES if (value := os.environ.get(name))}
+    return {**os.environ, **folders}
 
 
 def running() -> Running | None:
@@ -159,7 +169,8 @@ def _launch(output: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             [*command(), "--detach"],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=log, cwd="/", start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=log, cwd="/", env=environment(),
+            start_new_session=True,
         )  # fmt: skip
     finally:
         os.close(log)

@@ -25,17 +25,23 @@ class Compaction:
 
 
 class Tail:
-    """Reads the end of a transcript that grows, from a cursor on."""
+    """Reads the end of a transcript that grows, from a cursor on.
 
-    def __init__(self, path: str, cursor: Cursor) -> None:
-        self.path, self.start, self._cursor = path, cursor, cursor
+    Compactions from before `not_before` (seconds since 1970) are no news: a session that continues another one begins
+    with a copy of its lines.
+    """
+
+    def __init__(self, path: str, cursor: Cursor, not_before: float = 0.0) -> None:
+        self.path, self.start, self.cursor = path, cursor, cursor
+        self.has_old_ones = False
+        self._not_before = not_before
         self._newest: Compaction | None = None
         self._found_at = 0.0
         self._is_summary_due = False
 
     def read(self) -> None:
         """Read what is new; UsageError if the file is gone."""
-        reader = LineReader(self.path, self._cursor)
+        reader = LineReader(self.path, self.cursor)
         for line in reader:
             if any(needle in line for needle in _NEEDLES):
                 try:
@@ -43,8 +49,11 @@ class Tail:
                 except ValueError:  # damaged
                     continue
                 for event in events:
-                    self._take(event)
-        self._cursor = reader.cursor()
+                    if 0 < event.time < self._not_before:
+                        self.has_old_ones = True
+                    else:
+                        self._take(event)
+        self.cursor = reader.cursor()
 
     def newest(self) -> Compaction | None:
         """The newest compaction, once, when its summary is here or has been waited for."""

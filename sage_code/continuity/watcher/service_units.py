@@ -14,16 +14,12 @@ from dataclasses import dataclass
 
 import xxhash
 
-from sage_code.continuity.watcher.process import command
+from sage_code.continuity.watcher.process import FOLDER_VARIABLES, command
 from sage_code.errors import SageError, UsageError
 from sage_code.files.atomic import write_bytes
 from sage_code.files.contained import read_regular
-from sage_code.paths import HOME_VARIABLE
-from sage_code.transcripts.find import CODEX_VARIABLE, CONFIG_VARIABLE
 
 UNIT, LABEL = "sage-watcher.service", "dev.sage.watcher"
-# What decides where the watcher looks; a service does not get the variables of a shell.
-_VARIABLES = (HOME_VARIABLE, CONFIG_VARIABLE, CODEX_VARIABLE)
 _MARK = "Written by `sage watcher install`; `sage watcher uninstall` removes it unless it was edited."
 _DIGEST = re.compile(rb"sage-digest ([0-9a-f]{16})")
 _MAX_BYTES = 64 << 10
@@ -154,8 +150,8 @@ def _digest(body: str) -> str:
 
 
 def _variables() -> dict[str, str]:
-    """The variables that the service needs, as they are here."""
-    return {name: os.path.abspath(value) for name in _VARIABLES if (value := os.environ.get(name))}
+    """The variables that the service needs, as they are here: it does not get those of a shell."""
+    return {name: os.path.abspath(value) for name in FOLDER_VARIABLES if (value := os.environ.get(name))}
 
 
 def _quoted(text: str) -> str:

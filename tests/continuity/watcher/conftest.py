@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,11 @@ class Agent:
         name = f"rollout-2026-11-17T10-00-00-{session}.jsonl" if codex else f"{session}.jsonl"
         self.path = folder / name
         self._lines = 0
+        self._began = datetime.now(UTC)
 
     def _at(self) -> str:
         self._lines += 1
-        return f"2026-11-17T10:{self._lines // 60 % 60:02}:{self._lines % 60:02}.000Z"
+        return (self._began + timedelta(milliseconds=self._lines)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def write(self, *records: dict[str, Any], end: str = "\n") -> None:
         """Append lines to the transcript."""

@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -127,14 +128,33 @@ def test_what_was_there_before_the_watcher_is_not_news(agent: Agent) -> None:
         assert agent.state()["compaction"]["n"] == 1
 
 
-def test_a_compaction_while_no_watcher_ran_is_seen_in_a_session_that_is_known(agent: Agent) -> None:
+def test_a_session_that_begins_with_a_copy_of_another_one(home: Path, agent: Agent) -> None:
+    agent._began -= timedelta(days=1)
+    agent.compact("copied")
+    fork = Agent(home, agent.root, OTHER)
+    with watching():
+        shutil.copyfile(agent.path, fork.path)
+        fork.talk(1)
+        until(lambda: fork.state().get("seen"), "the state")
+        assert fork.compaction() is None
+        fork.compact("own")
+        until(lambda: fork.compaction() == ("own", PENDING), "the marker")
+        assert fork.state()["compaction"]["n"] == 1
+
+
+def test_a_compaction_while_no_watcher_ran_is_seen_in_a_session_that_is_known(home: Path, agent: Agent) -> None:
     with watching():
         agent.talk(1)
         until(lambda: agent.state().get("transcript"), "the state")
-    agent.compact("c1")
-    assert agent.compaction() is None
+        later = Agent(home, agent.root, OTHER)
+        later.begin()
+        until(lambda: later.state().get("transcript"), "the state")
+    for one in (agent, later):
+        one.compact("c1")
+        assert one.compaction() is None
     with watching():
-        until(lambda: agent.compaction() == ("c1", PENDING), "the marker")
+        for one in (agent, later):
+            until(lambda one=one: one.compaction() == ("c1", PENDING), "the marker")
 
 
 def test_the_newest_of_several_counts_and_an_answered_one_is_left_alone(agent: Agent) -> None:

@@ -67,6 +67,16 @@ def _watchers(home: Path) -> list[int]:
 
 
 @pytest.mark.usefixtures("_none_left")
+def test_a_home_that_is_named_from_the_current_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("SAGE_HOME", "here")
+    found, is_new = process.start()
+    assert is_new
+    assert (home / "here/continuity/watcher/pid").exists()
+    assert process.running() == found
+
+
+@pytest.mark.usefixtures("_none_left")
 def test_the_pid_file_of_a_killed_watcher_counts_for_nothing(sage: Run, home: Path) -> None:
     first, _ = process.start()
     kill(first)
