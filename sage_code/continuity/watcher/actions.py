@@ -119,7 +119,9 @@ class Executor:
         when = min(clock(head.get("ts")) or os.stat(file).st_mtime, time.time())
         if root and time.time() - when <= GARBAGE_S:
             share = bool(dials_of(root, {})["share_worktrees"])
-            add_to_queue(root, checkpoint, str(head.get("session") or ""), when, share_worktrees=share)
+            # A project's file may come from anybody, and must not pass for a session's own.
+            session = "" if _is_shared(file) else str(head.get("session") or "")
+            add_to_queue(root, checkpoint, session, when, share_worktrees=share)
 
     def _start_session(self, _: Mapping[str, Any]) -> None:
         session = self._journal.noted("session")
@@ -188,9 +190,14 @@ def _recent_files(folder: str) -> list[str]:
 
 def _root_of(file: str, head: Mapping[str, Any]) -> str:
     """The project of a checkpoint: the one around its folder, or the one that it names; empty if there is none."""
-    base = os.path.dirname(os.path.dirname(file))
-    if os.path.basename(base) == DOT_SAGE and base != os.path.realpath(sage_home()):
-        return os.path.dirname(base)
+    if _is_shared(file):
+        return os.path.dirname(os.path.dirname(os.path.dirname(file)))
     named = head.get("project")
     is_path = isinstance(named, str) and os.path.isabs(named) and "\0" not in named
     return str(named) if is_path and os.path.isdir(str(named)) and not why_unusual(str(named)) else ""
+
+
+def _is_shared(file: str) -> bool:
+    """Whether a checkpoint is in a project's `.sage/`, not in Sage's home."""
+    base = os.path.dirname(os.path.dirname(os.path.realpath(file)))
+    return os.path.basename(base) == DOT_SAGE and base != os.path.realpath(sage_home())

@@ -132,7 +132,8 @@ class Watcher:
             # Not `ignore_permission_denied`: that hides every error, also that no watch is left.
             notify = RustNotify(folders, False, False, 300, not is_linux, False)
         except FileNotFoundError:
-            return  # deleted meanwhile: look again
+            self._stop.wait(_STEP_MS / 1_000)  # deleted meanwhile: look again
+            return
         except (OSError, RuntimeError, ImportError) as error:
             what = "the system reports no changes, so the watcher looks every second"
             if self._journal.noted("watching") != "polling":  # said once, not at every try
@@ -234,7 +235,7 @@ class Watcher:
         session, root = self._owner(path)
         if not session or not self._is_wanted(root):
             return False
-        tail = Tail(path, cursor_before(path, before[0]) if before else Cursor(), time.time() - _NEWS_S)
+        tail = Tail(path, cursor_before(path, before[0])) if before else Tail(path, Cursor(), time.time() - _NEWS_S)
         tail.read()
         self._add(tail, root)
         # What was there before the watcher, or before the session, is not news for anybody who follows it later.
@@ -273,6 +274,8 @@ class Watcher:
         if (found := tail.newest()) is None:
             return
         session, root = self._owners[path]
+        if not self._is_wanted(root):
+            return  # switched off meanwhile
         if _is_answered(session, root, found):
             self._journal.log(f"compaction in {root}, session {session}: a hook has answered it")
             return

@@ -212,6 +212,21 @@ def test_settings_are_obeyed(home: Path, agent: Agent, text: str, marker: bool, 
         assert not list((home / ".sage/continuity/sessions").glob(f"{SESSION}*"))
 
 
+def test_a_setting_that_changes_while_a_session_is_followed(home: Path, agent: Agent) -> None:
+    witness = Agent(home, home / "work/witness", OTHER)
+    witness.begin()
+    with watching():
+        agent.talk(1)
+        until(lambda: agent.state().get("transcript"), "the state")
+        (home / ".sage/tuning.yaml").write_text("")
+        (agent.root / ".sage").mkdir()
+        (agent.root / ".sage/tuning.yaml").write_text("continuity_enabled: false\n")
+        agent.compact()
+        witness.compact()
+        until(witness.is_recovered, "another session")
+    assert agent.compaction() is None
+
+
 def test_a_home_folder_is_no_project(home: Path, agent: Agent) -> None:
     lost = Agent(home, home, OTHER)
     shutil.rmtree(home / ".git")
@@ -276,9 +291,10 @@ def test_a_new_checkpoint_is_queued_for_its_project(home: Path, agent: Agent) ->
         own.mkdir(parents=True)
         agent.talk(1)  # a project is watched once a session works in it
         until(lambda: agent.state().get("transcript"), "the state")
-        (own / "shared.md").write_text("---\nid: shared\n---\nText\n")
+        (own / "shared.md").write_text(f"---\nid: shared\nsession: {SESSION}\n---\nText\n")
         until(lambda: len(queued(str(agent.root), "", [])) == 3, "the queue")
-    assert {id_ for id_, _ in queued(str(agent.root), "", [])} == {"before", "later", "shared"}
+    found = dict(queued(str(agent.root), SESSION, []))
+    assert found == {"before": False, "later": False, "shared": False}  # a shared file is no session's own
 
 
 def test_without_reports_of_the_system_it_looks_by_itself(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
