@@ -1,6 +1,6 @@
 """Plays many sessions with real hooks, kills some of them, and counts the briefs; or measures what a hook costs.
 
-    python benchmarks/continuity.py --compactions 1000 --kills 100        # ends with 1 when a promise was broken
+    python benchmarks/continuity.py --compactions 1000 --kills 100 [--watcher]   # ends with 1 if a promise was broken
     python benchmarks/continuity.py --logs DIR [--every 6] [--count N]    # plays recorded sessions (session_logs.py)
     python benchmarks/continuity.py --cost [--repeat 40] [--megabytes 200]
 
@@ -21,6 +21,7 @@ import os
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,6 +45,7 @@ from session_logs import read_session
 from sage_code.text.tokens import count_tokens
 
 _PER_SESSION = 10
+_WATCHER = (sys.executable, "-P", "-m", "sage_code.continuity.watcher")
 _PROMPTS = 4
 _PR_SET_CHILD_SUBREAPER = 36
 # The hooks that are killed, and how long one of them takes at most on a machine with something else to do.
@@ -66,11 +68,13 @@ class Tally:
 class Runner:
     """Plays the sessions."""
 
-    def __init__(self, machine: Machine, compactions: int, kills: int, seed: int) -> None:
+    def __init__(self, machine: Machine, compactions: int, kills: int, seed: int, has_watcher: bool) -> None:
         self.machine, self.wanted = machine, compactions
+        self.watcher = self._watch() if has_watcher else None
         self.random = Random(seed)
         self.tally = Tally()
-        chances = [(number, moment) for number in range(compactions) for moment in _MOMENTS]
+        moments = [*_MOMENTS, "watcher"] if has_watcher else list(_MOMENTS)
+        chances = [(number, moment) for number in range(compactions) for moment in moments]
         self.plan = set(self.random.sample(chances, min(kills, len(chances))))
         self.number = 0  # of the compaction
 
@@ -93,7 +97,25 @@ class Runner:
             pair += 1
             if pair % 5 == 0:
                 print(f"  {self.tally.compactions} compactions, {dict(self.tally.outcomes)}", file=sys.stderr)
+        if self.watcher is not None:
+            self.watcher.terminate()
+            self.watcher.wait(30)
         return self.tally
+
+    def _watch(self) -> subprocess.Popen[bytes]:
+        """A watcher in the foreground."""
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(_WATCHER, env=self.machine.environment, cwd="/", **quiet)
+
+    def _kill_watcher(self, number: int) -> None:
+        """Kill the watcher at some moment after a compaction, and start another one."""
+        if self.watcher is None or (number, "watcher") not in self.plan:
+            return
+        self.tally.kills["watcher"] += 1
+        time.sleep(self.random.uniform(0.0, 1.0))
+        self.watcher.kill()
+        self.watcher.wait()
+        self.watcher = self._watch()
 
     def _compaction(self, session: Played, name: str, turn: int) -> None:
         """One exchange, a compaction, prompts until the brief is there, and one more: it must not come twice."""
@@ -109,6 +131,7 @@ class Runner:
         before = len(session.briefs)
         trigger = self.random.choice(["auto", "manual"])
         session.compact(trigger, pre=self._kill(number, "pre"), start=self._kill(number, "start"))
+        self._kill_watcher(number)
         if (number, "capture") in self.plan:
             self._kill_background(session)
         took, kill = 0, self._kill(number, "prompt")
@@ -127,7 +150,7 @@ class Runner:
             self.tally.failures.append(f"compaction {number} ({name}, turn {turn}): {outcome}, {self._planned(number)}")
 
     def _planned(self, number: int) -> list[str]:
-        return [moment for moment in _MOMENTS if (number, moment) in self.plan]
+        return [moment for moment in (*_MOMENTS, "watcher") if (number, moment) in self.plan]
 
     def _kill(self, number: int, moment: str) -> Kill | None:
         """How the hook dies, if it is one of the chosen."""
@@ -142,6 +165,8 @@ class Runner:
         time.sleep(self.random.uniform(0.0, _MOMENTS["capture"]))
         self.tally.kills["capture"] += 1
         for process in self.machine.captures():
+            if self.watcher is not None and process.pid == self.watcher.pid:
+                continue
             with contextlib.suppress(psutil.NoSuchProcess):  # it was faster
                 process.send_signal(signal.SIGKILL)
 
@@ -170,7 +195,7 @@ def count_briefs(options: argparse.Namespace) -> int:
     machine = Machine(folder)
     started = time.perf_counter()
     try:
-        tally = Runner(machine, options.compactions, options.kills, options.seed).run()
+        tally = Runner(machine, options.compactions, options.kills, options.seed, options.watcher).run()
         orphans = machine.settle(130.0)
         left = [state for state in machine.states() if _waits(state)]
         half_made = list(machine.sage.rglob("*.tmp"))
@@ -393,6 +418,7 @@ def main() -> None:
     parser.add_argument("--compactions", type=int, default=1_000)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--watcher", action="store_true", help="with the watcher, which is killed too")
     parser.add_argument("--logs", type=Path, help="play the Markdown logs of this folder instead")
     parser.add_argument("--every", type=int, default=6, help="exchanges between two compactions of a log")
     parser.add_argument("--count", type=int, help="play only so many logs")

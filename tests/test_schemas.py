@@ -99,6 +99,11 @@ COMMANDS = {
     "templates list": "templates_list.json",
     "templates show": "template.json",
     "templates validate": "template.json",
+    "watcher start": "watcher_status.json",
+    "watcher stop": "watcher_status.json",
+    "watcher status": "watcher_status.json",
+    "watcher install": "watcher_service.json",
+    "watcher uninstall": "watcher_service.json",
 }
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
@@ -475,3 +480,18 @@ def test_enumerations_are_those_of_the_code() -> None:
     assert set(reasons) == set(SkipReason)
     codes = SCHEMAS["error.json"]["properties"]["error"]["properties"]["code"]["enum"]
     assert set(codes) == {SageError.code, *(error.code for error in SageError.__subclasses__())}
+
+
+def test_watcher(printed: Run) -> None:
+    assert printed("watcher start")["changed"]
+    try:
+        assert printed("watcher status")["running"]
+        assert not printed("watcher start")["changed"]
+    finally:
+        assert printed("watcher stop")["changed"]
+    ended = printed("watcher status", code=1)
+    assert (ended["running"], bool(ended["session"]["ended"])) == (False, True)
+    printed("watcher stop", code=1)
+    assert printed("watcher install")["action"] == "written"
+    assert printed("watcher uninstall")["action"] == "removed"
+    printed("watcher uninstall", code=1)

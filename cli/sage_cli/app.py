@@ -30,6 +30,7 @@ from sage_cli import (
     skills_commands,
     template_commands,
     usage_commands,
+    watcher_commands,
 )
 from sage_cli.options import JsonOption, LimitOption, NoRefreshOption, ProjectOption
 from sage_cli.output import EXIT_ERROR
@@ -78,6 +79,7 @@ app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
 app.add_typer(template_commands.app)
 app.add_typer(continuity_commands.app)
+app.add_typer(watcher_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
 app.command("index import")(index_files.import_)

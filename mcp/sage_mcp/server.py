@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -61,11 +62,20 @@ def make_server() -> MCPServer[Any]:
     )
 
 
+def _start_watcher() -> None:
+    """Start the watcher if the user's settings say so (`watcher_auto_start`)."""
+    from sage_code.continuity.watcher.process import ensure_running
+
+    ensure_running(os.getcwd())
+
+
 def main() -> None:
     """The `sage-mcp` command."""
     # One question is too small for several threads: they would only wait for each other, and spin meanwhile.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:]
+    # Beside the handshake, which waits for nothing: it reads settings.
+    threading.Thread(target=_start_watcher, daemon=True).start()
     if not words:
         make_server().run("stdio")
         return

@@ -10,6 +10,7 @@ The state of a session has under
     fill, model   the tokens of the context at the last reply
     compaction    the last compaction: its number and id, how its brief stands
     announced     whether PreCompact was called, and neither hook nor transcript has shown the compaction yet
+    summary_due   the summary of that compaction was not read yet
     arrived       the number of the last brief that the transcript shows
 A line that is only half written is read the next time. Work and memory depend on what is new, not on the transcript.
 """
@@ -21,7 +22,7 @@ import time
 
 from sage_code.continuity.session import ANSWERED, PENDING
 from sage_code.errors import UsageError
-from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, INJECTED, PLACE, USAGE, USER, said
+from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, INJECTED, PLACE, SUMMARY, USAGE, USER, said
 from sage_code.transcripts.lines import Cursor, LineReader, cursor_at
 
 TYPE_CHECKING = False
@@ -131,6 +132,14 @@ def _take(data: dict[str, Any], event: Said, offset: int) -> None:
         _injected(data, int(event.text))
     elif event.kind == COMPACTION:
         _compacted(data, event)
+        data["summary_due"] = True
+    elif event.kind == SUMMARY and not data.pop("summary_due", False) and event.detail.get("id"):
+        _compacted(data, event)  # some versions write no boundary before it
+
+
+def compaction_id(event: Said) -> str:
+    """The id of a compaction, from its boundary or its summary."""
+    return str(event.detail.get("id") or "") if event.kind == SUMMARY else event.text or str(event.time)
 
 
 def _injected(data: dict[str, Any], number: int) -> None:
@@ -156,7 +165,7 @@ def _compacted(data: dict[str, Any], event: Said) -> None:
         data["full_at"] = dict([*(data.get("full_at") or {}).items(), (model, tokens)][-_MAX_MODELS:])
     known = data.get("compaction")
     known = known if isinstance(known, dict) else {}
-    name = event.text or str(event.time)
+    name = compaction_id(event)
     if known.get("id") == name:
         return
     # One that a hook announced long before has never come.

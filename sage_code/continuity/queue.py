@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 # Work that goes on after a break is shown to another session; after a day nothing is kept for one.
 OTHERS_S = 4 * 3_600
 GARBAGE_S = 24 * 3_600
@@ -35,6 +34,8 @@ def add_to_queue(root: str, checkpoint: str, session: str, when: float = 0.0, *,
 
 def current_session() -> str:
     """The session of the agent that has started this process; empty if it is not known."""
+    from sage_code.transcripts.find import SESSION_VARIABLE  # lazy: no hook needs it
+
     return os.environ.get(SESSION_VARIABLE, "")
 
 

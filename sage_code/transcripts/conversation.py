@@ -173,7 +173,8 @@ def _claude(record: dict[str, Any]) -> Iterator[Said]:
     texts = [block if isinstance(block, str) else _text(block.get("text")) for block in blocks if _is_text(block)]
     text = "\n".join(texts)
     if record.get("isCompactSummary") or (kind == "user" and text.startswith(_CONTINUED)):
-        yield Said(SUMMARY, text[:_MAX_TEXT_CHARS], time)
+        id_ = _text(record.get("uuid"))[:100] if record.get("isCompactSummary") is True else ""
+        yield Said(SUMMARY, text[:_MAX_TEXT_CHARS], time, (), {"id": id_} if id_ else {})
     elif kind == "user":
         if typed := words_of_user(text):
             yield Said(USER, typed, time)

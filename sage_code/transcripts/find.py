@@ -20,7 +20,7 @@ from sage_code.transcripts.touches import decode
 CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
 SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 _NAME_VARIABLE = "CLAUDE_CODE_PROJECT_DIR_NAME"
-_CODEX_VARIABLE = "CODEX_HOME"
+CODEX_VARIABLE = "CODEX_HOME"
 # Longer names are cut and get a hash, which differs between the program and the SDK, so only the beginning is compared.
 _MAX_SLUG = 200
 # The part of a file that is searched for its `cwd`: snapshots and summaries come before the first message.
@@ -95,12 +95,17 @@ def cwd_of(path: str) -> str | None:
     return None
 
 
+def codex_sessions() -> str:
+    """The folder with the transcripts of Codex CLI, in folders by date."""
+    home = os.environ.get(CODEX_VARIABLE) or os.path.join(os.path.expanduser("~"), ".codex")
+    return os.path.join(os.path.abspath(home), "sessions")
+
+
 def all_of_codex() -> list[str]:
     """All transcripts of Codex CLI."""
-    home = os.environ.get(_CODEX_VARIABLE) or os.path.join(os.path.expanduser("~"), ".codex")
     return [
         os.path.join(folder, name)
-        for folder, _, names in os.walk(os.path.join(home, "sessions"))
+        for folder, _, names in os.walk(codex_sessions())
         for name in names
         if name.startswith("rollout-") and name.endswith(".jsonl") and not os.path.islink(os.path.join(folder, name))
     ]

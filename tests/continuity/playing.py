@@ -29,7 +29,7 @@ PROGRAM = (sys.executable, "-P", "-m", "sage_code.continuity.hooks.entry")
 # Claude Code gives longer context as a file.
 MAX_CONTEXT = 10_000
 _BRIEF = re.compile(r"<sage-brief n=(\d+)>")
-_CAPTURE = "sage_code.continuity.hooks.entry"
+_CONTINUITY = "sage_code.continuity."
 _HOOK_LIMIT_S = 60.0
 # Dies like a process that is killed, at the moment when it calls a function.
 _DIES = """
@@ -189,7 +189,8 @@ class Machine:
         """The processes of Sage on this machine that are still running."""
         for process in psutil.process_iter(["cmdline", "status"]):
             words = process.info["cmdline"] or []
-            if _CAPTURE not in words or process.info["status"] == psutil.STATUS_ZOMBIE:
+            is_ours = any(word.startswith(_CONTINUITY) for word in words)
+            if not is_ours or process.info["status"] == psutil.STATUS_ZOMBIE:
                 continue
             try:
                 if process.environ().get("SAGE_HOME") == str(self.sage):
