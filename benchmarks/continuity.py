@@ -113,6 +113,8 @@ class Runner:
             return
         self.tally.kills["watcher"] += 1
         time.sleep(self.random.uniform(0.0, 1.0))
+        if self.watcher.poll() is not None:
+            self.tally.failures.append(f"the watcher ended by itself with {self.watcher.returncode}")
         self.watcher.kill()
         self.watcher.wait()
         self.watcher = self._watch()
