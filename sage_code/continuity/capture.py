@@ -19,6 +19,7 @@ from sage_code.continuity.queue import add_to_queue
 from sage_code.continuity.session import Session
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import SageError, UsageError
+from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.memory.code.line_refs import inside, line_refs
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
@@ -96,10 +97,11 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
 
 def _captured(known: Any) -> dict[str, Any]:
     """What was captured, as the state has it; nothing if the state is damaged."""
-    nothing: dict[str, Any] = {"checkpoints": [], "cursors": {}, "since": 0.0}
-    if not isinstance(known, dict) or not isinstance(known.get("checkpoints"), list):
-        return nothing
-    return {**nothing, **known}
+    found: dict[str, Any] = {"checkpoints": [], "cursors": {}, "since": 0.0}
+    if isinstance(known, dict):
+        kinds: dict[str, Any] = {"checkpoints": list, "cursors": dict, "since": (int, float)}
+        found |= {key: known[key] for key, kind in kinds.items() if isinstance(known.get(key), kind)}
+    return {**found, "checkpoints": [id_ for id_ in found["checkpoints"] if isinstance(id_, str)]}
 
 
 def _from_files(session: str) -> dict[str, Any]:
@@ -231,7 +233,8 @@ def _texts(notes: Iterable[Note], count: int, thesis: str = "") -> tuple[str, ..
 def _inside(root: str, files: Iterable[str]) -> frozenset[str]:
     """The files that are inside of the project, relative to its root; a transcript may name any path."""
     real = os.path.realpath(root)
-    return frozenset(path for file in files if (path := inside(real, root, file)))
+    found = (path for file in files if (path := inside(real, root, file)))
+    return frozenset(path for path in found if not path.startswith("~"))  # of somebody's home
 
 
 def _named(checkpoint: Checkpoint, session: str) -> Checkpoint:
@@ -278,6 +281,7 @@ def _save(checkpoint: Checkpoint, root: str) -> None:
     with home.locked():
         if not _is_free(checkpoint.id):
             return
+        sweep(home.path(FOLDER))  # what killed writers left
         home.write(to_markdown(checkpoint), FOLDER, f"{checkpoint.id}.md")
     _tidy(root, len(_names(home.path(FOLDER))))
 

@@ -10,6 +10,7 @@ The state of a session has under
     fill, model   the tokens of the context at the last reply
     compaction    the last compaction: its number and id, how its brief stands
     summary_due   the summary of that compaction was not read yet
+    announced     whether PreCompact was called, and neither hook nor transcript has shown the compaction yet
     arrived       the number of the last brief that the transcript shows
 A line that is only half written is read the next time. Work and memory depend on what is new, not on the transcript.
 """
@@ -81,7 +82,9 @@ def expect_compaction(data: dict[str, Any]) -> dict[str, Any]:
     """The compaction that a hook announces; the transcript may show it later."""
     known = data.get("compaction")
     known = known if isinstance(known, dict) else {}
-    is_recent = bool(known.get("id")) and time.time() - float(known.get("at") or 0) < _SAME_COMPACTION_S
+    announced = data.pop("announced", False)
+    age = time.time() - float(known.get("at") or 0)
+    is_recent = not announced and bool(known.get("id")) and age < _SAME_COMPACTION_S
     if not known or (known.get("state") == ANSWERED and not is_recent):
         known = data["compaction"] = _compaction(known, "")
     return known
@@ -155,6 +158,7 @@ def _injected(data: dict[str, Any], number: int) -> None:
 def _compacted(data: dict[str, Any], event: Said) -> None:
     """Note a compaction; one that a hook has announced gets its id."""
     data["fill"], data["threshold_passed"] = 0, False
+    data.pop("announced", None)
     tokens, model = event.detail.get("preTokens"), str(data.get("model") or "")
     if event.detail.get("trigger") == "auto" and type(tokens) is int and tokens > 0:
         # The context is full where the agent compacts by itself, whatever the model's name promises.

@@ -105,8 +105,14 @@ class Session(_StateFile):
         """Read the state; a new one names its session and project."""
         super().load()
         if self.data.get("session") != self.id or self.data.get("root") != self.root:
-            self.data = {"session": self.id, "root": self.root, "started": time.time()}
+            self.forget()
         self.data["format"] = FORMAT
+
+    def forget(self) -> None:
+        """Begin with a new state, which follows the same transcript."""
+        transcript = self.data.get("transcript")
+        self.data = {"session": self.id, "root": self.root, "started": time.time(), "format": FORMAT}
+        self.data |= {"transcript": transcript} if isinstance(transcript, str) else {}
 
     @property
     def transcript(self) -> str:
@@ -138,12 +144,7 @@ def sessions_of(root: str | None = None) -> list[dict[str, Any]]:
 
 def forget_old_sessions(now: float) -> None:
     """Delete the states that nobody used for so long that their transcripts are gone, and what killed writers left."""
-    folder = continuity_dir("sessions")
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
+    for entry in (*_entries("sessions"), *(one for one in _entries("projects") if one.name.endswith(".tmp"))):
         try:
             age = now - entry.stat(follow_symlinks=False).st_mtime
             # A lock is as old as its session; it goes after it, since a process may still hold it.
@@ -153,3 +154,11 @@ def forget_old_sessions(now: float) -> None:
                 os.unlink(entry.path)
         except OSError:
             continue  # another process was faster
+
+
+def _entries(name: str) -> list[os.DirEntry[str]]:
+    """The files in a folder of continuity."""
+    try:
+        return list(os.scandir(continuity_dir(name)))
+    except OSError:
+        return []

@@ -33,7 +33,7 @@ def loads(data: bytes) -> Any:
     text = data.decode("utf-8", "surrogatepass")
     try:
         value, end = _json.make_scanner(_Rules)(text, 0)  # type: ignore[arg-type]
-    except StopIteration:
+    except (StopIteration, SystemError):  # the latter where `json`, whose error the scanner would raise, is not loaded
         raise ValueError("no JSON document") from None
     if end != len(text):
         raise ValueError("more than one JSON document")

@@ -47,6 +47,8 @@ _WRAPPERS = (
     "user-prompt-submit-hook", "session-start-hook", "persisted-output", "task-notification", "teammate-message",
     "environment_context", "user_instructions", "INSTRUCTIONS", "turn_aborted", "command-message", "fetched",
 )  # fmt: skip
+# How older versions of Claude Code begin the message with what hooks have added.
+_HOOK_WRAPPERS = (f"<{BRIEF_TAG} ", "<system-reminder>", "<user-prompt-submit-hook>", "<session-start-hook>")
 _NOT_SAID = ("[Request interrupted", "Caveat: The messages below", "# AGENTS.md instructions", "API Error:")
 _CONTINUED = "This session is being continued from a previous conversation"
 # The record is decoded only if one of these is in its bytes; most lines are tool results and snapshots.
@@ -73,8 +75,9 @@ def said(line: bytes, *, errors: bool = False) -> Iterable[Said]:
     if b'"tool_result"' in line:
         return list(_failures(_decode(line))) if errors and re.search(_FAILED, line) else ()
     if b"<" + BRIEF_TAG.encode() in line and b'"assistant"' not in line[:400]:
-        found = [Said(INJECTED, number.decode()) for number in re.findall(_BRIEF, line)]
-        return [*found, *_claude(_decode(line))]
+        record = _decode(line)
+        found = [Said(INJECTED, number.decode()) for number in re.findall(_BRIEF, line)] if _is_of_hook(record) else []
+        return [*found, *_claude(record)]
     if any(needle in line for needle in _CLAUDE_NEEDLES) or b'"user"' in line[:2_000]:
         return list(_claude(_decode(line)))
     return ()
@@ -133,6 +136,20 @@ def _decode(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("the record is nested too deeply") from None
     return record if isinstance(record, dict) else {}
+
+
+def _is_of_hook(record: dict[str, Any]) -> bool:
+    """Whether a record holds what a hook has added: nobody else's text is a brief, whatever it looks like."""
+    attachment = record.get("attachment")
+    if isinstance(attachment, dict):
+        return _text(attachment.get("type")).startswith("hook_")
+    if record.get("type") == "system":
+        return _text(record.get("subtype")).startswith("hook")
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    texts = [_text(block.get("text")).lstrip() for block in blocks if isinstance(block, dict)]
+    return any(text.startswith(_HOOK_WRAPPERS) and f"<{BRIEF_TAG}" in text for text in texts)
 
 
 def _claude(record: dict[str, Any]) -> Iterator[Said]:

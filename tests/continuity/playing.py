@@ -33,7 +33,7 @@ _CAPTURE = "sage_code.continuity.hooks.entry"
 _HOOK_LIMIT_S = 60.0
 # Dies like a process that is killed, at the moment when it calls a function.
 _DIES = """
-import importlib, os, signal, sys
+import importlib, signal
 module, _, name = {where!r}.partition(":")
 holder = importlib.import_module(module)
 *path, name = name.split(".")
@@ -43,7 +43,7 @@ real, left = getattr(holder, name), [{calls}]
 def dies(*words, **more):
     left[0] -= 1
     if left[0] < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+        signal.raise_signal(signal.SIGKILL)
     return real(*words, **more)
 setattr(holder, name, dies)
 from sage_code.continuity.hooks.entry import main
@@ -99,6 +99,7 @@ class Machine:
 
     def __init__(self, folder: Path, program: Sequence[str] = PROGRAM, **variables: str) -> None:
         self.folder = folder
+        self._sessions = 0
         self.program = tuple(program)
         self.home = folder / "home"
         self.sage = self.home / ".sage"
@@ -113,6 +114,11 @@ class Machine:
             "PYTHONPATH": os.pathsep.join([str(_HERE), str(_HERE / "cli"), str(_HERE / "mcp")]),
             **variables,
         }
+
+    def new_id(self) -> str:
+        """The id of a new session: the first of a machine is always the same."""
+        self._sessions += 1
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"session {self._sessions}"))
 
     def project(self, name: str = "shop", files: dict[str, str] | None = None) -> Path:
         """A project with some files and the folder of git that Sage looks at."""
@@ -136,8 +142,13 @@ class Machine:
         (root / ".git").write_text(f"gitdir: {inner}\n")
         return root
 
-    def hook(self, given: Any, kill: Kill | None = None, before: Callable[[], None] | None = None) -> Ran:
-        """Call the hook with an event, or with any bytes. `before` runs in the new process."""
+    def hook(
+        self, given: Any, kill: Kill | None = None, *, project: str = "", before: Callable[[], None] | None = None
+    ) -> Ran:
+        """Call the hook with an event, or with any bytes. `before` runs in the new process.
+
+        `project` is the folder that the session was started in, which Claude Code tells its hooks.
+        """
         data = given if isinstance(given, bytes) else json.dumps(given).encode()
         event = str(given.get("hook_event_name", "")) if isinstance(given, dict) else ""
         cwd = given.get("cwd") if isinstance(given, dict) else None
@@ -150,7 +161,7 @@ class Machine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self.environment,
+            env=self.environment | ({"CLAUDE_PROJECT_DIR": project} if project else {}),
             cwd=cwd if isinstance(cwd, str) and "\0" not in cwd and os.path.isdir(cwd) else self.folder,
             preexec_fn=before,
         )
@@ -228,7 +239,7 @@ class Played:
     ran: list[Ran] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.id = self.id or str(uuid.uuid4())
+        self.id = self.id or self.machine.new_id()
         slug = re.sub(r"[^A-Za-z0-9]", "-", str(self.cwd.resolve()))
         path = self.machine.claude / "projects" / slug / f"{self.id}.jsonl"
         self.transcript = Transcript(path, self.id, str(self.cwd), branch=self.branch, now=self.now)
@@ -243,7 +254,7 @@ class Played:
             "hook_event_name": name,
             **more,
         }
-        ran = self.machine.hook(given, kill)
+        ran = self.machine.hook(given, kill, project=str(self.cwd))
         self.ran.append(ran)
         if kill is None:
             assert ran.code == 0, f"{name} ended with {ran.code}: {ran.err}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -44,3 +45,11 @@ def test_another_python_uses_json(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_value_without_a_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match="set has no form in JSON"):
         dumps({"a": {1}})
+
+
+def test_broken_json_is_a_value_error_where_json_was_never_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("json", "json.decoder"):
+        monkeypatch.delitem(sys.modules, name)
+    for data in BROKEN:
+        with pytest.raises(ValueError):
+            loads(data)

@@ -65,8 +65,13 @@ def answer(given: dict[str, Any]) -> Answer:
         dials = dials_of(root, data)
         if not dials["continuity_enabled"]:
             return _NOTHING, None
-        said, after = handler(given, state, dials)
-        if complaint := data.pop("complaint", None):
+        try:
+            said, after = handler(given, state, dials)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # The state has a value that nobody expects. All that matters can be found again in the transcript.
+            state.forget()
+            said, after = handler(given, state, dials)
+        if complaint := state.data.pop("complaint", None):  # the state was perhaps read again
             said = {**said, "systemMessage": f"Sage: {complaint}"}
         return said, after
 
@@ -101,6 +106,7 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
     is_manual = given.get("trigger") == "manual"
     if is_manual and dials["ask_for_checkpoint"] and _first_time(state.data, "precompact"):
         return {"decision": "block", "reason": _ASK["precompact"]}, None
+    state.data["announced"] = True
     if dials["capture_checkpoints"]:
         # The save is waited for: the brief after the compaction needs it. It runs once the state is written.
         return _NOTHING, lambda: _save_now(state, "precompact")
