@@ -18,17 +18,19 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from measure import machine, table
+from played_logs import project_root, write_transcript
 from session_labels import find_sentence, read_labels
-from session_logs import Message, sessions_of
-from session_transcripts import changed_files, make_files, records, root_of, write
+from session_logs import Message, Session, sessions_of
 
 _WORD = re.compile(r"[a-z0-9_]{3,}")
 _STANDS = 0.6
 _KINDS = ("files changed", "errors met", "instructions", "decisions")
 _SESSION = "survivor"
+_EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 # Errors of the agent's own tools, which say nothing about the project.
 _TOOL_TALK = re.compile(
     r"sibling tool call|doesn't want to proceed|has not been read|string to replace|interrupted|file has been|"
@@ -77,27 +79,42 @@ def first_tokens(text: str, count: int) -> str:
     return "".join(kept)
 
 
-def texts_of(messages: Sequence[Message], log_root: str, home: Path, budget: int, every: int) -> dict[str, str]:
+def changed_files(log: Session) -> set[str]:
+    """The files of the project that were edited, as the log names them."""
+    root = project_root(log)
+    return {
+        file
+        for message in log.messages
+        for tool in message.tools
+        if tool.name in _EDITS and not tool.is_error and not message.is_sidechain
+        for file in tool.files
+        if root and file.startswith(f"{root}/")
+    }
+
+
+def texts_of(log: Session, home: Path, budget: int, every: int) -> dict[str, str]:
     """The brief, the baseline, and a brief that is no longer than the baseline."""
     from sage_code.continuity.brief import make_brief
     from sage_code.continuity.capture import capture
-    from sage_code.continuity.session import Session
+    from sage_code.continuity.session import Session as State
     from sage_code.text.tokens import count_tokens
     from sage_code.transcripts.conversation import words_of_user
 
     root, path = home / "app", home / "transcript.jsonl"
     root.mkdir()
-    make_files(messages, log_root, root)
-    lines = list(records(messages, log_root, root, _SESSION))
-    with Session(_SESSION, str(root)) as state:
+    write_transcript(log, root, home / "whole.jsonl", _SESSION)
+    lines = (home / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    path.touch()
+    with State(_SESSION, str(root)) as state:
         state.data["transcript"] = str(path)
-    parts = max(1, round(len(messages) / every))
+    parts = max(1, round(len(log.messages) / every))
     saved = []
     for part in range(parts):
-        write(path, lines[part * len(lines) // parts : (part + 1) * len(lines) // parts])
+        with path.open("ab") as file:
+            file.writelines(lines[part * len(lines) // parts : (part + 1) * len(lines) // parts])
         if id_ := capture(_SESSION, str(root), "precompact"):
             saved.append(id_)
-    typed = [words_of_user(one.text) for one in messages if one.role == "user" and not one.is_sidechain]
+    typed = [words_of_user(one.text) for one in log.messages if one.role == "user" and not one.is_sidechain]
     typed = [text for text in typed if text]
     baseline = first_tokens("\n".join([*typed[:1], *typed[-3:]]), budget)
     same = max(count_tokens(baseline), 1)
@@ -122,17 +139,17 @@ def main() -> None:
     counts: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for labelled in read_labels():
         messages = logs[labelled.id].messages[: labelled.cut]
-        log_root = root_of(messages)
+        log = replace(logs[labelled.id], messages=messages)
         with tempfile.TemporaryDirectory() as scratch:
             os.environ["SAGE_HOME"] = str(Path(scratch) / "home")
-            texts = texts_of(messages, log_root, Path(scratch), given.budget, given.every)
+            texts = texts_of(log, Path(scratch), given.budget, given.every)
         if given.show and labelled.id.startswith(given.show):
             print(texts["brief"])
         sentences = {
             kind: [find_sentence(messages[one.message].text, one.key) for one in labelled.labels if one.kind == kind]
             for kind in "id"
         }
-        files, errors = changed_files(messages, log_root), errors_of(messages)
+        files, errors = changed_files(log), errors_of(messages)
         for name, text in texts.items():
             lines = [words(line) for line in text.split("\n")]
             found = {

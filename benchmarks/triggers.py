@@ -27,8 +27,8 @@ from conversations import SETS, Conversation, is_held, labelled, spliced, turns_
 from measure import table
 from session_logs import Session, exchanges_of, sessions_of
 
-from sage_code.continuity.triggers.context import Context, Said
-from sage_code.continuity.triggers.detector import TriggerDetector
+from sage_code.continuity.triggers.context import USER, Context, Said
+from sage_code.continuity.triggers.detector import TriggerDetector, spoken_scores
 from sage_code.continuity.triggers.distances import Distances
 from sage_code.continuity.triggers.prose import said
 from sage_code.continuity.triggers.values import Dials, TriggerType
@@ -193,7 +193,12 @@ def whole_sessions(sessions: Sequence[Session]) -> list[list[str]]:
                 committed=turn.committed,
                 web_searches=turn.web_searches,
             )
-            found.update(kind.value for kind in result.found)
+            kinds = {*result.found}
+            if turn.role != USER:
+                # The detector itself looks for these only when it could report them.
+                spoken = spoken_scores(said(turn.text))
+                kinds |= {kind for kind, score in spoken.items() if score >= Dials().trigger_threshold}
+            found.update(kind.value for kind in kinds)
             if result.trigger:
                 reported[result.trigger.type.value] += 1
             most = max(most, len(json.dumps(detector.state())))
@@ -217,9 +222,9 @@ def message_rows(sessions: Sequence[Session], labels: Path) -> list[list[str]]:
         part, session, number, label = line.split()
         if session not in by_id or int(number) >= len(by_id[session].messages):
             continue
-        result = TriggerDetector().analyze(by_id[session].messages[int(number)].text, "agent")
+        scores = spoken_scores(said(by_id[session].messages[int(number)].text))
         for letter, kind in _KINDS.items():
-            is_true, is_found = letter in label, kind in result.found
+            is_true, is_found = letter in label, scores.get(kind, 0.0) >= Dials().trigger_threshold
             count = counts.setdefault((part, kind.value), Counter())
             count["messages"] += 1
             count["true"] += is_true

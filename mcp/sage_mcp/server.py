@@ -62,6 +62,12 @@ def make_server() -> MCPServer[Any]:
     )
 
 
+def _serve_stdio() -> None:
+    # Beside the handshake, which waits for nothing: it reads settings.
+    threading.Thread(target=_start_watcher, daemon=True).start()
+    make_server().run("stdio")
+
+
 def _start_watcher() -> None:
     """Start the watcher if the user's settings say so (`watcher_auto_start`)."""
     from sage_code.continuity.watcher.process import ensure_running
@@ -74,10 +80,8 @@ def main() -> None:
     # One question is too small for several threads: they would only wait for each other, and spin meanwhile.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:]
-    # Beside the handshake, which waits for nothing: it reads settings.
-    threading.Thread(target=_start_watcher, daemon=True).start()
     if not words:
-        make_server().run("stdio")
+        _serve_stdio()
         return
     import argparse  # lazy: an agent starts the server without arguments
 
@@ -90,7 +94,7 @@ def main() -> None:
     if not given.http:
         if given.port is not None or given.token_file:
             parser.error("--port and --token-file go with --http")
-        make_server().run("stdio")
+        _serve_stdio()
         return
     from sage_code.errors import SageError
     from sage_mcp import over_http

@@ -9,8 +9,8 @@ The state of a session has under
     task          what the last subagent was asked to do
     fill, model   the tokens of the context at the last reply
     compaction    the last compaction: its number and id, how its brief stands
-    announced     whether PreCompact was called, and neither hook nor transcript has shown the compaction yet
     summary_due   the summary of that compaction was not read yet
+    announced     whether PreCompact was called, and neither hook nor transcript has shown the compaction yet
     arrived       the number of the last brief that the transcript shows
 A line that is only half written is read the next time. Work and memory depend on what is new, not on the transcript.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sage_code.continuity.triggers.detector import TriggerDetector
+from sage_code.continuity.triggers import detector as detector_module
+from sage_code.continuity.triggers.detector import TriggerDetector, spoken_scores
 from sage_code.continuity.triggers.distances import Distances
 from sage_code.continuity.triggers.phrases import linguistic_score
 from sage_code.continuity.triggers.prose import said
@@ -40,6 +42,11 @@ TRAIN = [
 def run(turns: list[tuple[str, str]], detector: TriggerDetector | None = None) -> list[TriggerResult]:
     detector = detector or TriggerDetector()
     return [detector.analyze(text, role) for role, text in turns]
+
+
+def deep() -> TriggerDetector:
+    """A detector that could report any kind of trigger: none has been for long."""
+    return TriggerDetector(state={"format": detector_module.FORMAT, "since_any": 100})
 
 
 def types(results: list[TriggerResult]) -> list[str]:
@@ -137,8 +144,33 @@ def test_questions_that_give_way_to_statements_are_a_synthesis() -> None:
     ],
 )  # fmt: skip
 def test_phrases_of_the_specification_and_of_real_agents(kind: TriggerType, text: str) -> None:
-    assert kind in TriggerDetector().analyze(text, "agent").found
-    assert kind not in TriggerDetector().analyze(text, "user").found
+    assert spoken_scores(said(text))[kind] >= Dials().trigger_threshold
+    assert kind in deep().analyze(text, "agent").found
+    assert kind not in deep().analyze(text, "user").found
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (TriggerType.CONSTRAINT_DISCOVERED, "Found it. The loop only reads one page, so later rows never arrive."),
+        (TriggerType.CONSTRAINT_DISCOVERED, "That's a real bug: both files share a key, so each evicts the other."),
+        (TriggerType.SYNTHESIS, "Renamed the command.\n- the old name is gone\n- docs are updated\nTests pass."),
+    ],
+)  # fmt: skip
+def test_several_weak_signs_are_enough(kind: TriggerType, text: str) -> None:
+    assert linguistic_score(kind, text) >= Dials().trigger_threshold
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me read the file next, since the test isn't there yet:",
+        "All green. Let me run the linter over the whole project:",
+        "The parser reads the header first and then the body of every record, which the index keeps.",
+    ],
+)
+def test_a_step_of_work_is_neither_a_limit_nor_a_conclusion(text: str) -> None:
+    assert all(score < Dials().trigger_threshold for score in spoken_scores(text).values())
 
 
 @pytest.mark.parametrize(
@@ -161,6 +193,7 @@ def test_nothing_is_taken_from_code_quotations_and_wrappers(wrapped: str, phrase
     assert phrase not in said(wrapped.format(phrase))
     for role in ("user", "agent"):
         assert not TriggerDetector().analyze(wrapped.format(phrase), role).found
+    assert all(score < Dials().trigger_threshold for score in spoken_scores(said(wrapped.format(phrase))).values())
 
 
 @pytest.mark.parametrize(
@@ -191,7 +224,8 @@ def test_talk_about_checkpoints_does_not_trigger() -> None:
     text = (
         "The stop hook saves a checkpoint at a branch point: two approaches, which do you want, in conclusion, TL;DR."
     )
-    assert not TriggerDetector().analyze(text, "agent").found
+    assert not deep().analyze(text, "agent").found
+    assert not spoken_scores(text)
 
 
 def test_a_new_topic_comes_before_all_others() -> None:
@@ -227,9 +261,14 @@ def test_no_confidence_is_below_that_of_its_type() -> None:
 
 # Going on in another process
 
+SPOKEN = [
+    "There are two options. Which do you want? Your call, option A or option B?",
+    "The root cause is that the lock does not support threads, so it never works. The fix is to hold it.",
+    "Here's a summary of what changed:\n- a cache is in\n- a lock is gone\n- docs are done\n- tests pass",
+]
 PIECES = ["oven", "bread", "two options?", "which do you", "root cause", "é漢字", "`code`", '"q"', "<a-b>", "```", ">"]
 TEXTS = st.one_of(
-    st.sampled_from([text for _, text in BREAD + TRAIN]),
+    st.sampled_from([text for _, text in BREAD + TRAIN] + SPOKEN),
     st.text(max_size=300),
     st.lists(st.sampled_from(PIECES)).map(" ".join),
 )  # fmt: skip
@@ -265,6 +304,34 @@ def test_a_detector_that_is_stored_after_every_message_finds_the_same(messages: 
         state = json.loads(json.dumps(resumed.state()))
         distances = json.loads(json.dumps(resumed.distances.state()))
         assert state == json.loads(json.dumps(steady.state()))
+
+
+@pytest.mark.parametrize("dials", [{}, {"convergence_question_drop": 0.9}, {"trigger_threshold": 0.95}])
+def test_what_cannot_be_reported_is_not_looked_for_and_nothing_reported_changes(
+    dials: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A detector that looks for everything in every message reports the same triggers, and keeps the same state."""
+    chosen = random.Random(5)
+    texts = SPOKEN + [text for _, text in BREAD]
+    turns = [("agent" if number % 2 else "user", chosen.choice(texts)) for number in range(600)]
+    turns[200:202] = turns[400:402] = TRAIN
+
+    def reported() -> tuple[list[tuple[object, ...] | None], str]:
+        one = TriggerDetector(dials=Dials(**dials))
+        triggers = [
+            one.analyze(text, role, web_searches=number % 5).trigger for number, (role, text) in enumerate(turns)
+        ]
+        return [trigger and (trigger.type, trigger.score, trigger.at) for trigger in triggers], json.dumps(one.state())
+
+    looked: list[str] = []
+    monkeypatch.setattr(detector_module, "spoken_scores", lambda prose: looked.append(prose) or spoken_scores(prose))
+    sparing = reported()
+    assert 0 < len(looked) < 300
+    monkeypatch.setattr(detector_module, "_LOOKS_FROM", 0)
+    looked.clear()
+    assert reported() == sparing
+    assert len(looked) == 300
+    assert {one[0] for one in sparing[0] if one} & {*detector_module._LINGUISTIC}
 
 
 @given(st.lists(st.text(max_size=2000), max_size=12), st.text(max_size=5))

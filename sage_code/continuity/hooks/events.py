@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # A hook that waits for longer is felt; the next one does the work.
 _WAIT_S = 1.5
+# A hook writes its answer within a moment; two hooks of one event are called at the same time.
+_MOMENT_S, _TWIN_S = 10.0, 1.0
 _NOTHING: dict[str, Any] = {}
 _NOT_NAMED = ("", "/")
 # A request to save a checkpoint is short and has one of these words.
@@ -127,7 +129,7 @@ def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any])
         expect_compaction(state.data)
     if source == "compact" or _is_waiting(state.data):
         said, after = _offer(state, dials, "SessionStart")
-    else:
+    elif not _is_repeated(state.data, source):
         purpose = "resume" if source == "resume" else "startup"
         said, after = _bring(state, dials, purpose, "SessionStart")
     if trouble := health(state.data):
@@ -180,7 +182,7 @@ def _offer(state: Session, dials: dict[str, Any], event: str) -> Answer:
     known = data.get("compaction")
     if not isinstance(known, dict) or _has_arrived(data, known):
         return _NOTHING, None
-    if known.get("state") == ANSWERED and not _is_lost(data, known):
+    if _is_being_offered(known) or (known.get("state") == ANSWERED and not _is_lost(data, known)):
         return _NOTHING, None  # another process was faster
     known["offers"] = int(known.get("offers") or 0) + 1
     said, after = _bring(state, dials, "compact", event)
@@ -188,6 +190,7 @@ def _offer(state: Session, dials: dict[str, Any], event: str) -> Answer:
         known["state"], known["brief"] = ANSWERED, 0  # there is nothing to say, or it never arrives
         return _NOTHING, after
     known |= {"state": OFFERED, "brief": data["briefs"], "by": event, "replies": int(data.get("replies") or 0)}
+    known |= {"pid": os.getpid(), "offered_at": time.time()}
     number = known["n"]
     return said, lambda: _answered(state, number)
 
@@ -210,6 +213,29 @@ def _answered(state: Session, number: int) -> None:
         known = now.data.get("compaction")
         if isinstance(known, dict) and known.get("n") == number and known.get("state") == OFFERED:
             known["state"] = ANSWERED
+
+
+def _is_being_offered(known: dict[str, Any]) -> bool:
+    """Whether another process, which lives, is writing this brief: settings and plugin may call a hook each."""
+    pid = known.get("pid")
+    if known.get("state") != OFFERED or type(pid) is not int or pid == os.getpid():
+        return False
+    if time.time() - float(known.get("offered_at") or 0) > _MOMENT_S:
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _is_repeated(data: dict[str, Any], source: str) -> bool:
+    """Whether another hook has answered this start of the session a moment ago."""
+    now, begun = time.time(), data.get("begun")
+    data["begun"] = [source, now, os.getpid()]
+    if not isinstance(begun, list) or len(begun) != 3:
+        return False
+    return begun[0] == source and begun[2] != os.getpid() and now - float(begun[1]) < _TWIN_S
 
 
 def _has_arrived(data: dict[str, Any], known: dict[str, Any]) -> bool:

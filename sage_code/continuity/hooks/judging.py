@@ -75,7 +75,7 @@ def _by_words(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> D
     if last and last not in turn["agent"] and last != data.get("heard"):
         # The transcript may lag behind; when the message appears there it is left out.
         turn["agent"] = f"{turn['agent']}\n\n{last}"[-_MAX_AGENT_CHARS:].strip()
-        data["heard"] = last
+    data["heard"] = last or data.get("heard") or ""
     if not turn["user"] and not turn["agent"]:
         return None
     data["turn"] = None

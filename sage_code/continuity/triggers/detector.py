@@ -42,10 +42,12 @@ SHARE = 0.70
 _WORK_PRIOR = -0.55
 # How far a topic must go before it can end: messages, in talk and in work.
 _DEPTH_TALK, _DEPTH_WORK = 2, 4
-# The others are frequent (every third answer of an agent sums something up), so they are reported only when sure, and
-# with more depth since any trigger.
+# The others are frequent (every third answer of an agent sums something up), so they are looked for only with more
+# depth since any trigger, and reported only when sure.
 _DEPTH_OTHERS = 24
 _SURE = 0.9
+# What words alone tell is looked for from this depth on; sooner it cannot be reported.
+_LOOKS_FROM = _DEPTH_OTHERS
 
 # What an answer at once, a pause, another branch and a commit add to the logit; no public sessions have labels of them.
 # Before a user goes on within a session 79 % wait less than 10 minutes, 6 % an hour, 4 % eight; before a user opens a
@@ -144,8 +146,9 @@ class TriggerDetector:
             if is_request_to_save(prose):
                 scores[TriggerType.MANUAL] = 1.0
         elif not is_meta:
-            for kind in _LINGUISTIC:
-                scores[kind] = linguistic_score(kind, prose)
+            if self._since_any >= _LOOKS_FROM:
+                # So most hooks need not compile the patterns.
+                scores.update(spoken_scores(prose))
             if web_searches and message.count >= _LEAST_REPORT:
                 scores[TriggerType.WEB_SEARCH_COMPLETE] = min(1.0, 0.6 + 0.05 * web_searches)
         if self._has_converged(message):
@@ -239,6 +242,11 @@ class TriggerDetector:
         self._since_topic += 1
         self._since_any += 1
         self._context.add(message)
+
+
+def spoken_scores(prose: str) -> dict[TriggerType, float]:
+    """What an agent's message says in words about its own role, wherever it stands in a conversation."""
+    return {} if is_about_saving(prose) else {kind: linguistic_score(kind, prose) for kind in _LINGUISTIC}
 
 
 def _combined(structural: float, linguistic: float) -> float:

@@ -82,7 +82,9 @@ class TriggerResult:
 
     def __init__(self, trigger: Trigger | None, found: dict[TriggerType, float], boundary: float | None = None) -> None:
         self.trigger = trigger
-        self.found = found  # scores above the threshold, also of what was not reported: too soon, or of lower priority
+        # Scores above the threshold, also of what was not reported. What words alone tell is looked for only when it
+        # could be reported.
+        self.found = found
         self.boundary = boundary  # the probability that a topic began with the message before; None if unknown
 
     @property
