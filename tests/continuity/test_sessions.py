@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from sage_code.continuity.dials import dials_of
 from sage_code.continuity.following import expect_compaction, follow
+from sage_code.continuity.hooks.bringing import brief_text, catch_up
 from sage_code.continuity.hooks.judging import window_of
 from sage_code.continuity.overview import clear, mark, sessions, take_brief
 from sage_code.continuity.places import session_file
@@ -155,6 +157,26 @@ def test_settings_are_loaded_when_they_change(root: Path, monkeypatch: pytest.Mo
 def test_the_window_is_found_out(data: dict[str, Any], window: int) -> None:
     assert window_of(data, {"context_window": 0}) == window
     assert window_of(data, {"context_window": 500_000}) == 500_000
+
+
+def test_a_new_session_saves_what_a_crashed_one_has_left(talk: Talk) -> None:
+    talk.start = time.strftime("%Y-%m-%dT%H", time.gmtime())
+    talk.work()
+    with talk.path.open("a") as file:
+        file.write("{}\n" * 1_000)
+    now = time.time()
+    for session, idle in (("s1", 300), ("other", 10)):
+        with Session(session, str(talk.root)) as state:
+            state.data |= {"transcript": str(talk.path), "used": now - idle}
+    with Session("s2", str(talk.root)) as state:
+        catch_up(state)  # `other` may still work, so that it is left alone
+        text = brief_text(state, dials_of(str(talk.root), state.data), "startup")
+    assert [one.session for one in sessions(str(talk.root)) if one.checkpoints] == ["s1"]
+    assert "Other sessions here:" in text
+    assert "Kafka" in text
+    with Session("s3", str(talk.root)) as state:
+        catch_up(state)
+    assert [len(one.checkpoints) for one in sessions(str(talk.root)) if one.session == "s1"] == [1]
 
 
 def _pending(talk: Talk, session: str) -> None:

@@ -9,9 +9,15 @@ from typing import Any
 from sage_code.continuity.brief import make_brief
 from sage_code.continuity.log import last_lines, log_path
 from sage_code.continuity.places import continuity_dir
-from sage_code.continuity.session import ProjectState, Session, forget_old_sessions
+from sage_code.continuity.queue import OTHERS_S
+from sage_code.continuity.session import ProjectState, Session, forget_old_sessions, sessions_of
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.transcripts.lines import cursor_at
+
+# A session that was not heard of for so long has crashed, or waits for its user: then a checkpoint does no harm either.
+_CRASHED_S = 60
+# Less than this is the end of an exchange that a checkpoint covers.
+_LEAST_BYTES = 2_000
 
 
 def prepare_start(state: Session, source: str, dials: dict[str, Any]) -> None:
@@ -27,6 +33,32 @@ def prepare_start(state: Session, source: str, dials: dict[str, Any]) -> None:
         end = list(cursor_at(state.transcript, os.path.getsize(state.transcript)))
         data["seen"] = end
         data["captured"] = {"checkpoints": [], "since": 0.0, "cursors": {state.transcript: end}}
+
+
+def catch_up(state: Session) -> None:
+    """Save what is left of the last session here if it has crashed: nobody has told that it ended."""
+    now = time.time()
+    for data in sessions_of(state.root):
+        idle = now - float(data.get("used") or 0)
+        if data.get("session") == state.id or not _CRASHED_S < idle < OTHERS_S:
+            continue
+        if _unsaved_bytes(data) > _LEAST_BYTES:
+            from sage_code.continuity.capture import capture  # lazy: seldom
+
+            with state.released():
+                capture(str(data["session"]), state.root, "session_end")
+        return  # an older one was caught up with when the last one began
+
+
+def _unsaved_bytes(data: dict[str, Any]) -> int:
+    """How much of a session's transcript no checkpoint covers."""
+    path, captured = str(data.get("transcript") or ""), data.get("captured")
+    cursors = captured.get("cursors") if isinstance(captured, dict) else None
+    before = cursors.get(path) if isinstance(cursors, dict) else None
+    try:
+        return os.stat(path).st_size - int(before[0] if isinstance(before, list) and before else 0)
+    except (OSError, TypeError, ValueError):
+        return 0
 
 
 def brief_text(state: Session, dials: dict[str, Any], purpose: str, task: str = "") -> str:

@@ -18,6 +18,7 @@ import time
 
 from sage_code.continuity.dials import dials_of
 from sage_code.continuity.following import expect_compaction, follow
+from sage_code.continuity.log import note
 from sage_code.continuity.places import project_of
 from sage_code.continuity.session import ANSWERED, OFFERED, PENDING, Session
 
@@ -69,8 +70,9 @@ def answer(given: dict[str, Any]) -> Answer:
             return _NOTHING, None
         try:
             said, after = handler(given, state, dials)
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             # The state has a value that nobody expects. All that matters can be found again in the transcript.
+            note("hook", f"the state of a session was damaged and is made again ({type(error).__name__}: {error})")
             state.forget()
             said, after = handler(given, state, dials)
         if complaint := state.data.pop("complaint", None):  # the state was perhaps read again
@@ -117,11 +119,13 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
 
 def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
     """Give a new context its brief, and tell what went wrong in the background."""
-    from sage_code.continuity.hooks.bringing import health, prepare_start  # lazy: the other events are light
+    from sage_code.continuity.hooks.bringing import catch_up, health, prepare_start  # lazy: the other events are light
 
     source = given.get("source")
     source = source if isinstance(source, str) else "startup"
     prepare_start(state, source, dials)
+    if source != "compact" and dials["capture_checkpoints"]:
+        catch_up(state)
     follow(state)
     said = _NOTHING
     after: Callable[[], None] | None = None

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_start_status_stop(sage: Run, watcher: process.Running) -> None:
-    assert psutil.Process(watcher.pid).ppid() != os.getpid()  # nobody's child: it leaves no zombie here
+    assert psutil.Process(watcher.pid).ppid() != psutil.Process().pid  # nobody's child: it leaves no zombie here
     assert os.getsid(watcher.pid) not in (os.getsid(0), watcher.pid)
     assert os.readlink(f"/proc/{watcher.pid}/cwd") == "/" if sys.platform == "linux" else True
     for path in (process.pid_path(), process.lock_path(), journal.log_path()):
@@ -110,7 +110,8 @@ def test_a_damaged_pid_file_is_none(home: Path, text: str) -> None:
 
 
 def test_births_tell_processes_apart() -> None:
-    assert process.birth_of(os.getpid()) == process.birth_of(os.getpid()) != ""
+    own = psutil.Process().pid
+    assert process.birth_of(own) == process.birth_of(own) != ""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     until(lambda: not process.birth_of(ended.pid), "the zombie, which counts as ended")
     ended.wait()
