@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+from sage_code.continuity.log import note
 from sage_code.continuity.watcher.journal import log_tail, open_log, watcher_dir
 from sage_code.errors import Busy, SageError, UsageError
 from sage_code.files.atomic import PRIVATE_FILE, remove, write_bytes
@@ -157,8 +158,8 @@ def ensure_running(root: str) -> None:
 
             launcher = _launch(subprocess.DEVNULL)
             threading.Thread(target=launcher.wait, daemon=True).start()  # leaves no zombie
-    except Exception:  # an agent's server must not fail because of it; `sage watcher start` says what is wrong
-        return
+    except Exception as error:  # an agent's server must not fail because of it
+        note("watcher", f"it could not be started: {type(error).__name__}: {error}")
 
 
 def _launch(output: int) -> subprocess.Popen[bytes]:
