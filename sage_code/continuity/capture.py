@@ -40,8 +40,8 @@ from sage_code.transcripts.reader import is_codex
 from sage_code.transcripts.touches import Touch
 
 FOLDER = "checkpoints"
-# What one capture reads at most: the records of ten full contexts. Only a transcript that Sage has not followed has more
-# that is new; reading 64 MB of it took 1.6 s.
+# What one capture reads at most: the records of ten full contexts. Only a transcript that Sage has not followed has
+# more that is new; reading 64 MB of it took 1.6 s.
 _MAX_BYTES = 16 << 20
 _WAIT_S = 20.0
 # Subagents of one session whose files are followed.
