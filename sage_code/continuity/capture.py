@@ -78,6 +78,7 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
             add_to_queue(root, known["checkpoints"][-1], session, known["since"], share_worktrees=share)
         elif not known["cursors"] and not known["checkpoints"]:
             known = _from_files(session)
+        before = known
         notes, context, known = _read(transcript, known, end)
         checkpoint = _checkpoint(session, root, trigger, confidence, notes, context, known)
         if checkpoint is not None:
@@ -88,6 +89,8 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
                 state.data["saving"] = known
             _save(checkpoint, root)
             add_to_queue(root, checkpoint.id, session, notes.last_time, share_worktrees=share)
+        elif notes.messages:
+            known = before  # what was said is too little by itself, and belongs to the next checkpoint
         with Session(session, root, _WAIT_S) as state:
             state.data["captured"] = known
             state.data.pop("saving", None)

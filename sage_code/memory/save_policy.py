@@ -20,6 +20,7 @@ MIN_CONFIDENCE = {
     "context_threshold": 0.0,
     "precompact": 0.0,
     "research_start": 0.0,
+    "session_end": 0.0,
     "manual": 0.0,
 }
 # Saved however short the conversation was: the user asked, or the state is about to be lost.

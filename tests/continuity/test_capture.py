@@ -154,6 +154,11 @@ def test_a_short_look_is_worth_no_checkpoint_at_the_end(talk: Talk) -> None:
     _follow(talk)
     assert not capture("s1", str(talk.root), "session_end")
     assert not _saved()
+    talk.user("Then rename it to bus, please.")  # the session is resumed
+    talk.agent("I decided to keep an alias because callers import it.")
+    assert capture("s1", str(talk.root), "session_end")
+    (path,) = _saved()
+    assert _load(path).core_question.startswith("What does the module queue do")
 
 
 def test_damaged_lines_are_skipped(talk: Talk) -> None:
