@@ -97,7 +97,7 @@ def _stop(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answe
     found = due(given, state, dials)
     if found is None:
         return _NOTHING, None
-    if dials["ask_for_checkpoint"] and not given.get("stop_hook_active") and _first_time(state.data, found.reason):
+    if dials["ask_for_checkpoint"] and not given.get("stop_hook_active") and _first_time(state.data, found.trigger):
         key = "context_threshold" if found.trigger == "context_threshold" else "other"
         return {"decision": "block", "reason": _ASK[key].format(what=found.reason)}, None
     if dials["capture_checkpoints"]:
