@@ -51,7 +51,7 @@ def _watch(journal: Journal, is_daemon: bool) -> None:
     from sage_code.continuity.watcher.daemon import Watcher  # lazy: one that finds another needs nothing of it
 
     stop = threading.Event()
-    watcher = Watcher(journal, stop)
+    watcher = Watcher(journal, stop, lambda: not os.path.exists(lock_path()))
 
     def end(number: int, _: object) -> None:
         watcher.reason = signal.Signals(number).name

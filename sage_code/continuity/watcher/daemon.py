@@ -50,10 +50,12 @@ _MAX_PROJECT_FOLDERS = 200
 
 
 class Watcher:
-    """Watches until `stop` is set. One thread runs it."""
+    """Watches until `stop` is set, or its process until `is_homeless` says so. One thread runs it."""
 
-    def __init__(self, journal: Journal, stop: threading.Event) -> None:
-        self._journal, self._stop = journal, stop
+    def __init__(
+        self, journal: Journal, stop: threading.Event, is_homeless: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._journal, self._stop, self._is_homeless = journal, stop, is_homeless
         self._executor = Executor(journal, lambda id_: self._emit(CheckpointCreated(id_, "precompact")))
         self._plugins: tuple[Plugin, ...] = ()
         self._plugins_stamp: object = None
@@ -206,6 +208,9 @@ class Watcher:
 
     def _tick(self) -> bool:
         """Do what is due by time; whether there are other folders than those that are watched."""
+        if self._is_homeless():
+            # Somebody has deleted its folder. A new watcher would not see its lock, and writing would bring it back.
+            os._exit(0)
         for path in [path for path, tail in self._tails.items() if tail.waits]:
             self._tell(path)
         self._journal.note(following=len(self._tails))

@@ -35,6 +35,8 @@ _PID_FILE_S = 5.0
 _POLL_S = 0.02
 _MAX_PID_BYTES = 4_096
 _SHOWN_LINES = 3
+# The thread that waits for the process that starts a watcher.
+LAUNCHER = "launcher of the watcher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def ensure_running(root: str) -> None:
             import threading
 
             launcher = _launch(subprocess.DEVNULL)
-            threading.Thread(target=launcher.wait, daemon=True).start()  # leaves no zombie
+            threading.Thread(target=launcher.wait, name=LAUNCHER, daemon=True).start()  # leaves no zombie
     except Exception as error:  # an agent's server must not fail because of it
         note("watcher", f"it could not be started: {type(error).__name__}: {error}")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -159,9 +161,18 @@ def test_ensure_running_obeys_the_setting_of_the_user_alone(home: Path, tmp_path
     for _ in range(2):
         process.ensure_running(str(tmp_path))
     until(process.running, "the watcher")
+    for thread in threading.enumerate():
+        if thread.name == process.LAUNCHER:
+            thread.join()  # both have started their watcher by then
     until(lambda: len(_watchers(home)) == 1, "the second one to see the first")
     (home / ".sage/tuning.yaml").write_text("watcher_auto_start: [\n")
     process.ensure_running(str(tmp_path))  # says nothing: a server starts
+
+
+def test_a_watcher_whose_folder_is_deleted_ends(watcher: process.Running, home: Path) -> None:
+    shutil.rmtree(home / ".sage")
+    until(lambda: process.birth_of(watcher.pid) != watcher.birth, "its end")
+    assert not (home / ".sage").exists()
 
 
 def test_the_log_is_bounded(home: Path) -> None:
