@@ -181,7 +181,7 @@ def is_typed(text: str) -> bool:
 def _texts(source: Path, parity: str | None) -> Iterator[tuple[str, str]]:
     if list(source.glob("*.md")):
         for path in sorted(source.glob("*.md")):
-            # Files under other names, such as hashes, were chosen by whoever made the folder.
+            # The name of a file may be a hash: then the caller has chosen the files of the folder.
             if not _NAME_TIME.search(path.name) or _has_parity(path.name, parity):
                 yield path.name, path.read_text(encoding="utf-8", errors="replace")
         return

@@ -1,9 +1,9 @@
 """What of a session survives a compaction: the brief against the opening request and the last three user messages.
 
 Thirty real sessions are cut after 60 % of their messages. Sage captures them as they grow (a checkpoint every
-`--every` messages) and makes its brief at the cut. Counted is what stands in the text: the names of files that were
+`--every` messages) and makes its brief at the cut. It counts what the text still says: the names of files that were
 changed, errors of tools, and sentences that a person labelled as instructions of the user or as decisions
-(`session_labels.txt`, labelled without looking at Sage's code). A sentence stands there if one line has 60 % of its
+(`session_labels.txt`, labelled without looking at Sage's code). A sentence counts if one line has 60 % of its
 words. The baseline is cut to the same budget; in the second comparison the brief gets no more tokens than the baseline
 has. Part A was looked at while the notes were tuned, part B was not.
 

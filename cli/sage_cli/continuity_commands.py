@@ -75,7 +75,9 @@ def clear(
     root = open_project(project).root
     waiting = [one for one in sessions(root) if one.state in ("pending", "offered") and session in ("", one.session)]
     if waiting and not force:
-        typer.confirm(f"Drop the brief of {len(waiting)} sessions?", abort=True)
+        of = "one session" if len(waiting) == 1 else f"{len(waiting)} sessions"
+        if not typer.confirm(f"Drop the brief of {of}?", err=True):
+            exit_if_nothing(None, "nothing was dropped")
     cleared = clear_pending(root, session)
     answer({"cleared": cleared}, as_json, *(f"dropped the brief of {one_line(name)}" for name in cleared))
     exit_if_nothing(cleared, "" if as_json else "no brief is pending")

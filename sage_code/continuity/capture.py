@@ -35,7 +35,7 @@ from sage_code.transcripts.code_context import (
 from sage_code.transcripts.codex import CodexRecords
 from sage_code.transcripts.conversation import clock, said
 from sage_code.transcripts.find import parts_of
-from sage_code.transcripts.lines import Cursor, LineReader
+from sage_code.transcripts.lines import Cursor, LineReader, cursor_near_end
 from sage_code.transcripts.reader import is_codex
 from sage_code.transcripts.touches import Touch
 
@@ -134,7 +134,7 @@ def _read(transcript: str, known: dict[str, Any], end: int | None) -> tuple[Note
         is_main = part == transcript
         before = known["cursors"].get(part)
         cursor = Cursor(*before) if isinstance(before, list) and len(before) == 3 else None
-        reader = LineReader(part, _within(part, cursor), end=end if is_main else None)
+        reader = LineReader(part, cursor_near_end(part, cursor, _MAX_BYTES), end=end if is_main else None)
         records = (CodexRecords if is_codex(part) else ClaudeRecords)()
         try:
             for line in reader:
@@ -149,19 +149,6 @@ def _read(transcript: str, known: dict[str, Any], end: int | None) -> tuple[Note
     notes.close()
     context = build_session_code_context(interactions_of(sorted(touches, key=lambda touch: touch.timestamp)))
     return notes, context, {**known, "cursors": cursors}
-
-
-def _within(part: str, cursor: Cursor | None) -> Cursor | None:
-    """A cursor that is not too far from the end of the file."""
-    size = os.stat(part).st_size
-    if size - (cursor.offset if cursor else 0) <= _MAX_BYTES:
-        return cursor
-    from sage_code.transcripts.lines import cursor_at
-
-    with open(part, "rb") as file:
-        file.seek(size - _MAX_BYTES)
-        file.readline()
-        return cursor_at(part, file.tell())
 
 
 def _touches(records: ClaudeRecords | CodexRecords, line: bytes, since: float) -> Iterable[Touch]:

@@ -17,13 +17,12 @@ A line that is only half written is read the next time. Work and memory depend o
 
 from __future__ import annotations
 
-import os
 import time
 
 from sage_code.continuity.session import ANSWERED, PENDING
 from sage_code.errors import UsageError
 from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, INJECTED, PLACE, SUMMARY, USAGE, USER, said
-from sage_code.transcripts.lines import Cursor, LineReader, cursor_at
+from sage_code.transcripts.lines import Cursor, LineReader, cursor_near_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def follow(session: Session, *, new_bytes: int = MAX_NEW_BYTES) -> bool:
     if not path:
         return False
     try:
-        reader = LineReader(path, _start(path, data.get("seen"), new_bytes))
+        reader = LineReader(path, cursor_near_end(path, _cursor(data.get("seen")), new_bytes))
         before = reader.stats.lines
         for line in reader:
             try:
@@ -90,18 +89,9 @@ def expect_compaction(data: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-def _start(path: str, seen: Any, new_bytes: int) -> Cursor:
-    """The cursor to read from: where the last reader stopped, or the last `new_bytes` of a transcript that is new."""
-    cursor = Cursor(*seen) if isinstance(seen, list) and len(seen) == len(Cursor._fields) else None
-    size = os.stat(path).st_size if os.path.exists(path) else 0
-    if cursor is not None and size - cursor.offset <= new_bytes:
-        return cursor
-    if size <= new_bytes:
-        return Cursor()
-    with open(path, "rb") as file:
-        file.seek(size - new_bytes)
-        file.readline()
-        return cursor_at(path, file.tell())
+def _cursor(seen: Any) -> Cursor | None:
+    """The cursor that the state keeps."""
+    return Cursor(*seen) if isinstance(seen, list) and len(seen) == len(Cursor._fields) else None
 
 
 def _take(data: dict[str, Any], event: Said, offset: int) -> None:

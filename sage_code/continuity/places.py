@@ -11,7 +11,7 @@ import os
 
 import xxhash
 
-from sage_code.paths import find_root, sage_home
+from sage_code.paths import sage_home
 
 _MAX_NAME_CHARS = 100
 _MAX_HEAD_BYTES = 4_096
@@ -40,11 +40,6 @@ def project_file(root: str, share_worktrees: bool = False) -> str:
 def project_key(root: str, share_worktrees: bool = False) -> str:
     """A short name for a project, or for the repository that it is a worktree of."""
     return _digest((_common_git_dir(root) if share_worktrees else "") or root)
-
-
-def project_of(folder: str) -> str:
-    """The root of the project that an agent works in."""
-    return find_root(folder)
 
 
 def branch_and_commit(root: str) -> tuple[str, str]:

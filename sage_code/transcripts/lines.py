@@ -115,6 +115,26 @@ def cursor_at(path: str, offset: int) -> Cursor:
     return Cursor(offset, False, mark) if mark else Cursor()
 
 
+def cursor_near_end(path: str, cursor: Cursor | None, limit: int) -> Cursor:
+    """The cursor, or one behind the first line of the last `limit` bytes if more than that is new."""
+    cursor = cursor or Cursor()
+    try:
+        size = os.stat(path).st_size
+        if size - cursor.offset <= limit:
+            return cursor
+        with open_regular(path) as file:
+            file.seek(size - limit)
+            # The rest of a line that began before: at most one block is read at a time.
+            offset = size - limit
+            while block := file.read(_BLOCK_BYTES):
+                if (found := block.find(b"\n")) >= 0:
+                    return cursor_at(path, offset + found + 1)
+                offset += len(block)
+    except OSError:
+        return cursor  # it is gone; its reader says so
+    return cursor_at(path, size)
+
+
 def is_text(line: bytes) -> bool:
     """Whether a line may be decoded: a megabyte of `[[],[],` would take a hundred in memory."""
     return len(line) <= _LONG_LINE or line.count(b",") + line.count(b"[") <= _MAX_COMMAS

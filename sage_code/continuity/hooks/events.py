@@ -19,8 +19,8 @@ import time
 from sage_code.continuity.dials import dials_of
 from sage_code.continuity.following import expect_compaction, follow
 from sage_code.continuity.log import note
-from sage_code.continuity.places import project_of
 from sage_code.continuity.session import ANSWERED, OFFERED, PENDING, Session
+from sage_code.paths import find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _root(given: dict[str, Any]) -> str:
     folder = os.environ.get("CLAUDE_PROJECT_DIR") or given.get("cwd")
     if not isinstance(folder, str) or not os.path.isabs(folder) or "\0" in folder or not os.path.isdir(folder):
         return ""
-    root = project_of(folder)
+    root = find_root(folder)
     return "" if root in (*_NOT_NAMED, os.path.realpath(os.path.expanduser("~"))) else root
 
 

@@ -10,9 +10,9 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from sage_code.continuity.places import project_of
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import UsageError
+from sage_code.paths import find_root
 from sage_code.text.light_json import loads
 from sage_code.transcripts.find import CONFIG_VARIABLE, codex_sessions, cwd_of
 from sage_code.transcripts.lines import open_regular
@@ -104,7 +104,7 @@ def root_of(path: str) -> str | None:
     cwd = cwd_of(path)
     if cwd is None:
         return None
-    root = project_of(cwd) if os.path.isdir(cwd) else ""
+    root = find_root(cwd) if os.path.isdir(cwd) else ""
     return "" if not root or why_unusual(root) else root
 
 
