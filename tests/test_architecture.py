@@ -43,7 +43,8 @@ ROOMS = (
 # The same inside of rooms that have rooms; "" are the modules that join them.
 INNER_ROOMS = {
     "sage_code.index": ("", "portable"),
-    "sage_code.memory": ("files", "index", "recall", "code", ""),
+    "sage_code.memory": ("files", "index", "recall", "code", "tiers", ""),
+    "sage_code.memory.tiers": ("values", "ranking", "engines", "tables", ""),
 }
 
 

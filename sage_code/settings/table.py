@@ -165,6 +165,21 @@ class Settings:
         45.0, 0, 86_400, "Keep the knowledge index in memory for this many seconds."
     )
 
+    # Conversations, blocks and the archive
+    memory_uri: str = _other(
+        "",
+        "Database of conversations and agents' memory: postgresql://… of a team; empty: memory/memory.db in Sage's home.",
+        user_only=True,
+    )
+    memory_agent: str = _other("sage", "The agent whose memory the tools read and edit.", user_only=True, **_NOT_EMPTY)
+    memory_user: str = _other("", "Whose memory it is in a team's database; empty: the name of the login.", user_only=True)
+    remember_conversations: bool = _other(
+        True, "Keep the messages of followed sessions of agents, so that they can be searched."
+    )
+    memory_window: int = _number(256_000, 1_000, 100_000_000, "Tokens of the context of agents that Sage compacts for.")
+    compaction_threshold: float = _ratio(0.80, "Share of the context from which its oldest messages are summarised.")
+    block_chars: int = _number(20_000, 100, 1_000_000, "Most characters of a new block of core memory.", user_only=True)
+
     # When to save a checkpoint
     trigger_threshold: float = _ratio(0.60, "Least combined score of the signals for a checkpoint.")
     topic_drift_threshold: float = _ratio(0.50, "How readily a new topic is seen: a higher value sees more of them.")

@@ -1,0 +1,121 @@
+"""The tables in SQLite, as numbered migrations; `PRAGMA user_version` says how many of them a database has.
+
+Times are microseconds since 1970, lists and nested values are JSON. `message_words` and `passage_words` are full text;
+their rows have the sequence of the row that they are about. `message_parts` and `passage_parts` number the vectors: the
+vector of slot n is line n of the matrix beside the database. `unembedded` lists the messages that have no vectors yet.
+"""
+
+from __future__ import annotations
+
+# History of the format: 1: first version.
+MIGRATIONS = (
+    """
+    CREATE TABLE agents (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        user_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        message_ids TEXT NOT NULL DEFAULT '[]',
+        message_count INTEGER NOT NULL DEFAULT 0,
+        word_count INTEGER NOT NULL DEFAULT 0,
+        last_memory_update INTEGER,
+        created_at INTEGER NOT NULL,
+        UNIQUE (user_id, name)
+    );
+    CREATE TABLE blocks (
+        id TEXT PRIMARY KEY,
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        label TEXT NOT NULL,
+        description TEXT NOT NULL DEFAULT '',
+        value TEXT NOT NULL DEFAULT '',
+        char_limit INTEGER NOT NULL DEFAULT 20000,
+        read_only INTEGER NOT NULL DEFAULT 0,
+        version INTEGER NOT NULL DEFAULT 1,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        UNIQUE (agent_id, label)
+    );
+    CREATE TABLE block_history (
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        label TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        value TEXT NOT NULL,
+        action TEXT NOT NULL,
+        edited_at INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, label, version)
+    ) WITHOUT ROWID;
+    CREATE TABLE sessions (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        id TEXT NOT NULL,
+        project TEXT NOT NULL DEFAULT '',
+        channel TEXT NOT NULL DEFAULT '',
+        title TEXT NOT NULL DEFAULT '',
+        source TEXT NOT NULL DEFAULT '',
+        started_at INTEGER NOT NULL,
+        last_at INTEGER NOT NULL,
+        messages INTEGER NOT NULL DEFAULT 0,
+        state TEXT,
+        UNIQUE (agent_id, id)
+    );
+    CREATE TABLE messages (
+        sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        session INTEGER NOT NULL REFERENCES sessions (number) ON DELETE CASCADE,
+        role TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        speaker TEXT NOT NULL DEFAULT '',
+        tool_name TEXT NOT NULL DEFAULT '',
+        tokens INTEGER NOT NULL DEFAULT 0,
+        metadata TEXT NOT NULL DEFAULT '{}',
+        content TEXT NOT NULL
+    );
+    CREATE INDEX messages_of_session ON messages (session, created_at, sequence);
+    CREATE INDEX messages_of_agent ON messages (agent_id, created_at);
+    CREATE TABLE unembedded (sequence INTEGER PRIMARY KEY REFERENCES messages (sequence) ON DELETE CASCADE);
+    CREATE TABLE passages (
+        sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        content TEXT NOT NULL,
+        tags TEXT NOT NULL DEFAULT '[]',
+        project TEXT NOT NULL DEFAULT '',
+        code_refs TEXT NOT NULL DEFAULT '[]',
+        created_at INTEGER NOT NULL
+    );
+    CREATE INDEX passages_of_agent ON passages (agent_id, created_at);
+    CREATE TABLE entries (
+        id TEXT PRIMARY KEY,
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        type TEXT NOT NULL,
+        content TEXT NOT NULL,
+        priority INTEGER NOT NULL DEFAULT 50,
+        tokens INTEGER NOT NULL DEFAULT 0,
+        session_id TEXT,
+        task_id TEXT,
+        tags TEXT NOT NULL DEFAULT '[]',
+        metadata TEXT NOT NULL DEFAULT '{}',
+        is_summarized INTEGER NOT NULL DEFAULT 0,
+        summary_of TEXT NOT NULL DEFAULT '[]',
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL
+    );
+    CREATE INDEX entries_of_session ON entries (agent_id, session_id, created_at);
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE VIRTUAL TABLE message_words USING fts5 (words, tokenize = "unicode61 remove_diacritics 0");
+    CREATE VIRTUAL TABLE message_vocabulary USING fts5vocab (message_words, row);
+    CREATE TABLE message_parts (
+        slot INTEGER PRIMARY KEY AUTOINCREMENT,
+        sequence INTEGER NOT NULL
+    );
+    CREATE INDEX parts_of_message ON message_parts (sequence);
+    CREATE VIRTUAL TABLE passage_words USING fts5 (words, tokenize = "unicode61 remove_diacritics 0");
+    CREATE VIRTUAL TABLE passage_vocabulary USING fts5vocab (passage_words, row);
+    CREATE TABLE passage_parts (
+        slot INTEGER PRIMARY KEY AUTOINCREMENT,
+        sequence INTEGER NOT NULL
+    );
+    CREATE INDEX parts_of_passage ON passage_parts (sequence);
+    """,
+)

@@ -1,0 +1,1 @@
+"""What is stored: one module a table, with SQL that every engine understands."""
