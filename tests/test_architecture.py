@@ -40,7 +40,7 @@ ROOMS = (
     "project",
     "sage_code",
 )
-# The same inside of rooms that have rooms; "" are the modules that join them.
+# The same inside of rooms that have rooms, or single modules; "" are the modules that join them.
 INNER_ROOMS = {
     "sage_code.index": ("", "portable"),
     "sage_code.memory": ("files", "index", "recall", "code", "tiers", ""),
@@ -103,8 +103,8 @@ def test_a_room_imports_only_the_rooms_before_it(module: str) -> None:
 @pytest.mark.parametrize("room", INNER_ROOMS)
 def test_inner_rooms_have_an_order_too(room: str) -> None:
     def floor(module: str) -> int:
-        inner = module.removeprefix(f"{room}.").split(".")
-        return INNER_ROOMS[room].index(inner[0] if len(inner) > 1 or (MODULES[module].name == "__init__.py") else "")
+        inner = module.removeprefix(f"{room}.").split(".")[0]
+        return INNER_ROOMS[room].index(inner if inner in INNER_ROOMS[room] else "")
 
     inside = {name for name in MODULES if name.startswith(f"{room}.")}
     for module in inside:
