@@ -1,0 +1,152 @@
+"""Messages: stored once each, found by sequence, session or id, with their neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested
+from sage_code.memory.tiers.values import Message, NewMessage
+
+_COLUMNS = (
+    "r.sequence, r.id, r.role, r.content, r.created_at, s.id, s.project, s.channel, r.speaker, r.tool_name, r.tokens,"
+    " r.metadata"
+)
+_FROM = "messages r JOIN sessions s ON s.number = r.session"
+# The most values that go into one statement; SQLite's own limit is 32,766.
+_AT_ONCE = 10_000
+# How far the messages before and after a found one reach.
+NEIGHBOURS = 2
+
+
+class Stored(NamedTuple):
+    """A message that was new, and its sequence."""
+
+    sequence: int
+    message: NewMessage
+
+
+def known_ids(rows: Transaction, ids: Sequence[str]) -> set[str]:
+    """Which of these ids are stored."""
+    found: set[str] = set()
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        found.update(str(row[0]) for row in rows.all(f"SELECT id FROM messages WHERE id IN ({marks(some)})", some))
+    return found
+
+
+def insert_messages(rows: Transaction, agent_id: str, session: int, messages: Sequence[NewMessage]) -> list[Stored]:
+    """Store messages of one session; returns those that were new, in order. All have an id, a time and tokens."""
+    known = known_ids(rows, [message.id for message in messages])
+    new: dict[str, NewMessage] = {message.id: message for message in messages if message.id not in known}
+    rows.many(
+        "INSERT INTO messages (id, agent_id, session, role, created_at, speaker, tool_name, tokens, metadata, content)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        (
+            (
+                message.id, agent_id, session, message.role, message.created_at, message.speaker, message.tool_name,
+                message.tokens, Json(dict(message.metadata)), message.content,
+            )
+            for message in new.values()
+        ),
+    )  # fmt: skip
+    ids = list(new)
+    sequences: dict[str, int] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        found = rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks(some)})", some)
+        sequences |= {str(id_): sequence for id_, sequence in found}
+    return [Stored(sequences[id_], message) for id_, message in new.items()]
+
+
+def messages_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> dict[int, Message]:
+    """The agent's messages with these sequences."""
+    found: dict[int, Message] = {}
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})"
+        found |= {row[0]: _message(row) for row in rows.all(sql, (agent_id, *some))}
+    return found
+
+
+def messages_with_ids(rows: Transaction, agent_id: str, ids: Sequence[str]) -> dict[str, Message]:
+    """The agent's messages with these ids."""
+    found: dict[str, Message] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND r.id IN ({marks(some)})"
+        found |= {(message := _message(row)).id: message for row in rows.all(sql, (agent_id, *some))}
+    return found
+
+
+def messages_of_session(
+    rows: Transaction, agent_id: str, session_id: str, *, limit: int | None = None, newest: bool = False
+) -> list[Message]:
+    """The messages of a session, oldest first; with `newest` the last ones."""
+    order = "DESC" if newest else "ASC"
+    sql = (
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND s.agent_id = ? AND s.id = ?"
+        f" ORDER BY r.created_at {order}, r.sequence {order}" + (" LIMIT ?" if limit is not None else "")
+    )
+    values: list[object] = [agent_id, agent_id, session_id, *([limit] if limit is not None else [])]
+    found = [_message(row) for row in rows.all(sql, values)]
+    return found[::-1] if newest else found
+
+
+def neighbours_of(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> dict[int, list[int]]:
+    """For each message the sequences of up to two messages before and two after it in its session, with its own in
+    between, in the order of the session."""
+    # One seek in the index for each neighbour, all in one statement: a server is asked once.
+    beside = ", ".join(
+        f"(SELECT n.sequence FROM messages n WHERE n.session = r.session AND (n.created_at, n.sequence) {sign}"
+        f" (r.created_at, r.sequence) ORDER BY n.created_at {order}, n.sequence {order} LIMIT 1 OFFSET {skipped})"
+        for sign, order, steps in (("<", "DESC", range(NEIGHBOURS - 1, -1, -1)), (">", "ASC", range(NEIGHBOURS)))
+        for skipped in steps
+    )
+    found: dict[int, list[int]] = {}
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        sql = f"SELECT r.sequence, {beside} FROM messages r WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})"
+        for own, *others in rows.all(sql, (agent_id, *some)):
+            around = [*others[:NEIGHBOURS], own, *others[NEIGHBOURS:]]
+            found[own] = [sequence for sequence in around if sequence is not None]
+    return found
+
+
+def unembedded(rows: Transaction, limit: int) -> list[tuple[int, int, str]]:
+    """Messages that have no vectors yet: sequence, number of the agent, text."""
+    found = rows.all(
+        "SELECT r.sequence, a.number, r.content FROM unembedded u JOIN messages r ON r.sequence = u.sequence"
+        " JOIN agents a ON a.id = r.agent_id ORDER BY u.sequence LIMIT ?",
+        (limit,),
+    )
+    return [(sequence, number, content) for sequence, number, content in found]
+
+
+def mark_unembedded(rows: Transaction, sequences: Sequence[int]) -> None:
+    """Note messages that have no vectors yet."""
+    rows.many(
+        "INSERT INTO unembedded (sequence) VALUES (?) ON CONFLICT (sequence) DO NOTHING", ((one,) for one in sequences)
+    )
+
+
+def mark_embedded(rows: Transaction, sequences: Sequence[int]) -> None:
+    """Note that messages have their vectors."""
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        rows.run(f"DELETE FROM unembedded WHERE sequence IN ({marks(some)})", some)
+
+
+def delete_messages(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> None:
+    """Delete messages of an agent. Their words and vectors are removed before."""
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        rows.run(f"DELETE FROM messages WHERE agent_id = ? AND sequence IN ({marks(some)})", (agent_id, *some))
+
+
+def _message(row: Row) -> Message:
+    sequence, id_, role, content, created, session, project, channel, speaker, tool, tokens, metadata = row
+    return Message(
+        sequence, str(id_), role, content, moment(created), session, project, channel, speaker, tool, tokens,
+        nested(metadata),
+    )  # fmt: skip
