@@ -22,8 +22,8 @@ from sage_code.memory.files.checkpoint_text import from_markdown, from_yaml, to_
 from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of, safe_id
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
-from sage_code.memory.memory_store import MemoryStore
 from sage_code.memory.notices import Notices
+from sage_code.memory.stored_memories import StoredMemories
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -61,7 +61,7 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class CheckpointStore(MemoryStore):
+class CheckpointStore(StoredMemories):
     """The checkpoints of a project and of its user."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:

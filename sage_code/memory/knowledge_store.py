@@ -33,8 +33,8 @@ from sage_code.memory.files.knowledge import (
 from sage_code.memory.files.knowledge_list import FOLDER, KnowledgeList
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.index.memory_index import MemoryKind
-from sage_code.memory.memory_store import MemoryStore
 from sage_code.memory.notices import Notices
+from sage_code.memory.stored_memories import StoredMemories
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -65,7 +65,7 @@ class SavedKnowledge:
     maintenance: MaintenanceResult = field(default_factory=MaintenanceResult)
 
 
-class KnowledgeStore(MemoryStore):
+class KnowledgeStore(StoredMemories):
     """The knowledge of a project and of its user."""
 
     def __init__(self, root: str | None, settings: Settings, notices: Notices | None = None) -> None:

@@ -10,7 +10,7 @@ from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
 
-class MemoryStore:
+class StoredMemories:
     """The memories of one kind of a project and of its user."""
 
     def __init__(self, kind: MemoryKind, root: str | None, settings: Settings, notices: Notices | None) -> None:
