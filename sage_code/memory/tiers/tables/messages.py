@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested
-from sage_code.memory.tiers.values import Message, NewMessage
+from sage_code.memory.tiers.engines.scoping import conditions
+from sage_code.memory.tiers.tables.agents import count_messages, set_message_ids
+from sage_code.memory.tiers.values import Agent, Message, NewMessage, Scope
 
 _COLUMNS = (
     "r.sequence, r.id, r.role, r.content, r.created_at, s.id, s.project, s.channel, r.speaker, r.tool_name, r.tokens,"
@@ -137,11 +141,46 @@ def mark_embedded(rows: Transaction, sequences: Sequence[int]) -> None:
         rows.run(f"DELETE FROM unembedded WHERE sequence IN ({marks(some)})", some)
 
 
-def delete_messages(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> None:
-    """Delete messages of an agent. Their words and vectors are removed before."""
+def sequences_in(rows: Transaction, scope: Scope, message_id: str = "") -> list[int]:
+    """The messages in a scope, or one of them, and the summaries that were made of any of them."""
+    wanted, values = conditions("message", scope)
+    one = (" AND r.id = ?", [message_id]) if message_id else ("", [])
+    found = rows.all(f"SELECT r.sequence, r.id FROM messages r WHERE {wanted}{one[0]}", [*values, *one[1]])
+    sequences = {row[0] for row in found}
+    ids = {str(row[1]) for row in found}
+    summaries = rows.all(
+        "SELECT sequence, metadata FROM messages WHERE agent_id = ? AND role = 'summary'", (scope.agent.id,)
+    )
+    for sequence, metadata in summaries:
+        if not ids.isdisjoint(nested(metadata).get("summary_of") or ()):
+            sequences.add(sequence)
+    return sorted(sequences)
+
+
+def delete_messages(rows: Transaction, agent: Agent, sequences: Sequence[int]) -> int:
+    """Delete messages of an agent, and sessions that have none left; returns how many of these. Words and vectors are
+    removed before."""
+    doomed, gone = set(sequences), 0
+    numbers: Counter[int] = Counter()
     for start in range(0, len(sequences), _AT_ONCE):
         some = sequences[start : start + _AT_ONCE]
-        rows.run(f"DELETE FROM messages WHERE agent_id = ? AND sequence IN ({marks(some)})", (agent_id, *some))
+        where = f"WHERE agent_id = ? AND sequence IN ({marks(some)})"
+        found = rows.all(f"SELECT id, session FROM messages {where}", (agent.id, *some))
+        numbers.update(row[1] for row in found)
+        ids = {str(row[0]) for row in found}
+        if not ids.isdisjoint(agent.message_ids):
+            kept = tuple(id_ for id_ in agent.message_ids if id_ not in ids)
+            agent = replace(agent, message_ids=kept)
+            set_message_ids(rows, agent.id, kept)
+        rows.run(f"DELETE FROM messages {where}", (agent.id, *some))
+    for number, count in numbers.items():
+        rows.run("UPDATE sessions SET messages = messages - ? WHERE number = ?", (count, number))
+        gone += rows.run("DELETE FROM sessions WHERE number = ? AND messages <= 0 AND state IS NULL", (number,))
+    # Words are not counted message by message; their mean stays the same.
+    left = max(agent.message_count - len(doomed), 0)
+    share = agent.word_count * left // max(agent.message_count, 1)
+    count_messages(rows, agent.id, left - agent.message_count, share - agent.word_count)
+    return gone
 
 
 def _message(row: Row) -> Message:
