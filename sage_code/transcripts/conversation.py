@@ -62,6 +62,9 @@ _FAILED = rb'"is_error"\s*:\s*true'
 _BRIEF = rb"<" + BRIEF_TAG.encode() + rb" n=(\d{1,9})>"
 _CHANGES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path"}
+# What a call is about that has neither file nor command, by the first of these arguments.
+_ABOUT = ("pattern", "query", "url", "description", "path", "name", "skill")
+_MAX_ABOUT = 400
 _USAGE_KEYS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -70,17 +73,31 @@ def said(line: bytes, *, errors: bool = False) -> Iterable[Said]:
 
     With `errors` the failed results of tools are events too.
     """
+    return record_and_events(line, errors=errors)[1]
+
+
+def record_and_events(
+    line: bytes, *, errors: bool = False, sidechain: bool = False
+) -> tuple[dict[str, Any], Iterable[Said]]:
+    """The record of a line and its events; the record is empty if the line was not decoded, and has no event then.
+
+    With `sidechain` what subagents say and do counts too.
+    """
     if b'"payload"' in line[:400]:
-        return list(_codex(line, errors))
+        return _codex(line, errors)
     if b'"tool_result"' in line:
-        return list(_failures(_decode(line))) if errors and re.search(_FAILED, line) else ()
+        if not errors or not re.search(_FAILED, line):
+            return {}, ()
+        record = _decode(line)
+        return record, list(_failures(record, sidechain))
     if b"<" + BRIEF_TAG.encode() in line and b'"assistant"' not in line[:400]:
         record = _decode(line)
         found = [Said(INJECTED, number.decode()) for number in re.findall(_BRIEF, line)] if _is_of_hook(record) else []
-        return [*found, *_claude(record)]
+        return record, [*found, *_claude(record, sidechain)]
     if any(needle in line for needle in _CLAUDE_NEEDLES) or b'"user"' in line[:2_000]:
-        return list(_claude(_decode(line)))
-    return ()
+        record = _decode(line)
+        return record, list(_claude(record, sidechain))
+    return {}, ()
 
 
 def clock(stamp: object) -> float:
@@ -152,10 +169,10 @@ def _is_of_hook(record: dict[str, Any]) -> bool:
     return any(text.startswith(_HOOK_WRAPPERS) and f"<{BRIEF_TAG}" in text for text in texts)
 
 
-def _claude(record: dict[str, Any]) -> Iterator[Said]:
+def _claude(record: dict[str, Any], sidechain: bool) -> Iterator[Said]:
     """The events of a record of Claude Code, except for tool results."""
     kind, time = record.get("type"), clock(record.get("timestamp"))
-    if record.get("isSidechain") or record.get("isMeta"):
+    if record.get("isMeta") or (record.get("isSidechain") and not sidechain):
         return
     if kind == "system" and record.get("subtype") == "compact_boundary":
         data = record.get("compactMetadata")
@@ -209,7 +226,8 @@ def _call(tool: str, given: object, cwd: object, time: float) -> Said:
         folder = cwd if isinstance(cwd, str) else ""
         files = (os.path.normpath(os.path.join(folder, path)),)
     command = _text(given.get("command"))[:_MAX_PATH_CHARS]
-    detail: dict[str, object] = {"command": command} if command else {}
+    about = next((text for key in _ABOUT if (text := _text(given.get(key)))), "")
+    detail: dict[str, object] = {"command": command} if command else {"about": about[:_MAX_ABOUT]} if about else {}
     if tool in ("Agent", "Task"):
         detail = {"prompt": _text(given.get("prompt"))[:_MAX_PATH_CHARS], "agent": _text(given.get("subagent_type"))}
     if tool in _CHANGES:
@@ -217,11 +235,11 @@ def _call(tool: str, given: object, cwd: object, time: float) -> Said:
     return Said(CALL, tool[:200], time, files, detail)
 
 
-def _failures(record: dict[str, Any]) -> Iterator[Said]:
+def _failures(record: dict[str, Any], sidechain: bool) -> Iterator[Said]:
     """The failed results in a record."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    if record.get("isSidechain") or not isinstance(content, list):
+    if not isinstance(content, list) or (record.get("isSidechain") and not sidechain):
         return
     for block in content:
         if isinstance(block, dict) and block.get("is_error") is True:
@@ -232,11 +250,15 @@ def _failures(record: dict[str, Any]) -> Iterator[Said]:
                 yield Said(ERROR, text, clock(record.get("timestamp")))
 
 
-def _codex(line: bytes, errors: bool) -> Iterator[Said]:
-    """The events of a line of Codex."""
+def _codex(line: bytes, errors: bool) -> tuple[dict[str, Any], Iterable[Said]]:
+    """The record and the events of a line of Codex."""
     if not any(needle in line for needle in _CODEX_NEEDLES) and not (errors and b'_output"' in line):
-        return
+        return {}, ()
     record = _decode(line)
+    return record, list(_codex_events(record, errors))
+
+
+def _codex_events(record: dict[str, Any], errors: bool) -> Iterator[Said]:
     payload, kind, time = record.get("payload"), record.get("type"), clock(record.get("timestamp"))
     if not isinstance(payload, dict):
         return
