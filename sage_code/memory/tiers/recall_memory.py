@@ -15,7 +15,7 @@ from uuid import uuid4
 from sage_code.errors import Busy, UsageError
 from sage_code.memory.tiers.engines.protocol import Engine, Part, Transaction
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
-from sage_code.memory.tiers.storable import storable
+from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import agents, messages, sessions
 from sage_code.memory.tiers.values import ROLES, Agent, Message, NewMessage, Scope, Session, now
 from sage_code.settings.table import Settings
@@ -105,7 +105,7 @@ class RecallMemory:
             speaker=storable(message.speaker)[:_MAX_NAME_CHARS],
             tool_name=storable(message.tool_name)[:_MAX_NAME_CHARS],
             tokens=count_tokens(content) if message.tokens is None else message.tokens,
-            metadata=mask_all(dict(message.metadata), []) if message.metadata else {},
+            metadata=storable_all(mask_all(dict(message.metadata), [])) if message.metadata else {},
         )
         return _Prepared(complete, words_of_text(content))
 

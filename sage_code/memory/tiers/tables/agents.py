@@ -28,6 +28,46 @@ def agents_of(rows: Transaction, user: str) -> list[Agent]:
     return [agent for row in found if (agent := _agent(row)) is not None]
 
 
+def all_agents(rows: Transaction) -> list[Agent]:
+    """Every agent of every user."""
+    found = rows.all(f"SELECT {_COLUMNS} FROM agents ORDER BY number")
+    return [agent for row in found if (agent := _agent(row)) is not None]
+
+
+def insert_agent(rows: Transaction, agent: Agent) -> None:
+    """Store an agent of another database, under its id."""
+    rows.run(
+        "INSERT INTO agents (id, user_id, name, created_at) VALUES (?, ?, ?, ?)",
+        (agent.id, agent.user, agent.name, agent.created_at),
+    )
+
+
+def restore_counts(rows: Transaction, agent: Agent) -> None:
+    """Give an agent the context, the counts and the time that it has in another database."""
+    rows.run(
+        "UPDATE agents SET message_ids = ?, message_count = ?, word_count = ?, last_memory_update = ? WHERE id = ?",
+        (agent.message_ids, agent.message_count, agent.word_count, agent.last_memory_update, agent.id),
+    )
+
+
+def has_rows(rows: Transaction, agent_id: str) -> bool:
+    """Whether anything but its default blocks was stored for an agent."""
+    tables = ("sessions", "passages", "entries", "block_history")
+    asked = " UNION ALL ".join(
+        f"SELECT 1 FROM {table} WHERE agent_id = ?" + (" AND version > 1" if table == "block_history" else "")
+        for table in tables
+    )
+    return rows.one(f"SELECT 1 FROM ({asked}) AS found LIMIT 1", [agent_id] * len(tables)) is not None
+
+
+def plain(agent: Agent) -> list[object]:
+    """What an agent is, without the number that its database has given it."""
+    return [
+        agent.id, agent.user, agent.name, list(agent.message_ids), agent.message_count, agent.word_count,
+        agent.last_memory_update, agent.created_at,
+    ]  # fmt: skip
+
+
 def make_agent(rows: Transaction, user: str, name: str) -> Agent:
     """The agent of this user with this name, which is made if there is none."""
     rows.run(

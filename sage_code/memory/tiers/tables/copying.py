@@ -1,0 +1,156 @@
+"""Reads and writes whole tables, agent by agent and in batches, and gives rows a digest that is equal in every engine.
+
+Numbers that an engine gives (of agents and sessions, sequences of messages) differ between databases, so they are not
+copied: a row names its agent and its session by their ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import xxhash
+
+from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, microseconds, moment, nested, texts
+
+BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of rows that belong to an agent: its columns with their kinds, and how rows are read in order."""
+
+    name: str
+    columns: Mapping[str, str]  # a kind for each: text, time, list, json, id, bool
+    key: str  # unique in the agent, in the order in which rows are read
+    conflict: str  # what makes a row the same
+
+
+_TIMES = {"created_at": "time", "updated_at": "time"}
+TABLES = (
+    Table(
+        "blocks",
+        {"id": "id", "label": "text", "description": "text", "value": "text", "char_limit": "text",
+         "read_only": "bool", "version": "text", **_TIMES},
+        "label",
+        "agent_id, label",
+    ),
+    Table(
+        "block_history",
+        {"label": "text", "version": "text", "value": "text", "action": "text", "edited_at": "time"},
+        "label, version",
+        "agent_id, label, version",
+    ),
+    Table(
+        "sessions",
+        {"id": "text", "project": "text", "channel": "text", "title": "text", "source": "text", "started_at": "time",
+         "last_at": "time", "messages": "text", "state": "json"},
+        "number",
+        "agent_id, id",
+    ),
+    Table(
+        "passages",
+        {"id": "id", "content": "text", "tags": "list", "project": "text", "code_refs": "json", "created_at": "time"},
+        "sequence",
+        "id",
+    ),
+    Table(
+        "entries",
+        {"id": "id", "type": "text", "content": "text", "priority": "text", "tokens": "text", "session_id": "text",
+         "task_id": "text", "tags": "list", "metadata": "json", "is_summarized": "bool", "summary_of": "list", **_TIMES},
+        "id",
+        "id",
+    ),
+)  # fmt: skip
+# A message names its session by the session's id; everything else is as in the other tables.
+MESSAGES = Table(
+    "messages",
+    {"id": "id", "role": "text", "created_at": "time", "speaker": "text", "tool_name": "text", "tokens": "text",
+     "metadata": "json", "content": "text"},
+    "sequence",
+    "id",
+)  # fmt: skip
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "text": lambda value: value,
+    "time": moment,
+    "list": texts,
+    "json": nested,
+    "id": str,
+    "bool": bool,
+}
+
+
+def pages(rows: Transaction, table: Table, agent_id: str) -> Iterator[list[list[Any]]]:
+    """All rows of an agent in a table, a batch at a time, as plain values in the order of the columns.
+
+    A row of `messages` ends with the id of its session.
+    """
+    session = table.name == "messages"
+    columns = ", ".join(f"r.{name}" for name in table.columns) + (", s.id" if session else "")
+    source = f"{table.name} r" + (" JOIN sessions s ON s.number = r.session" if session else "")
+    keys = [f"r.{name}" for name in table.key.split(", ")]
+    after: list[object] = []
+    while True:
+        later = f" AND ({', '.join(keys)}) > ({', '.join('?' * len(keys))})" if after else ""
+        found = rows.all(
+            f"SELECT {columns}, {', '.join(keys)} FROM {source} WHERE r.agent_id = ?{later}"
+            f" ORDER BY {', '.join(keys)} LIMIT {BATCH}",
+            [agent_id, *after],
+        )
+        if found:
+            yield [_plain(table, row[: -len(keys)]) for row in found]
+        if len(found) < BATCH:
+            return
+        after = [str(value) if table.columns.get(table.key) == "id" else value for value in found[-1][-len(keys) :]]
+
+
+def insert(rows: Transaction, table: Table, agent_id: str, batch: Sequence[Sequence[Any]]) -> None:
+    """Store rows of an agent that are not there yet."""
+    columns = ", ".join(table.columns)
+    marks = ", ".join("?" * (len(table.columns) + 1))
+    rows.many(
+        f"INSERT INTO {table.name} (agent_id, {columns}) VALUES ({marks}) ON CONFLICT ({table.conflict}) DO NOTHING",
+        ((agent_id, *_adapted(table, row)) for row in batch),
+    )
+
+
+def insert_of_sessions(
+    rows: Transaction, agent_id: str, batch: Sequence[Sequence[Any]], numbers: Mapping[str, int]
+) -> list[tuple[int, str]]:
+    """Store messages that are not there yet; returns sequence and text of those. `numbers` are those of the sessions."""
+    ids = [row[0] for row in batch]
+    marks = ", ".join("?" * len(ids))
+    known = {str(row[0]) for row in rows.all(f"SELECT id FROM messages WHERE id IN ({marks})", ids)}
+    new = [row for row in batch if row[0] not in known]
+    columns = ", ".join(MESSAGES.columns)
+    values = ", ".join("?" * (len(MESSAGES.columns) + 2))
+    rows.many(
+        f"INSERT INTO messages (agent_id, session, {columns}) VALUES ({values})",
+        ((agent_id, numbers[row[-1]], *_adapted(MESSAGES, row[:-1])) for row in new),
+    )
+    sequences = dict(rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks})", ids))
+    by_id = {str(id_): sequence for id_, sequence in sequences.items()}
+    content = list(MESSAGES.columns).index("content")
+    return [(by_id[row[0]], row[content]) for row in new]
+
+
+def digest(row: Sequence[Any]) -> int:
+    """A number for the content of a row, the same in every engine. The digest of a table is the sum over its rows,
+    so that their order does not matter."""
+    plain = [microseconds(value) if hasattr(value, "astimezone") else value for value in row]
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return int(xxhash.xxh3_128_intdigest(text.encode()))
+
+
+def _plain(table: Table, row: Row) -> list[Any]:
+    kinds = [*table.columns.values(), "text"][: len(row)]
+    return [None if value is None else _READ[kind](value) for kind, value in zip(kinds, row, strict=True)]
+
+
+def _adapted(table: Table, row: Sequence[Any]) -> list[object]:
+    kinds = table.columns.values()
+    return [
+        Json(value) if kind == "json" and value is not None else value for kind, value in zip(kinds, row, strict=True)
+    ]
