@@ -59,7 +59,8 @@ TABLES = (
     Table(
         "entries",
         {"id": "id", "type": "text", "content": "text", "priority": "text", "tokens": "text", "session_id": "text",
-         "task_id": "text", "tags": "list", "metadata": "json", "is_summarized": "bool", "summary_of": "list", **_TIMES},
+         "task_id": "text", "tags": "list", "metadata": "json", "is_summarized": "bool", "summary_of": "list",
+         **_TIMES},
         "id",
         "id",
     ),
@@ -119,7 +120,7 @@ def insert(rows: Transaction, table: Table, agent_id: str, batch: Sequence[Seque
 def insert_of_sessions(
     rows: Transaction, agent_id: str, batch: Sequence[Sequence[Any]], numbers: Mapping[str, int]
 ) -> list[tuple[int, str]]:
-    """Store messages that are not there yet; returns sequence and text of those. `numbers` are those of the sessions."""
+    """Store messages that are not there yet; returns their sequences and texts. `numbers` are those of sessions."""
     ids = [row[0] for row in batch]
     marks = ", ".join("?" * len(ids))
     known = {str(row[0]) for row in rows.all(f"SELECT id FROM messages WHERE id IN ({marks})", ids)}
