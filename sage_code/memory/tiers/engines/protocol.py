@@ -115,6 +115,9 @@ class Engine(Protocol):
         """Say which model the vectors are made by. If the database has vectors of another one, they are dropped, and
         the result is True: every row has to be embedded again."""
 
+    def maintain(self) -> None:
+        """Do the work that keeps later searches fast, if there is any. It may take minutes after a large import."""
+
     def erase(self) -> None:
         """Make sure that nothing that was deleted can be read from the files any more."""
 

@@ -1,0 +1,101 @@
+"""What keeps a database on a PostgreSQL server fast, sound and free of what was deleted.
+
+PostgreSQL leaves deleted rows in its files until their space is used again. `erase` rewrites the tables, so that their
+files have nothing of them any more. The server's write-ahead log, its replicas and its backups are the administrator's
+business: they keep what was written for as long as they are kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sage_code.memory.tiers.engines.postgres_driver import SCHEMA
+from sage_code.memory.tiers.engines.postgres_migrating import MAINTENANCE_LOCK
+from sage_code.memory.tiers.engines.postgres_values import named
+from sage_code.memory.tiers.engines.postgres_vectors import index_vectors, model_of
+from sage_code.memory.tiers.engines.postgres_words import count_common_words
+
+if TYPE_CHECKING:
+    from sage_code.memory.tiers.engines.postgres_driver import Connection
+    from sage_code.memory.tiers.engines.protocol import Kind
+
+KINDS: tuple[Kind, ...] = ("message", "passage")
+# What an index of a million vectors with 256 dimensions needs while it is built; with less it takes many times as long.
+_BUILD_MEMORY = "2GB"
+_BUILD_WORKERS = 4
+
+
+def maintain(connection: Connection) -> None:
+    """Index vectors that have no index yet, and count which words are common. One process does it at a time."""
+    connection.execute(
+        "SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false),"
+        " set_config('maintenance_work_mem', %s, false), set_config('max_parallel_maintenance_workers', %s, false)",
+        (_BUILD_MEMORY, str(_BUILD_WORKERS)),
+    )
+    if connection.execute("SELECT pg_try_advisory_lock(%s)", (MAINTENANCE_LOCK,)).fetchone() != (True,):
+        return
+    for kind in KINDS:
+        connection.execute(named(kind, "VACUUM (ANALYZE) $words").encode())
+        connection.execute(named(kind, "ANALYZE $rows").encode())
+        with connection.transaction():
+            count_common_words(connection, kind)
+        if model_of(connection) is not None:
+            index_vectors(connection, kind)
+
+
+def erase(connection: Connection) -> None:
+    """Rewrite every table, so that its files have no deleted row."""
+    connection.execute("SELECT set_config('statement_timeout', '0', false)")
+    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,)).fetchall()
+    for (table,) in tables:
+        connection.execute(f'VACUUM (FULL, ANALYZE) "{table}"'.encode())
+
+
+def verify(connection: Connection) -> list[str]:
+    """What is wrong: rows without words or vectors, words and vectors without a row, broken references and indexes."""
+    wrong = []
+    checks = [(kind, what, sql) for kind in KINDS for what, sql in _CHECKS.items()]
+    if model_of(connection) is not None:
+        checks += [(kind, what, sql) for kind in KINDS for what, sql in _VECTOR_CHECKS.items()]
+        checks += [("message", what, sql) for what, sql in _EMBEDDING_CHECKS.items()]
+    for kind, what, sql in checks:
+        found = connection.execute(named(kind, f"SELECT count(*) FROM {sql}").encode()).fetchone()
+        if found and found[0]:
+            wrong.append(f"{found[0]} {named(kind, what)}")
+    for what, sql in _CATALOGUE_CHECKS.items():
+        wrong += [f"{what}: {name}" for (name,) in connection.execute(sql.encode(), (SCHEMA,)).fetchall()]
+    return wrong
+
+
+_CHECKS = {
+    "$rows have no words": "$rows r LEFT JOIN $words w ON w.sequence = r.sequence WHERE w.sequence IS NULL",
+    "words have no row in $rows": "$words w LEFT JOIN $rows r ON r.sequence = w.sequence WHERE r.sequence IS NULL",
+    "$rows belong to no agent": "$rows r LEFT JOIN agents a ON a.id = r.agent_id WHERE a.id IS NULL",
+}
+_VECTOR_CHECKS = {
+    "vectors have no row in $rows": "$parts p LEFT JOIN $rows r ON r.sequence = p.sequence WHERE r.sequence IS NULL",
+    "vectors in $parts belong to another agent": "$parts p JOIN $rows r ON r.sequence = p.sequence"
+    " JOIN agents a ON a.id = r.agent_id WHERE a.number <> p.agent",
+}
+_EMBEDDING_CHECKS = {
+    "messages have neither vectors nor a note that they need them": "messages r WHERE"
+    " NOT EXISTS (SELECT 1 FROM message_parts p WHERE p.sequence = r.sequence)"
+    " AND NOT EXISTS (SELECT 1 FROM unembedded u WHERE u.sequence = r.sequence)",
+}
+_CATALOGUE_CHECKS = {
+    # One whose builder was killed is built again by maintenance and is no damage; every other one is.
+    "an index is not complete": "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+    " WHERE c.relnamespace = to_regnamespace(%s) AND NOT i.indisvalid AND c.relname NOT LIKE '%%\\_hnsw\\_%%'",
+    "a reference is not enforced": "SELECT conname FROM pg_constraint"
+    " WHERE connamespace = to_regnamespace(%s) AND contype = 'f' AND NOT convalidated",
+}
+
+
+def size(connection: Connection) -> int:
+    """The bytes of all tables with their indexes."""
+    found = connection.execute(
+        "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
+        " WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind = 'r'",
+        (SCHEMA,),
+    ).fetchone()
+    return int(found[0]) if found else 0

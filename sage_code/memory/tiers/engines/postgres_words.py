@@ -1,0 +1,198 @@
+"""Full text on a PostgreSQL server: which rows have which words.
+
+Words are our own stems, so no dictionary of the server's sees them; a row is a `tsvector` without positions under a GIN
+index. GIN has no scores and reads a word's rows whole, so a search takes the rarest words first, stops when they have
+found enough, and has the rows that it found weighed by all words.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from sage_code.memory.tiers.engines.postgres_values import named, storable, translated
+from sage_code.memory.tiers.engines.scoping import conditions
+
+if TYPE_CHECKING:
+    from sage_code.memory.tiers.engines.postgres_driver import Connection
+    from sage_code.memory.tiers.engines.protocol import Kind
+    from sage_code.memory.tiers.values import Scope
+
+# The server's own limits: the bytes of one word, and of all words of a row (it allows 1,048,575).
+_WORD_BYTES = 2046
+_ROW_BYTES = 1_000_000
+# A word is counted up to this number of rows if it is not known to be a common one.
+COUNTED = 10_000
+# The rows that are weighed for one search: 3,000 take 15 ms with a million messages.
+_WEIGHED = 3_000
+# The same for an agent that has only a part of all messages, because rows of others are found too.
+_WEIGHED_AT_MOST = 20_000
+# Rows of an agent, or of what a search asks for, up to which all of them are weighed.
+_FEW = 2_000
+# If only common words are asked for, these many of the rarest are taken in pairs.
+_PAIRED = 4
+# The rows in which common words are counted; 50,000 take 2 s, and what is rarer than 1 in 10,000 is counted exactly.
+_SAMPLED = 50_000
+_COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
+_COPY_END = struct.pack(">h", -1)
+
+
+def add_words(connection: Connection, kind: Kind, words: Sequence[tuple[int, str]]) -> None:
+    """Index the words of rows, in one COPY."""
+    if not words:
+        return
+    with connection.cursor() as cursor:
+        sql = named(kind, "COPY $words (sequence, words, tsv) FROM STDIN WITH (FORMAT binary)")
+        with cursor.copy(sql.encode()) as copy:
+            copy.write(_COPY_HEAD)
+            for sequence, text in words:
+                copy.write(_row(sequence, storable(text)))
+            copy.write(_COPY_END)
+
+
+def _row(sequence: int, text: str) -> bytes:
+    """A row as COPY reads it: the sequence, the text, and the different words in order."""
+    encoded = text.encode()
+    lexemes, size = [], 0
+    for word in sorted(set(encoded.split())):
+        size += len(word)
+        if size > _ROW_BYTES:
+            break
+        if len(word) <= _WORD_BYTES:
+            lexemes.append(word)
+    vector = struct.pack(">i", len(lexemes)) + b"".join(word + b"\0\0\0" for word in lexemes)
+    return struct.pack(">hiqi", 3, 8, sequence, len(encoded)) + encoded + struct.pack(">i", len(vector)) + vector
+
+
+def words_of(connection: Connection, kind: Kind, sequences: Sequence[int]) -> dict[int, str]:
+    """The words of rows, as they were added."""
+    sql = named(kind, "SELECT sequence, words FROM $words WHERE sequence = ANY (%s)")
+    return dict(connection.execute(sql.encode(), (list(sequences),)).fetchall())
+
+
+def frequencies(connection: Connection, kind: Kind, terms: Iterable[str], *, at_most: int = COUNTED) -> dict[str, int]:
+    """How many rows have each word: from the sample for common words, counted up to a limit for others."""
+    wanted = [term for term in dict.fromkeys(map(storable, terms)) if _is_word(term)]
+    if not wanted:
+        return {}
+    sql = named(
+        kind,
+        "SELECT t.term, coalesce((SELECT (c.share * greatest(s.reltuples, 1))::bigint FROM common_words c"
+        " WHERE c.kind = %s AND c.word = t.term),"
+        " (SELECT count(*) FROM (SELECT 1 FROM $words w WHERE w.tsv @@ t.query::tsquery LIMIT %s) found))"
+        " FROM unnest(%s::text[], %s::text[]) t (term, query), pg_class s WHERE s.oid = '$words'::regclass",
+    )
+    queries = [_quoted(term) for term in wanted]
+    return dict(connection.execute(sql.encode(), (kind, at_most, wanted, queries)).fetchall())
+
+
+def with_words(
+    connection: Connection, kind: Kind, weights: Mapping[str, float], scope: Scope, limit: int
+) -> list[tuple[int, float]]:
+    """The rows that fit the weighted words best."""
+    weighed = {storable(term): weight for term, weight in weights.items() if _is_word(storable(term))}
+    if not weighed or limit <= 0:
+        return []
+    condition, values = conditions(kind, scope)
+    if _has_few(connection, kind, condition, values):
+        candidates, searched = _ALL, values
+    else:
+        query, at_most = _chosen(connection, kind, list(weighed), scope)
+        candidates, searched = (_NEWEST if query is None else _FOUND), [query or _any(weighed), at_most, *values]
+    score = " + ".join("CASE WHEN w.tsv @@ %s::tsquery THEN %s::float8 ELSE 0 END" for _ in weighed)
+    scores = [value for term, weight in weighed.items() for value in (_quoted(term), weight)]
+    sql = named(kind, candidates.replace("$condition", translated(condition)).replace("$score", score))
+    found = connection.execute(sql.encode(), [*searched, *scores, limit]).fetchall()
+    return [(sequence, weight) for sequence, weight in found if weight > 0]
+
+
+# The rows that may answer first, then their words.
+_ALL = """
+    WITH r AS MATERIALIZED (SELECT r.sequence FROM $rows r WHERE $condition)
+    SELECT w.sequence, $score AS score FROM r JOIN $words w ON w.sequence = r.sequence
+    ORDER BY score DESC, w.sequence DESC LIMIT %s
+"""
+# The words first, then which of their rows may answer.
+_FOUND = """
+    WITH f AS MATERIALIZED (SELECT sequence, tsv FROM $words WHERE tsv @@ %s::tsquery LIMIT %s),
+    w AS MATERIALIZED (SELECT f.* FROM f JOIN $rows r ON r.sequence = f.sequence WHERE $condition)
+    SELECT w.sequence, $score AS score FROM w ORDER BY score DESC, w.sequence DESC LIMIT %s
+"""
+# The same for words that are in so many rows that the newest of them are found by looking at one after the other.
+_NEWEST = _FOUND.replace("LIMIT %s),", "ORDER BY sequence DESC LIMIT %s),", 1)
+
+
+def _has_few(connection: Connection, kind: Kind, condition: str, values: Sequence[object]) -> bool:
+    """Whether so few rows may answer that all are weighed. Every later statement of a search goes by indexes."""
+    sql = named(
+        kind,
+        "SELECT set_config('enable_seqscan', 'off', true),"
+        f" (SELECT count(*) FROM (SELECT 1 FROM $rows r WHERE {translated(condition)} LIMIT %s) found)",
+    )
+    found = connection.execute(sql.encode(), [*values, _FEW + 1]).fetchone()
+    return found is not None and int(found[1]) <= _FEW
+
+
+def _chosen(connection: Connection, kind: Kind, terms: Sequence[str], scope: Scope) -> tuple[str | None, int]:
+    """The rarest words that find enough rows and not too many, as a query, and how many rows to take. None if all words
+    are in too many rows."""
+    sql = named(kind, "SELECT greatest(reltuples, 1)::bigint FROM pg_class WHERE oid = '$words'::regclass")
+    row = connection.execute(sql.encode()).fetchone()
+    rows = int(row[0]) if row else 1
+    share = scope.agent.message_count / rows if kind == "message" else 1.0
+    at_most = int(min(_WEIGHED_AT_MOST, _WEIGHED / max(min(share, 1.0), _WEIGHED / _WEIGHED_AT_MOST)))
+    counts = frequencies(connection, kind, terms, at_most=at_most + 1)
+    rarest = sorted((count, term) for term, count in counts.items() if count)
+    chosen: list[str] = []
+    total = 0
+    while rarest and total + rarest[0][0] <= at_most:
+        count, term = rarest.pop(0)
+        chosen.append(_quoted(term))
+        total += count
+    for (one, first), (other, second) in combinations(rarest[:_PAIRED], 2):
+        if total + one * other / rows > at_most:
+            break
+        chosen.append(f"{_quoted(first)} & {_quoted(second)}")
+        total += int(one * other / rows)
+    return (" | ".join(chosen), at_most) if chosen else (None, _WEIGHED)
+
+
+def remove_words(connection: Connection, kind: Kind, sequences: Sequence[int]) -> None:
+    """Take rows out of the index."""
+    connection.execute(named(kind, "DELETE FROM $words WHERE sequence = ANY (%s)").encode(), (list(sequences),))
+
+
+def count_common_words(connection: Connection, kind: Kind) -> None:
+    """Find the words that many rows have, in a sample."""
+    row = connection.execute(
+        named(kind, "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = '$words'::regclass").encode()
+    ).fetchone()
+    rows = int(row[0]) if row else 0
+    connection.execute("DELETE FROM common_words WHERE kind = %s", (kind,))
+    if rows <= COUNTED:
+        return
+    # A table that is a few samples long is read whole.
+    percent = 100.0 if rows < 2 * _SAMPLED else 100.0 * _SAMPLED / rows
+    sample = named(kind, f"SELECT tsv FROM $words TABLESAMPLE SYSTEM ({percent:.3f}) REPEATABLE (1)")
+    connection.execute(
+        "WITH taken AS (SELECT ceil(%s * %s / 100) AS rows)"
+        " INSERT INTO common_words (kind, word, share)"
+        " SELECT %s, word, least(1, ndoc / taken.rows) FROM ts_stat(%s), taken WHERE ndoc > %s",
+        (rows, percent, kind, sample, percent / 100 * COUNTED / 2),
+    )
+
+
+def _any(terms: Iterable[str]) -> str:
+    return " | ".join(map(_quoted, terms))
+
+
+def _is_word(term: str) -> bool:
+    return bool(term) and len(term.split()) == 1 and len(term.encode()) <= _WORD_BYTES
+
+
+def _quoted(term: str) -> str:
+    """A word in a query; whatever is in it, it is one word."""
+    escaped = term.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
