@@ -9,6 +9,7 @@
     ├── StoreError            LanceDB or the file system refused: disk full, unreachable, damaged, not allowed
     ├── ModelError            an embedding model cannot be loaded
     ├── MemoryDamaged         a checkpoint, knowledge item or template cannot be read
+    ├── Conflict              somebody else has changed it since it was read; nothing was changed
     ├── ArchiveError          a file is no index archive, or does not fit this project; nothing was changed
     └── Busy                  another process holds the lock for longer than we wait
 
@@ -86,6 +87,12 @@ class MemoryDamaged(SageError):  # noqa: N818
     """A memory's file cannot be read; it is left as it is."""
 
     code = "memory_damaged"
+
+
+class Conflict(SageError):  # noqa: N818
+    """What was to be changed has been changed by somebody else since it was read."""
+
+    code = "conflict"
 
 
 class Busy(SageError):  # noqa: N818
