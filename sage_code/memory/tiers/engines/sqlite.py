@@ -6,56 +6,39 @@ waits for another one for at most `_PATIENCE_S`. The files are the user's alone 
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sage_code.errors import Busy, FormatTooNew, SageError, StoreError, explain
 from sage_code.files.private import make_private
-from sage_code.memory.tiers.engines.protocol import Json, Kind, Part, Row, marks, microseconds
-from sage_code.memory.tiers.engines.scoping import conditions
+from sage_code.memory.tiers.engines import sqlite_words
+from sage_code.memory.tiers.engines.protocol import Kind, Part, Transaction
 from sage_code.memory.tiers.engines.sqlite_schema import MIGRATIONS
+from sage_code.memory.tiers.engines.sqlite_transaction import SqliteTransaction
+from sage_code.paths import sage_home
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sage_code.memory.tiers.engines.vector_files import VectorFiles
+    from sage_code.memory.tiers.engines.sqlite_vectors import SqliteVectors
     from sage_code.memory.tiers.values import Scope
 
 _PATIENCE_S = 30.0
 # Idle connections that are kept for the next reader.
 _KEPT_CONNECTIONS = 8
 _PRIVATE = 0o600
+_OTHERS = 0o077
 _CACHE_KIB = 16 * 1024
-
-
-class _Transaction:
-    """A transaction on one connection; see `protocol.Transaction`."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def all(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        return self._connection.execute(sql, _adapted(values)).fetchall()
-
-    def one(self, sql: str, values: Sequence[object] = ()) -> Row | None:
-        row: Row | None = self._connection.execute(sql, _adapted(values)).fetchone()
-        return row
-
-    def run(self, sql: str, values: Sequence[object] = ()) -> int:
-        return self._connection.execute(sql, _adapted(values)).rowcount
-
-    def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        self._connection.executemany(sql, map(_adapted, rows))
-
-    def lock_agent(self, agent_id: str) -> None:  # noqa: ARG002 - a writer has the whole database
-        """Nothing to do: one transaction writes at a time."""
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_POLL_S = 0.05
 
 
 class SqliteEngine:
@@ -66,12 +49,9 @@ class SqliteEngine:
         self._idle: list[sqlite3.Connection] = []
         self._guard = Lock()
         self._process = os.getpid()
-        self._vectors: dict[Kind, VectorFiles] = {}
-        self._model: tuple[str, int] | None = None
+        self._opened_vectors: SqliteVectors | None = None
         try:
-            make_private(os.path.dirname(self.path))
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), _PRIVATE)
-            os.close(descriptor)
+            _make_private_file(self.path)
         except OSError as error:
             raise explain(error) from error
         with self._connected() as connection:
@@ -79,48 +59,177 @@ class SqliteEngine:
 
     @property
     def uri(self) -> str:
+        """See `protocol.Engine`."""
         return self.path
 
     @contextmanager
-    def reading(self) -> Iterator[_Transaction]:
+    def reading(self) -> Iterator[SqliteTransaction]:
+        """See `protocol.Engine`."""
         with self._connected() as connection:
             connection.execute("BEGIN")
             try:
-                yield _Transaction(connection)
+                yield SqliteTransaction(connection)
             finally:
                 connection.rollback()
+        self._repair_vectors()
 
     @contextmanager
-    def writing(self) -> Iterator[_Transaction]:
+    def writing(self) -> Iterator[SqliteTransaction]:
+        """See `protocol.Engine`."""
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
+            rows = SqliteTransaction(connection)
             try:
-                yield _Transaction(connection)
+                yield rows
                 connection.commit()
             except BaseException:
                 connection.rollback()
                 raise
+            for step in rows.after_commit:
+                with contextlib.suppress(OSError):
+                    step()
+        self._repair_vectors()
+
+    def add_words(self, rows: Transaction, kind: Kind, words: Sequence[tuple[int, str]]) -> None:
+        """See `protocol.Engine`."""
+        sqlite_words.add(rows, kind, words)
+
+    def words_of(self, rows: Transaction, kind: Kind, sequences: Sequence[int]) -> dict[int, str]:
+        """See `protocol.Engine`."""
+        return sqlite_words.stored(rows, kind, sequences)
+
+    def frequencies(self, rows: Transaction, kind: Kind, terms: Sequence[str]) -> dict[str, int]:
+        """See `protocol.Engine`."""
+        return sqlite_words.frequencies(rows, kind, terms)
+
+    def with_words(
+        self, rows: Transaction, kind: Kind, weights: Mapping[str, float], scope: Scope, limit: int
+    ) -> list[tuple[int, float]]:
+        """See `protocol.Engine`."""
+        return sqlite_words.best(rows, kind, weights, scope, limit)
+
+    def add_vectors(self, rows: Transaction, kind: Kind, parts: Sequence[Part], vectors: NDArray[np.float32]) -> None:
+        """See `protocol.Engine`."""
+        self._vectors.add(_own(rows), kind, parts, vectors)
+
+    def nearest(
+        self, rows: Transaction, kind: Kind, vector: NDArray[np.float32], scope: Scope, limit: int
+    ) -> list[tuple[int, float]]:
+        """See `protocol.Engine`."""
+        return self._vectors.nearest(_own(rows), kind, vector, scope, limit)
+
+    def cosines(
+        self, rows: Transaction, kind: Kind, vector: NDArray[np.float32], sequences: Sequence[int]
+    ) -> dict[int, float]:
+        """See `protocol.Engine`."""
+        return self._vectors.cosines(_own(rows), kind, vector, sequences)
+
+    def remove(self, rows: Transaction, kind: Kind, sequences: Sequence[int]) -> None:
+        """See `protocol.Engine`."""
+        sqlite_words.remove(rows, kind, sequences)
+        self._vectors.remove(_own(rows), kind, sequences)
+
+    def use_model(self, name: str, dim: int) -> bool:
+        """See `protocol.Engine`."""
+        with self.reading() as rows:
+            answer = self._vectors.use_model(rows, name, dim, may_write=False)
+        if answer is None:
+            with self.writing() as rows:
+                answer = self._vectors.use_model(rows, name, dim, may_write=True)
+        return bool(answer)
+
+    def erase(self) -> None:
+        """See `protocol.Engine`."""
+        with self.writing() as rows:
+            for kind in ("message", "passage"):
+                # Deleted words stay in the segments of the full text until these are merged into one.
+                rows.run(f"INSERT INTO {kind}_words ({kind}_words) VALUES ('optimize')")
+            self._vectors.tidy(rows)
+        self._empty_log()
+
+    def verify(self) -> list[str]:
+        """See `protocol.Engine`."""
+        from sage_code.memory.tiers.engines.sqlite_checks import problems  # lazy: rarely needed
+
+        try:
+            with self.writing() as rows:
+                return problems(rows, os.path.getsize(self.path)) or self._vectors.problems(rows)
+        except StoreError as error:
+            return [error.message]
+
+    def size(self) -> int:
+        """See `protocol.Engine`."""
+        from sage_code.memory.tiers.engines.sqlite_vectors import folder_of  # lazy: NumPy
+
+        paths = [self.path + ending for ending in ("", "-wal", "-shm")]
+        with contextlib.suppress(OSError):
+            paths += [entry.path for entry in os.scandir(folder_of(self.path))]
+        total = 0
+        for path in paths:
+            with contextlib.suppress(OSError):
+                total += os.stat(path).st_size
+        return total
+
+    def close(self) -> None:
+        """See `protocol.Engine`."""
+        with self._guard:
+            idle, self._idle = self._idle, []
+            vectors, self._opened_vectors = self._opened_vectors, None
+        if self._process == os.getpid():
+            for connection in idle:
+                connection.close()
+        if vectors is not None:
+            vectors.close()
+
+    @property
+    def _vectors(self) -> SqliteVectors:
+        from sage_code.memory.tiers.engines.sqlite_vectors import SqliteVectors, folder_of  # lazy: NumPy
+
+        with self._guard:
+            self._notice_fork()
+            if self._opened_vectors is None:
+                self._opened_vectors = SqliteVectors(folder_of(self.path))
+            return self._opened_vectors
+
+    def _repair_vectors(self) -> None:
+        """If a search has found files of vectors damaged, have every row embedded again."""
+        vectors = self._opened_vectors
+        if vectors is not None and vectors.damaged:
+            vectors.damaged = False
+            # Who cannot write here goes on without vectors.
+            with contextlib.suppress(SageError), self.writing() as rows:
+                vectors.drop(rows)
+
+    def _empty_log(self) -> None:
+        """Move everything from the log into the database, and make the log empty."""
+        deadline = time.monotonic() + _PATIENCE_S
+        with self._connected() as connection:
+            while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > deadline:
+                    raise Busy(f"another process reads {self.path}", "run the command again when it has finished")
+                time.sleep(_POLL_S)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """A connection that nobody else uses; errors of SQLite come out as errors of Sage."""
         connection: sqlite3.Connection | None = None
+        sound = False
         try:
             connection = self._connection()
             yield connection
+            sound = True
         except sqlite3.Error as error:
-            if connection is not None:
-                connection.close()
-                connection = None
             raise self._explained(error) from error
+        except Exception:  # of the caller, whose transaction was rolled back
+            sound = True
+            raise
         finally:
             if connection is not None:
-                self._give_back(connection)
+                self._give_back(connection, sound=sound)
 
     def _connection(self) -> sqlite3.Connection:
         with self._guard:
-            if self._process != os.getpid():  # a connection must not be used on the other side of a fork
-                self._idle, self._vectors, self._process = [], {}, os.getpid()
+            self._notice_fork()
             if self._idle:
                 return self._idle.pop()
         connection = sqlite3.connect(
@@ -133,9 +242,16 @@ class SqliteEngine:
             connection.execute(f"PRAGMA {pragma}")
         return connection
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _notice_fork(self) -> None:
+        """Leave what was opened on the other side of a fork; a connection of SQLite must not be used here."""
+        if self._process != os.getpid():
+            _LEFT_BEHIND.extend(self._idle)
+            self._idle, self._opened_vectors, self._process = [], None, os.getpid()
+
+    def _give_back(self, connection: sqlite3.Connection, *, sound: bool) -> None:
+        """Keep a connection for the next transaction; one that was interrupted is closed, which rolls it back."""
         with self._guard:
-            if len(self._idle) < _KEPT_CONNECTIONS and self._process == os.getpid():
+            if sound and not connection.in_transaction and len(self._idle) < _KEPT_CONNECTIONS:
                 self._idle.append(connection)
                 return
         connection.close()
@@ -152,7 +268,7 @@ class SqliteEngine:
             try:
                 # Another process may have been faster.
                 if int(connection.execute("PRAGMA user_version").fetchone()[0]) == version:
-                    for statement in MIGRATIONS[version].split(";"):
+                    for statement in MIGRATIONS[version].split(";\n"):
                         if statement.strip():
                             connection.execute(statement)
                     connection.execute(f"PRAGMA user_version = {version + 1}")
@@ -172,12 +288,27 @@ class SqliteEngine:
         return StoreError(f"{self.path}: {said}", "check that you may read and write there")
 
 
-def _adapted(values: Sequence[object]) -> list[Any]:
-    return [_ADAPTERS[type(value)](value) if type(value) in _ADAPTERS else value for value in values]
+# Connections from before a fork: closing them here would release locks of the other process.
+_LEFT_BEHIND: list[sqlite3.Connection] = []
 
 
-_ADAPTERS: Mapping[type, Any] = {
-    datetime: microseconds,
-    tuple: lambda value: json.dumps(list(value), ensure_ascii=False),
-    Json: lambda value: json.dumps(value.value, ensure_ascii=False, separators=(",", ":")),
-}
+def _make_private_file(path: str) -> None:
+    """Create the database and its folder for the user alone. No link is followed: it may lead to somebody's file."""
+    folder = os.path.dirname(path)
+    # A folder of the user's own that others may enter keeps its mode: it may hold other things.
+    if not os.path.isdir(folder) or os.path.commonpath((folder, sage_home())) == sage_home():
+        make_private(folder)
+    descriptor = os.open(path, _OPEN, _PRIVATE)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{path} is no file", "move it away, or set memory_uri to another path")
+        if os.name != "nt" and found.st_mode & _OTHERS:
+            os.fchmod(descriptor, _PRIVATE)
+    finally:
+        os.close(descriptor)
+
+
+def _own(rows: Transaction) -> SqliteTransaction:
+    assert isinstance(rows, SqliteTransaction)
+    return rows

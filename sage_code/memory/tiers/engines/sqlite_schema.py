@@ -3,13 +3,25 @@
 Times are microseconds since 1970, lists and nested values are JSON. `message_words` and `passage_words` are full text;
 their rows have the sequence of the row that they are about. `message_parts` and `passage_parts` number the vectors: the
 vector of slot n is line n of the matrix beside the database. `unembedded` lists the messages that have no vectors yet.
+`imports` says how far each transcript was read; it holds no text of it.
+`messages_of_agent` has every column that a scope may ask for, so that a scope is evaluated without reading messages.
+
+The full text is our own stems, so the tokenizer only has to cut at blanks: each character of ASCII that is not a blank
+or a control character belongs to a word, and so does every other character. Positions and lengths are not kept: the
+words are stored beside the index and are read for the best rows. 1,000,000 rows of 25 words take 199 MB and are written
+with 35,000 rows a second; with positions and lengths they take 259 MB and 27,000 are written.
 """
 
 from __future__ import annotations
 
+_PUNCTUATION = "".join(map(chr, range(0x21, 0x7F)))
+_TOKENIZER = "ascii tokenchars '{}'".format(_PUNCTUATION.replace("'", "''"))
+_WORDS = 'USING fts5 (words, detail = none, columnsize = 0, tokenize = "{}")'.format(_TOKENIZER.replace('"', '""'))
+
+# A statement ends with a semicolon at the end of a line.
 # History of the format: 1: first version.
 MIGRATIONS = (
-    """
+    f"""
     CREATE TABLE agents (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,
@@ -68,11 +80,11 @@ MIGRATIONS = (
         speaker TEXT NOT NULL DEFAULT '',
         tool_name TEXT NOT NULL DEFAULT '',
         tokens INTEGER NOT NULL DEFAULT 0,
-        metadata TEXT NOT NULL DEFAULT '{}',
+        metadata TEXT NOT NULL DEFAULT '{{}}',
         content TEXT NOT NULL
     );
     CREATE INDEX messages_of_session ON messages (session, created_at, sequence);
-    CREATE INDEX messages_of_agent ON messages (agent_id, created_at);
+    CREATE INDEX messages_of_agent ON messages (agent_id, created_at, role, session);
     CREATE TABLE unembedded (sequence INTEGER PRIMARY KEY REFERENCES messages (sequence) ON DELETE CASCADE);
     CREATE TABLE passages (
         sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -95,23 +107,28 @@ MIGRATIONS = (
         session_id TEXT,
         task_id TEXT,
         tags TEXT NOT NULL DEFAULT '[]',
-        metadata TEXT NOT NULL DEFAULT '{}',
+        metadata TEXT NOT NULL DEFAULT '{{}}',
         is_summarized INTEGER NOT NULL DEFAULT 0,
         summary_of TEXT NOT NULL DEFAULT '[]',
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL
     );
     CREATE INDEX entries_of_session ON entries (agent_id, session_id, created_at);
+    CREATE TABLE imports (
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        cursor TEXT NOT NULL,
+        done_at INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, path)
+    ) WITHOUT ROWID;
     CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    CREATE VIRTUAL TABLE message_words USING fts5 (words, tokenize = "unicode61 remove_diacritics 0");
-    CREATE VIRTUAL TABLE message_vocabulary USING fts5vocab (message_words, row);
+    CREATE VIRTUAL TABLE message_words {_WORDS};
     CREATE TABLE message_parts (
         slot INTEGER PRIMARY KEY AUTOINCREMENT,
         sequence INTEGER NOT NULL
     );
     CREATE INDEX parts_of_message ON message_parts (sequence);
-    CREATE VIRTUAL TABLE passage_words USING fts5 (words, tokenize = "unicode61 remove_diacritics 0");
-    CREATE VIRTUAL TABLE passage_vocabulary USING fts5vocab (passage_words, row);
+    CREATE VIRTUAL TABLE passage_words {_WORDS};
     CREATE TABLE passage_parts (
         slot INTEGER PRIMARY KEY AUTOINCREMENT,
         sequence INTEGER NOT NULL

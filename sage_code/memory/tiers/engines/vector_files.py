@@ -1,0 +1,257 @@
+"""The vectors of one kind of rows, in files beside the database that can be deleted and made again.
+
+Line n of each file belongs to slot n of the database. `rows` has the components as signed bytes with a scale, `signs`
+only their signs, `agents` the number of the agent that a vector belongs to (0: none, the slot is empty) and `sequences`
+the row that it was made from. A line is written before the transaction that names its slot is committed: a reader looks
+only at slots that its own transaction knows, and a slot that was rolled back is written again by the next transaction.
+One process writes at a time (it holds SQLite's lock), any number of processes read.
+
+Up to `_MAX_EXACT` vectors are all compared. More are first ranked by their signs, and the best are compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Slots = NDArray[np.int64]
+# 50,000 vectors of 256 dimensions are compared in 9 ms.
+_MAX_EXACT = 50_000
+# Vectors that are compared after a ranking by signs.
+_SHORTLIST = 2_000
+# Signs and vectors are read in blocks that fit into the processor's cache.
+_SIGN_BLOCK, _ROW_BLOCK = 32_768, 4_096
+_MOST = 127
+_SIGNS_A_WORD = 64
+# The bytes of four counts of differing signs are added up by a multiplication.
+_FOUR_WORDS = 4
+_ADD_BYTES, _TOP_BYTE = np.uint32(0x01010101), np.uint32(24)
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_ENDINGS = ("rows", "signs", "agents", "sequences")
+
+
+class VectorsDamaged(Exception):  # noqa: N818 - says what is wrong; the engine catches it
+    """A file is missing or shorter than the database says."""
+
+
+class VectorFiles:
+    """The vectors of one kind and one generation. Safe to share between threads."""
+
+    def __init__(self, folder: str, name: str, dim: int) -> None:
+        self.dim = dim
+        words = -(-dim // _SIGNS_A_WORD)
+        path = os.path.join(folder, name)
+        self._rows = _Lines(f"{path}.rows", np.dtype([("values", "i1", (dim,)), ("scale", "<f4")]))
+        self._signs = _Lines(f"{path}.signs", np.dtype(("<u8", (words,))))
+        self._agents = _Lines(f"{path}.agents", np.dtype("<u4"))
+        self._sequences = _Lines(f"{path}.sequences", np.dtype("<i8"))
+
+    def write(self, first: int, agents: NDArray[np.uint32], sequences: Slots, vectors: Floats) -> None:
+        """Write the lines from slot `first` on. Raises `VectorsDamaged` if lines before them are missing."""
+        if first > 1:
+            self.check(first - 1)
+        else:
+            _make_folder(os.path.dirname(self._rows.path))
+        rows = np.empty(len(vectors), self._rows.dtype)
+        most = np.abs(vectors).max(axis=1, initial=0.0)[:, None]
+        whole = np.rint(vectors * (_MOST / np.where(most > 0, most, 1)))
+        # The stored vector has the length of the given one, so that a cosine with itself is 1.
+        rows["scale"] = _lengths(vectors) / np.maximum(_lengths(whole), 1)
+        np.copyto(rows["values"], whole, casting="unsafe")
+        for lines, block in (
+            (self._rows, rows), (self._signs, _signs(vectors)), (self._sequences, sequences), (self._agents, agents)
+        ):  # fmt: skip
+            lines.write(first, block.astype(lines.dtype.base, copy=False), begin=first <= 1)
+
+    def clear(self, slots: Slots) -> None:
+        """Overwrite the lines of these slots with zeros."""
+        for lines in self._all():
+            lines.clear(slots)
+
+    def check(self, last: int) -> None:
+        """Raise `VectorsDamaged` unless every file has the lines up to `last`."""
+        for lines in self._all():
+            lines.check(last)
+
+    def empty(self, slots: Slots, last: int) -> Slots:
+        """Those of the slots, none beyond `last`, that have no vector."""
+        missing = (self._agents.upto(last)[slots] == 0) | ~(self._rows.upto(last)["scale"][slots] >= 0)
+        found: Slots = slots[missing]
+        return found
+
+    def used(self, last: int) -> Slots:
+        """The slots up to `last` that have a vector."""
+        return np.flatnonzero(self._agents.upto(last))
+
+    def nearest(
+        self, query: Floats, agent: int, last: int, count: int, allowed: Slots | None = None
+    ) -> tuple[Slots, Floats]:
+        """At least `count` sequences of the agent, if there are as many, and the cosines of their best vectors, nearest
+        first. With `allowed` only these sequences, which are sorted, are considered."""
+        mine = self._agents.upto(last) == agent
+        if allowed is not None:
+            mine &= _among(self._sequences.upto(last), allowed)
+        slots = np.flatnonzero(mine)
+        if len(slots) > _MAX_EXACT:
+            slots = self._by_signs(query, slots, last, max(_SHORTLIST, 2 * count))
+        return self._best(query, slots, last)
+
+    def of_slots(self, query: Floats, slots: Slots, last: int) -> tuple[Slots, Floats]:
+        """The sequences of these slots and the cosines of their best vectors, nearest first."""
+        return self._best(query, slots, last)
+
+    def close(self) -> None:
+        """Let the files go."""
+        for lines in self._all():
+            lines.close()
+
+    def _all(self) -> Iterator[_Lines]:
+        yield from (self._rows, self._signs, self._agents, self._sequences)
+
+    def _by_signs(self, query: Floats, slots: Slots, last: int, count: int) -> Slots:
+        """About `count` of the slots, those that differ from the query in the fewest signs."""
+        signs = self._signs.upto(last)
+        wanted = _signs(query[None, :])[0]
+        different: NDArray[Any] = np.empty(len(slots), np.uint8 if len(wanted) <= _FOUR_WORDS else np.uint16)
+        for start in range(0, len(slots), _SIGN_BLOCK):
+            block = slots[start : start + _SIGN_BLOCK]
+            first, end = int(block[0]), int(block[-1]) + 1
+            # A block without gaps is not copied.
+            own = signs[first:end] if end - first == len(block) else signs[block]
+            counted = np.bitwise_count(own ^ wanted)
+            if len(wanted) == _FOUR_WORDS:
+                # 256 differences count as 0: a vector that differs in every sign is then compared in vain.
+                added = (counted.view(np.uint32).ravel() * _ADD_BYTES) >> _TOP_BYTE
+            else:
+                added = np.add.reduce(counted, axis=1, dtype=np.uint16)
+            different[start : start + _SIGN_BLOCK] = added
+        at_most = np.cumsum(np.bincount(different, minlength=1))
+        chosen: Slots = slots[different <= int(np.searchsorted(at_most, min(count, len(slots))))]
+        return chosen
+
+    def _best(self, query: Floats, slots: Slots, last: int) -> tuple[Slots, Floats]:
+        rows = self._rows.upto(last)
+        cosines = np.empty(len(slots), np.float32)
+        for start in range(0, len(slots), _ROW_BLOCK):
+            block = rows[slots[start : start + _ROW_BLOCK]]
+            cosines[start : start + _ROW_BLOCK] = (block["values"].astype(np.float32) @ query) * block["scale"]
+            self._rows.release()
+        sequences = self._sequences.upto(last)[slots].astype(np.int64)
+        order = np.lexsort((-sequences, -cosines))
+        _, firsts = np.unique(sequences[order], return_index=True)
+        chosen = order[np.sort(firsts)]
+        return sequences[chosen], np.minimum(cosines[chosen], 1)
+
+
+class _Lines:
+    """A file of lines of one width, read through a mapping that grows with it."""
+
+    def __init__(self, path: str, dtype: np.dtype[Any]) -> None:
+        self.path, self.dtype = path, dtype
+        self._guard = Lock()
+        self._mapping: mmap.mmap | None = None
+        self._mapped: NDArray[Any] = np.empty(0, dtype)
+
+    def check(self, last: int) -> None:
+        try:
+            size = os.stat(self.path, follow_symlinks=False).st_size
+        except OSError as error:
+            raise VectorsDamaged(self.path) from error
+        if size < (last + 1) * self.dtype.itemsize:
+            raise VectorsDamaged(self.path)
+
+    def upto(self, last: int) -> NDArray[Any]:
+        """The lines up to `last`; they stay readable when the file is mapped again."""
+        # A file that was made shorter must not be read through an older mapping.
+        self.check(last)
+        with self._guard:
+            if len(self._mapped) <= last:
+                with open(self.path, "rb") as file:
+                    size = os.fstat(file.fileno()).st_size
+                    self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                count = size // self.dtype.itemsize
+                self._mapped = np.frombuffer(self._mapping, self.dtype.base, count * _items(self.dtype)).reshape(
+                    (count, *self.dtype.shape)
+                )
+            return self._mapped[: last + 1]
+
+    def release(self) -> None:
+        """Give the pages that were read back to the system, which still has them, so that they do not add up."""
+        mapping = self._mapping
+        if mapping is not None and hasattr(mapping, "madvise"):
+            mapping.madvise(mmap.MADV_DONTNEED)
+
+    def write(self, first: int, lines: NDArray[Any], *, begin: bool) -> None:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags | (os.O_TRUNC if begin else 0), _FILE_MODE)
+        with open(descriptor, "r+b", buffering=0) as file:
+            _write_at(file, first * self.dtype.itemsize, lines.tobytes())
+
+    def clear(self, slots: Slots) -> None:
+        with contextlib.suppress(FileNotFoundError), open(self.path, "r+b", buffering=0) as file:
+            end = os.fstat(file.fileno()).st_size
+            for slot in slots.tolist():
+                if (slot + 1) * self.dtype.itemsize <= end:
+                    _write_at(file, slot * self.dtype.itemsize, bytes(self.dtype.itemsize))
+
+    def close(self) -> None:
+        with self._guard:
+            self._mapping, self._mapped = None, np.empty(0, self.dtype)
+
+
+def delete_files(folder: str, *, keep: str) -> None:
+    """Delete the files of vectors in a folder, but not those whose names end with `keep`."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            stem, _, ending = name.rpartition(".")
+            if ending in _ENDINGS and not stem.endswith(keep):
+                with contextlib.suppress(OSError):  # on Windows another process may have it mapped
+                    os.remove(os.path.join(folder, name))
+
+
+def _make_folder(folder: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, _FOLDER_MODE)
+
+
+def _write_at(file: Any, offset: int, data: bytes) -> None:
+    """Write all of `data`: a full disk may take a part of it and says so only at the next write."""
+    file.seek(offset)
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _items(dtype: np.dtype[Any]) -> int:
+    return int(np.prod(dtype.shape, dtype=np.int64))
+
+
+def _lengths(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return lengths
+
+
+def _signs(vectors: Floats) -> NDArray[np.uint64]:
+    """The signs of vectors, 64 in a number."""
+    packed = np.packbits(vectors > 0, axis=1)
+    padded = np.zeros((len(packed), -(-vectors.shape[1] // _SIGNS_A_WORD) * 8), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8")
+
+
+def _among(sequences: NDArray[np.int64], allowed: Slots) -> NDArray[np.bool_]:
+    """Which of the sequences are allowed; a table is faster than a search, as sequences have no large gaps."""
+    if not len(allowed):
+        return np.zeros(len(sequences), np.bool_)
+    table = np.zeros(int(allowed[-1]) + 2, np.bool_)
+    table[allowed] = True
+    found: NDArray[np.bool_] = table[np.minimum(sequences, len(table) - 1)]
+    return found
