@@ -13,6 +13,7 @@ from sage_cli.output import answer, exit_if_nothing, one_line, print_json, say, 
 
 if TYPE_CHECKING:  # the library is loaded by the command that runs, not by `sage --help`
     from sage_code.settings.loading import Settings
+    from sage_code.settings.table import Value
 
 app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True, add_completion=False)
 
@@ -118,7 +119,7 @@ def _record(settings: Settings, key: str) -> dict[str, Any]:
     source = settings.origin(key)
     return {
         "key": key,
-        "value": getattr(settings, key),
+        "value": _shown(getattr(settings, key)),
         "default": TABLE[key].default,
         "source": source.kind,
         "where": source.where,
@@ -127,8 +128,16 @@ def _record(settings: Settings, key: str) -> dict[str, Any]:
     }
 
 
-def _text(value: object) -> str:
-    """A value as `sage config set` would take it."""
+def _shown(value: Value) -> Value:
+    """A value without the password that an address may have."""
+    from sage_code.settings.table import without_password
+
+    return without_password(value) if isinstance(value, str) else value
+
+
+def _text(given: Value) -> str:
+    """A value as `sage config set` would take it, but for a password."""
+    value = _shown(given)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

@@ -84,7 +84,7 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
             raise ConfigError(complaint, f"set it for yourself: `sage config set {key} VALUE`")
     path = _writable_path(scope, root)
     with _editing():
-        tuning_file.edit(path, {key: value})
+        tuning_file.edit(path, {key: value}, private=scope == "user")
     if scope == "project" and root is not None:
         dot_sage.share(root)
     return value
@@ -97,7 +97,7 @@ def reset(scope: Scope, root: str | None = None, key: str | None = None) -> tupl
     with _editing():
         present = tuple(name for name in tuning_file.read(path).entries if name in wanted)
         if present:
-            tuning_file.edit(path, dict.fromkeys(present))
+            tuning_file.edit(path, dict.fromkeys(present), private=scope == "user")
     return present
 
 

@@ -27,6 +27,9 @@ _MAX_ITEMS = 1_000
 # The owner of a model can move a branch or a tag, but not a commit.
 _PINNED = re.compile(r"[^@\s][^@]*@[0-9a-f]{40}")
 _NOT_EMPTY: dict[str, object] = {"pattern": re.compile(r"\S.*"), "pattern_help": "not empty"}
+# What of an address is secret: all between the name of a user and the last @, and a password among the parameters. A
+# password that is not escaped may itself have a slash or an @.
+_PASSWORDS = re.compile(r"(?<=://)([^:@/]*):.*@|\b((?:ssl)?password\s*=\s*)[^&\s]+", re.IGNORECASE | re.DOTALL)
 _KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[str, ...]": "list"}
 
 
@@ -85,7 +88,8 @@ class Setting:
         if self.kind == "float" and type(value) is int and abs(value) <= self.high:
             value = float(value)
         if not self._accepts(value):
-            raise ConfigError(f"{where}: {self.key} cannot be {_short(value)}", f"allowed is {self.allowed}")
+            shown = _short(without_password(value) if isinstance(value, str) else value)
+            raise ConfigError(f"{where}: {self.key} cannot be {shown}", f"allowed is {self.allowed}")
         return value  # type: ignore[return-value]  # `_accepts` has looked at the type
 
     def _accepts(self, value: object) -> bool:
@@ -109,6 +113,11 @@ class Setting:
         # Unprintable characters would reach terminals, file names and headers.
         shape = self.pattern is None or self.pattern.fullmatch(text)
         return len(text) <= _MAX_TEXT and text.isprintable() and bool(shape)
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown: with *** for a password. Other texts stay as they are."""
+    return _PASSWORDS.sub(lambda found: f"{found[1]}:***@" if found[2] is None else f"{found[2]}***", address)
 
 
 # Each of these returns a dataclass field; the annotation beside the call gives it its type.
@@ -168,11 +177,13 @@ class Settings:
     # Conversations, blocks and the archive
     memory_uri: str = _other(
         "",
-        "Database of conversations and agents' memory: postgresql://… of a team; empty: memory/memory.db in Sage's home.",
+        "Database of conversations and agents' memory: postgresql://… of a team; empty: memory.db in Sage's home.",
         user_only=True,
     )
     memory_agent: str = _other("sage", "The agent whose memory the tools read and edit.", user_only=True, **_NOT_EMPTY)
-    memory_user: str = _other("", "Whose memory it is in a team's database; empty: the name of the login.", user_only=True)
+    memory_user: str = _other(
+        "", "Whose memory it is in a team's database; empty: the name of the login.", user_only=True
+    )
     remember_conversations: bool = _other(
         True, "Keep the messages of followed sessions of agents, so that they can be searched."
     )

@@ -56,8 +56,11 @@ def read(path: str) -> TuningFile:
     return _parse(path, text.removeprefix("\ufeff"))
 
 
-def edit(path: str, changes: dict[str, object]) -> None:
-    """Set keys in the file at `path`, or remove those that are None; writes atomically, all or nothing."""
+def edit(path: str, changes: dict[str, object], *, private: bool = False) -> None:
+    """Set keys in the file at `path`, or remove those that are None; writes atomically, all or nothing.
+
+    A `private` file is its owner's alone: an address in it may have a password.
+    """
     changes = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
     before = read(path)
     text = before.text
@@ -73,7 +76,7 @@ def edit(path: str, changes: dict[str, object]) -> None:
     if _values(_parse(path, text)) != {k: v for k, v in (_values(before) | changes).items() if v is not None}:
         raise ConfigError(f"{path} is laid out in a way that Sage cannot edit", "change it by hand")
     if text != before.text:
-        _replace(path, text)
+        _replace(path, text, private)
 
 
 def _values(file: TuningFile) -> dict[str, object]:
@@ -169,7 +172,7 @@ def _spans(path: str, text: str) -> dict[str, tuple[int, int, int]]:
     return spans
 
 
-def _replace(path: str, text: str) -> None:
+def _replace(path: str, text: str, private: bool) -> None:
     """Write `text` to `path`; a file that has become empty is removed."""
     is_link = os.path.islink(path)
     path = os.path.realpath(path)  # a linked dotfile stays a link, and its target is never deleted
@@ -179,6 +182,7 @@ def _replace(path: str, text: str) -> None:
             return
         os.makedirs(os.path.dirname(path), exist_ok=True)
         mode = stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o644
+        mode = mode & atomic.PRIVATE_FILE if private else mode
         atomic.write_bytes(path, text.encode(), mode=mode)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", "nothing was changed") from error
