@@ -138,10 +138,18 @@ class SqliteEngine:
                 answer = self._vectors.use_model(rows, name, dim, may_write=True)
         return bool(answer)
 
+    def maintain(self) -> None:
+        """See `protocol.Engine`."""
+        for kind in sqlite_words.KINDS:
+            merging = True
+            while merging:
+                with self.writing() as rows:
+                    merging = sqlite_words.merge(rows, kind)
+
     def erase(self) -> None:
         """See `protocol.Engine`."""
         with self.writing() as rows:
-            for kind in ("message", "passage"):
+            for kind in sqlite_words.KINDS:
                 # Deleted words stay in the segments of the full text until these are merged into one.
                 rows.run(f"INSERT INTO {kind}_words ({kind}_words) VALUES ('optimize')")
             self._vectors.tidy(rows)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
+from sage_code.memory.tiers.engines.sqlite_words import KINDS
+
 if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.sqlite_transaction import SqliteTransaction
 
 # A larger database is checked without comparing each index with its table, which takes 10 s for 1 GB.
 _QUICK_BYTES = 1 << 30
 _TOLD = 20
-_KINDS = ("message", "passage")
 _COUNTS = {
     **{
         query.format(kind=kind): complaint.format(kind=kind)
-        for kind in _KINDS
+        for kind in KINDS
         for query, complaint in (
             (
                 "SELECT count(*) FROM {kind}s WHERE sequence NOT IN (SELECT id FROM {kind}_words_content)",
@@ -47,7 +48,7 @@ def problems(rows: SqliteTransaction, size: int) -> list[str]:
     ]
     if found:
         return found[:_TOLD]
-    for kind in _KINDS:
+    for kind in KINDS:
         try:
             rows.run(f"INSERT INTO {kind}_words ({kind}_words) VALUES ('integrity-check')")
         except sqlite3.DatabaseError as error:

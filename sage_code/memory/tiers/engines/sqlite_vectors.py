@@ -11,13 +11,13 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sage_code.errors import UsageError, explain
 from sage_code.memory.tiers.engines.protocol import Kind, Part
-from sage_code.memory.tiers.engines.sqlite_words import allowed_of, sequences_of
+from sage_code.memory.tiers.engines.sqlite_words import KINDS, allowed_of, sequences_of
 from sage_code.memory.tiers.engines.vector_files import VectorFiles, VectorsDamaged, delete_files
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.sqlite_transaction import SqliteTransaction
     from sage_code.memory.tiers.values import Scope
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
 _FACT = "vectors"
 # A scope of up to so many rows is listed by SQL (0.1 µs a row) and its vectors are all compared.
 _LISTED = 50_000

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
+from sage_code.memory.tiers.engines.protocol import Kind
 from sage_code.memory.tiers.engines.scoping import conditions
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sage_code.memory.tiers.engines.protocol import Kind, Transaction
+    from sage_code.memory.tiers.engines.protocol import Transaction
     from sage_code.memory.tiers.values import Scope
 
 # With 1,000,000 rows: listing costs 0.15 µs a row, so these take 9 ms at most.
@@ -39,6 +40,9 @@ _FEW = 1_000
 _LISTED = 20_000
 # BM25 with its usual constants.
 _K1, _B = 1.2, 0.75
+# Pages of the index that are merged in one transaction, in 0.1 s, so that other writers do not wait long.
+_MERGED_PAGES = 1_000
+KINDS: tuple[Kind, ...] = ("message", "passage")
 _WORD = re.compile(r"[^\x00-\x20\x7f]+")
 
 
@@ -50,6 +54,16 @@ def add(rows: Transaction, kind: Kind, words: Sequence[tuple[int, str]]) -> None
 def remove(rows: Transaction, kind: Kind, sequences: Sequence[int]) -> None:
     """Take rows out of the index of words."""
     rows.many(f"DELETE FROM {kind}_words WHERE rowid = ?", ((sequence,) for sequence in sequences))
+
+
+def merge(rows: Transaction, kind: Kind) -> bool:
+    """Merge some of the segments of the index into one; returns whether more is to be done."""
+    table = f"{kind}_words"
+    before = rows.one("SELECT total_changes()")
+    rows.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-_MERGED_PAGES,))
+    after = rows.one("SELECT total_changes()")
+    # FTS5 itself counts as one change.
+    return before is not None and after is not None and after[0] - before[0] > 1
 
 
 def stored(rows: Transaction, kind: Kind, sequences: Sequence[int]) -> dict[int, str]:
