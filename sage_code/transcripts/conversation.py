@@ -131,7 +131,7 @@ def without_wrappers(text: str) -> str:
     """The text without the elements that programs write into messages; one without an end goes on to the text's end."""
     if len(text) > _MAX_TEXT_CHARS:
         text = f"{text[:_HALF]}\n…\n{text[-_HALF:]}"
-    for tag in _WRAPPERS:
+    for tag in _WRAPPERS if "<" in text else ():
         start = text.find(f"<{tag}")
         while start >= 0:
             after = text[start + len(tag) + 1 : start + len(tag) + 2]

@@ -177,7 +177,7 @@ class _Batch:
             report.bad_lines += stats.corrupt + stats.too_long
 
     def _take_unended(self) -> None:
-        """Take the last line of a plain file, which may have no end. A transcript without one is still being written."""
+        """Take the last line of a plain file, which may have no end; one of a transcript is still being written."""
         if self._kind == PLAIN:
             with open_regular(self._path) as file, suppress(ValueError):
                 file.seek(self._lines.offset)

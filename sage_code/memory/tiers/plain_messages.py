@@ -14,10 +14,11 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import xxhash
 
+from sage_code.memory.tiers.message_ids import id_of
 from sage_code.memory.tiers.values import ROLES, NewMessage
 from sage_code.text.light_json import loads
 from sage_code.transcripts.lines import is_text, is_whole
@@ -40,7 +41,7 @@ class PlainMessages:
     """Reads one file, line by line, from its beginning."""
 
     def __init__(self, agent_id: str, path: str) -> None:
-        self._space = UUID(agent_id)
+        self._space = UUID(agent_id).bytes
         self._session = os.path.splitext(os.path.basename(path))[0][:_MAX_ID_CHARS]
         try:
             self._time = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
@@ -81,7 +82,7 @@ class PlainMessages:
             yield NewMessage(
                 role=role,
                 content=text[start : start + _PIECE_CHARS],
-                id=str(uuid5(self._space, f"{key}\n{number}" if number else key)),
+                id=id_of(self._space, f"{key}\n{number}" if number else key),
                 session=session,
                 created_at=self._time,
                 speaker=speaker,

@@ -14,10 +14,11 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import xxhash
 
+from sage_code.memory.tiers.message_ids import id_of
 from sage_code.memory.tiers.values import NewMessage
 from sage_code.paths import find_root
 from sage_code.text.light_json import loads
@@ -48,7 +49,7 @@ class TranscriptMessages:
 
     def __init__(self, agent_id: str, path: str, state: Mapping[str, Any] | None = None) -> None:
         state = state or {}
-        self._space = UUID(agent_id)
+        self._space = UUID(agent_id).bytes
         self._named, self._has_session = _session_of(path), bool(state.get("session"))
         self.session = _string(state.get("session")) or self._named
         self.source = CODEX if state.get("source") == CODEX else CLAUDE
@@ -133,7 +134,7 @@ class TranscriptMessages:
         return NewMessage(
             role=role,
             content=text,
-            id=str(uuid5(self._space, self._key(record, event.kind, session, when, text, number))),
+            id=id_of(self._space, self._key(record, event.kind, session, when, text, number)),
             session=session,
             created_at=datetime.fromtimestamp(self._last_time, UTC),
             speaker=speaker,
