@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # `postgres_server.py` stands beside the tests
+from postgres_server import TestServer, test_server
 
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.engines.sqlite import SqliteEngine
@@ -23,11 +28,42 @@ def _sqlite(folder: Path) -> Iterator[Engine]:
 
 def engines() -> Mapping[str, Callable[[Path], AbstractContextManager[Engine]]]:
     """Opens an empty database of each engine, by its name; the folder is the test's own. A new engine is added here."""
-    return {"sqlite": _sqlite}
+    return {"postgres": _postgres, "sqlite": _sqlite}
+
+
+@contextmanager
+def _postgres(_folder: Path) -> Iterator[Engine]:
+    from sage_code.memory.tiers.engines.postgres import PostgresEngine
+
+    server = _servers[0]
+    name = server.fresh()
+    opened = PostgresEngine(server.uri(name))
+    try:
+        yield opened
+    finally:
+        opened.close()
+        server.drop(name)
+
+
+# The server of this process of pytest, while it runs.
+_servers: list[TestServer] = []
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[TestServer]:
+    """A real PostgreSQL server, in a folder that the user `nobody` may reach; it is started for the first test that
+    needs it."""
+    with tempfile.TemporaryDirectory(prefix="sage-pg-") as folder:
+        with test_server(Path(folder)) as server:
+            _servers.append(server)
+            yield server
+            _servers.clear()
 
 
 @pytest.fixture(params=sorted(engines()))
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """An empty database; a test that uses it runs once for each engine."""
+    if request.param == "postgres":
+        request.getfixturevalue("postgres")
     with engines()[request.param](tmp_path) as opened:
         yield opened
