@@ -253,18 +253,14 @@ class CoreMemory:
             agent = agents.agent_with_id(rows, self.agent.id) or self.agent
             archived = passages.count_passages(rows, self.agent.id)
         changed = "never" if agent.last_memory_update is None else _zoned(agent.last_memory_update)
-        return "\n".join(
-            [
-                "<memory_metadata>",
-                f"- The current system date is: {_zoned(when or now())}",
-                f"- Memory blocks were last modified: {changed}",
-                f"- {agent.message_count} previous messages between you and the user are stored in recall memory"
-                " (use conversation_search to access)",
-                f"- {archived} total memories you created are stored in archival memory"
-                " (use archival_search to access)",
-                "</memory_metadata>",
-            ]
-        )
+        recalled = f"{agent.message_count} previous messages between you and the user are stored in recall memory"
+        lines = [
+            f"The current system date is: {_zoned(when or now())}",
+            f"Memory blocks were last modified: {changed}",
+            f"{recalled} (use conversation_search to access)",
+            f"{archived} total memories you created are stored in archival memory (use archival_search to access)",
+        ]
+        return "\n".join(["<memory_metadata>", *(f"- {line}" for line in lines), "</memory_metadata>"])
 
     def _edit(
         self, label: str, action: str, edit: Callable[[str], str], expected_version: int | None, by_person: bool
