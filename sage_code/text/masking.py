@@ -12,13 +12,14 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from sage_code.text import secret_shapes as shapes
+from sage_code.text.secret_hints import UNUSUAL_CASE, Hints
 
 _PLACEHOLDER = re.compile(
     r"(?i)(?:x{3,}|\*{2,}|\.{3}|…|<.*>|\$[{(]?\w|\$\$|\{|%\(|%s|%[A-Z_]+%|example|changeme|change[_-]?me|placeholder|dummy|"
@@ -103,29 +104,59 @@ class Secret:
 
 def find(text: str) -> list[Secret]:
     """The secrets of a text, by offset. Those that overlap become one, named by the surest rule."""
-    lowered = _lowered(text)
+    if not text.isascii() and UNUSUAL_CASE.search(text):
+        return find_by_every_rule(text)
+    lowered = text.lower()
+    hints = Hints(text, lowered)
     found: list[Secret] = []
-    # For most rules a look at the text's words is enough; for tokens, at its few long words.
+    if hints.may_have_tokens():
+        found += _matches(text, lowered, _tokens(lowered))
+    if contexts := hints.contexts():
+        found += _matches(text, lowered, _contexts(lowered, contexts))
+    if spans := hints.spans_of_names():
+        found += _named(text, lowered, spans)
+    if spans := hints.spans_of_runs():
+        found += _unnamed(text, lowered, spans)
+    return _joined(found) if found else found
+
+
+def find_by_every_rule(text: str) -> list[Secret]:
+    """What `find` gives, found without the hints: for texts that they do not cover, and to test them."""
+    lowered = _lowered(text)
+    anchors = tuple(one for one in shapes.ANCHORS if one in lowered)
+    found = _matches(text, lowered, _tokens(lowered))
+    found += _matches(text, lowered, _contexts(lowered, shapes.CONTEXTS))
+    found += _named(text, lowered, _regions(lowered, anchors))
+    found += _unnamed(text, lowered, [(0, len(text))])
+    return _joined(found)
+
+
+def _tokens(lowered: str) -> list[shapes.Token]:
+    """The tokens whose pieces are in the text's long words."""
     long = " ".join(word for word in lowered.split() if len(word) >= _MIN_TOKEN)
-    words = set(_LOWER_WORD.findall(lowered))
-    vocabulary = " ".join(words)
-    rules: list[shapes.Token | shapes.Context] = []
-    rules += [
-        token for token in shapes.TOKENS if any(need in (lowered if " " in need else long) for need in token.needs)
-    ]
-    rules += [
+    return [token for token in shapes.TOKENS if any(need in (lowered if " " in need else long) for need in token.needs)]
+
+
+def _contexts(lowered: str, contexts: Iterable[shapes.Context]) -> list[shapes.Context]:
+    """Those of the contexts whose words or pieces are in the text."""
+    words = set(_LOWER_WORD.findall(lowered)) if any(context.are_words for context in contexts) else set()
+    return [
         context
-        for context in shapes.CONTEXTS
-        if (not words.isdisjoint(context.needs) if context.are_words else _has(context.needs, vocabulary, lowered))
+        for context in contexts
+        if (
+            not words.isdisjoint(context.needs) if context.are_words else any(need in lowered for need in context.needs)
+        )
     ]
+
+
+def _matches(text: str, lowered: str, rules: Iterable[shapes.Token | shapes.Context]) -> list[Secret]:
+    found: list[Secret] = []
     for rule in rules:
+        judge = None if isinstance(rule, shapes.Token) else _JUDGES[rule.judge]
         for start, end in _regions(lowered, rule.needs, rule.reach):
             matches = _compiled(rule.pattern).finditer(text, start, end)
-            judge = None if isinstance(rule, shapes.Token) else _JUDGES[rule.judge]
             found += [_secret(rule.name, match) for match in matches if judge is None or judge(match["secret"])]
-    found += _named(text, lowered, tuple(one for one in shapes.ANCHORS if _has((one,), vocabulary, lowered)))
-    found += _unnamed(text, lowered)
-    return _joined(found)
+    return found
 
 
 def mask(text: str) -> tuple[str, tuple[str, ...]]:
@@ -161,15 +192,6 @@ def _lowered(text: str) -> str:
     """The text in lower case with the same offsets: if a letter would become two, only ASCII is changed."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
-
-
-def _has(needs: tuple[str, ...], vocabulary: str, lowered: str) -> bool:
-    return any(need in (vocabulary if _is_word(need) else lowered) for need in needs)
-
-
-@cache
-def _is_word(need: str) -> bool:
-    return _LOWER_WORD.fullmatch(need) is not None
 
 
 def _regions(lowered: str, needs: tuple[str, ...], reach: int = 0) -> Iterator[tuple[int, int]]:
@@ -214,12 +236,11 @@ def _secret(name: str, match: re.Match[str]) -> Secret:
     return Secret(name, match.start(group), match.end(group))
 
 
-def _named(text: str, lowered: str, anchors: tuple[str, ...]) -> Iterator[Secret]:
-    """Values that are assigned to a name of a secret."""
+def _named(text: str, lowered: str, spans: Iterable[tuple[int, int]]) -> Iterator[Secret]:
+    """Values that are assigned to a name of a secret, for the names in `spans`."""
     looked_to, again = 0, 0
     names = _compiled(shapes.NAMES)
-    regions = _regions(lowered, anchors)
-    for keyword in (each for start, end in regions for each in names.finditer(lowered, start, end)):
+    for keyword in (each for start, end in spans for each in names.finditer(lowered, start, end)):
         again = again + 1 if keyword.start() < looked_to else 0
         if again > _MOST_NAMES_IN_A_VALUE:
             continue  # `a=a=a=…` is judged a few times, not once for each name
@@ -295,9 +316,9 @@ def _is_value(name: str, value: str, match: re.Match[str], text: str, start: int
     ) or (bool(_HUMAN.fullmatch(value)) and _has_letters_and_digits(value))
 
 
-def _unnamed(text: str, lowered: str) -> Iterator[Secret]:
+def _unnamed(text: str, lowered: str, spans: Iterable[tuple[int, int]]) -> Iterator[Secret]:
     """Random runs without a name: a word such as `token` is before them on the line, or they have a vendor's prefix."""
-    for run in _RUN.finditer(text):
+    for run in (each for start, end in spans for each in _RUN.finditer(text, start, end)):
         value = run[0].rstrip(".:-")
         if not _has_letters_and_digits(value) or _is_placeholder(value) or _HEX_PARTS.fullmatch(value):
             continue
