@@ -96,16 +96,16 @@ class RecallMemory:
         if len(message.content) > MAX_CHARS:
             raise UsageError(f"a message has at most {MAX_CHARS:,} characters", "cut it into several")
         content = storable(mask(message.content)[0])
-        complete = replace(
-            message,
-            content=content,
-            id=message.id or str(uuid4()),
-            session=storable(message.session)[:_MAX_NAME_CHARS],
-            created_at=message.created_at or now(),
-            speaker=storable(message.speaker)[:_MAX_NAME_CHARS],
-            tool_name=storable(message.tool_name)[:_MAX_NAME_CHARS],
-            tokens=count_tokens(content) if message.tokens is None else message.tokens,
-            metadata=storable_all(mask_all(dict(message.metadata), [])) if message.metadata else {},
+        complete = NewMessage(
+            message.role,
+            content,
+            message.id or str(uuid4()),
+            storable(message.session)[:_MAX_NAME_CHARS],
+            message.created_at or now(),
+            storable(message.speaker)[:_MAX_NAME_CHARS],
+            storable(message.tool_name)[:_MAX_NAME_CHARS],
+            count_tokens(content) if message.tokens is None else message.tokens,
+            storable_all(mask_all(dict(message.metadata), [])) if message.metadata else {},
         )
         return _Prepared(complete, words_of_text(content))
 
