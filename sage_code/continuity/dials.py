@@ -17,7 +17,7 @@ KEYS = (
     "continuity_enabled", "capture_checkpoints", "ask_for_checkpoint", "brief_tokens", "subagent_tokens",
     "trigger_cooldown", "context_threshold", "context_window", "context_cooldown", "share_worktrees",
     "trigger_threshold", "topic_drift_threshold", "convergence_question_drop", "depth_min_messages",
-    "depth_min_tokens",
+    "depth_min_tokens", "remember_conversations",
 )  # fmt: skip
 _TUNING_FILE = "tuning.yaml"
 

@@ -1,4 +1,4 @@
-"""Starts the process that saves a checkpoint, so that the agent does not wait for it."""
+"""Starts the process that saves a checkpoint and remembers messages, so that the agent does not wait for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from sage_code.continuity.log import log_path
 
 
 def start_capture(session: str, root: str, trigger: str, confidence: float, end: int | None) -> int:
-    """Start it, detached from the hook; returns its process id. It ends by itself, after two minutes at the latest."""
+    """Start it, detached from the hook; returns its process id. It ends by itself, after two minutes at the latest.
+
+    Without a trigger it only remembers.
+    """
     command = [
         sys.executable,
         "-P",  # it starts in a project that may come from anybody, and must not import modules from there

@@ -10,6 +10,7 @@ from sage_code.continuity.brief import make_brief
 from sage_code.continuity.log import last_lines, log_path
 from sage_code.continuity.places import continuity_dir
 from sage_code.continuity.queue import OTHERS_S
+from sage_code.continuity.remembering import left_behind
 from sage_code.continuity.session import ProjectState, Session, forget_old_sessions, sessions_of
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.transcripts.lines import cursor_at
@@ -48,6 +49,11 @@ def catch_up(state: Session) -> None:
             with state.released():
                 capture(str(data["session"]), state.root, "session_end")
         return  # an older one was caught up with when the last one began
+
+
+def has_unremembered(state: Session) -> bool:
+    """Whether other sessions here are over whose last messages nobody has brought into recall memory."""
+    return bool(left_behind(state.id, state.root))
 
 
 def _unsaved_bytes(data: dict[str, Any]) -> int:

@@ -2,7 +2,7 @@
 
 Whatever goes wrong, it ends with 0, and says one line that the user sees: a hook must never stop the agent's work. Only
 small modules are imported before it is known that there is something to do. `sage-hook capture …` is the save that a
-hook leaves behind, in a process of its own.
+hook leaves behind, in a process of its own, which then brings the new messages into recall memory.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _trouble(what: str) -> dict[str, Any]:
 
 
 def _run_capture(session: str, root: str, trigger: str, confidence: str, end: str) -> None:
-    """Save a checkpoint of a session, as a process of its own."""
+    """Save a checkpoint of a session, unless there is no trigger, and remember what was said; a process of its own."""
     import gc
     import signal
 
@@ -108,11 +108,15 @@ def _run_capture(session: str, root: str, trigger: str, confidence: str, end: st
     from sage_code.continuity.log import note
 
     try:
-        from sage_code.continuity.capture import capture
+        if trigger:
+            from sage_code.continuity.capture import capture
 
-        capture(session, root, trigger, confidence=float(confidence), end=int(end) if int(end) >= 0 else None)
+            capture(session, root, trigger, confidence=float(confidence), end=int(end) if int(end) >= 0 else None)
     except Exception as error:
         note(_CAPTURE, f"{type(error).__name__}: {error}")
+    from sage_code.continuity.remembering import remember
+
+    remember(session, root, seldom=trigger not in ("", "session_end"))
 
 
 def _explain(words: list[str]) -> None:

@@ -7,6 +7,8 @@
     PreCompact         saves before the context is compacted; on request holds a manual compaction once
     SessionEnd         saves what is left, in the background
 
+What was said goes into recall memory after a save, before a compaction and at the end of a session, in the background.
+
 One brief for each compaction: it is `pending` until somebody offers it, `offered` until the answer was written, then
 `answered`. A hook that is killed leaves it pending or offered, and the next prompt brings it.
 """
@@ -111,21 +113,27 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
     if is_manual and dials["ask_for_checkpoint"] and _first_time(state.data, "precompact"):
         return {"decision": "block", "reason": _ASK["precompact"]}, None
     state.data["announced"] = True
-    if dials["capture_checkpoints"]:
-        # The save is waited for: the brief after the compaction needs it. It runs once the state is written.
-        return _NOTHING, lambda: _save_now(state, "precompact")
-    return _NOTHING, None
+    # The save is waited for: the brief after the compaction needs it. It runs once the state is written.
+    return _NOTHING, lambda: _before_compaction(state, dials)
 
 
 def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
     """Give a new context its brief, and tell what went wrong in the background."""
-    from sage_code.continuity.hooks.bringing import catch_up, health, prepare_start  # lazy: the other events are light
+    from sage_code.continuity.hooks.bringing import (  # lazy: the other events are light
+        catch_up,
+        has_unremembered,
+        health,
+        prepare_start,
+    )
 
     source = given.get("source")
     source = source if isinstance(source, str) else "startup"
     prepare_start(state, source, dials)
-    if source != "compact" and dials["capture_checkpoints"]:
-        catch_up(state)
+    if source != "compact":
+        if dials["capture_checkpoints"]:
+            catch_up(state)
+        if dials["remember_conversations"] and has_unremembered(state):
+            _remember_later(state)
     follow(state)
     said = _NOTHING
     after: Callable[[], None] | None = None
@@ -174,6 +182,8 @@ def _session_end(_: dict[str, Any], state: Session, dials: dict[str, Any]) -> An
     follow(state)
     if dials["capture_checkpoints"] and state.transcript:
         _save_later(state, "session_end", 0.0, None)
+    elif dials["remember_conversations"] and state.transcript:
+        _remember_later(state)
     return _NOTHING, None
 
 
@@ -279,6 +289,21 @@ def _save_now(state: Session, trigger: str) -> None:
     from sage_code.continuity.capture import capture
 
     capture(state.id, state.root, trigger)
+
+
+def _before_compaction(state: Session, dials: dict[str, Any]) -> None:
+    """Keep what the agent is about to lose from its context: a checkpoint, and what was said."""
+    if dials["remember_conversations"] and state.transcript:
+        _remember_later(state)
+    if dials["capture_checkpoints"]:
+        _save_now(state, "precompact")
+
+
+def _remember_later(state: Session) -> None:
+    """Start the process that brings the new messages into recall memory."""
+    from sage_code.continuity.hooks.background import start_capture
+
+    start_capture(state.id, state.root, "", 0.0, None)
 
 
 def _save_later(state: Session, trigger: str, confidence: float, end: int | None) -> None:

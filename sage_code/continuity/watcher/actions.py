@@ -96,6 +96,9 @@ class Executor:
         if checkpoint := said.get("checkpoint"):
             self._journal.log(f"saved checkpoint {checkpoint} of session {session}")
             self._on_checkpoint(str(checkpoint))
+        elif not values["compaction"]:
+            if said.get("remembered"):
+                self._journal.log(f"remembered {said['remembered']} messages of session {session}")
         elif "salience" in said:
             self._journal.log(f"no checkpoint of session {session}: little is new (salience {said['salience']})")
         else:

@@ -3,7 +3,8 @@
 The kernel reports changes (watchfiles); where it cannot, the loop looks by itself every second. It also looks now and
 then in between, since a report can be missed. What has to survive a restart is in the states of the sessions: how far a
 transcript was read (`seen`), whether a compaction waits for its answer, and whether its checkpoint was saved
-(`recovered`). A transcript that was there before the watcher is read from its end on.
+(`recovered`). A transcript that was there before the watcher is read from its end on. One that grew and is quiet again
+is brought into recall memory, unless a hook has done it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from sage_code.continuity.dials import dials_of
+from sage_code.continuity.remembering import is_behind
 from sage_code.continuity.session import PENDING, Session, sessions_of
 from sage_code.continuity.watcher.actions import CHECKPOINTS, Executor
 from sage_code.continuity.watcher.events import (
@@ -27,7 +29,7 @@ from sage_code.continuity.watcher.events import (
     Event,
 )
 from sage_code.continuity.watcher.journal import Journal
-from sage_code.continuity.watcher.plugins import Plugin, actions_for, configured, plugins_path
+from sage_code.continuity.watcher.plugins import Action, Plugin, actions_for, configured, plugins_path
 from sage_code.continuity.watcher.reading import Compaction, Tail, cursor_before
 from sage_code.continuity.watcher.sessions import Stamp, is_named_like_one, look, places, root_of, session_of
 from sage_code.errors import Busy, SageError
@@ -43,6 +45,8 @@ _FOLDERS_S, _SWEEP_S, _RETRY_S = 5.0, 60.0, 60.0
 # Looking must not take more than a hundredth of the time, however many transcripts there are.
 _MOST_OF_TIME = 100
 _LOCK_WAIT_S = 1.0
+# A session that has said nothing for so long is over, or waits: then its messages are remembered.
+_QUIET_S = 300.0
 # What a transcript that is new says about earlier times is a copy from another session.
 _NEWS_S = 3_600.0
 _MAX_TAILS = 2_000
@@ -63,6 +67,7 @@ class Watcher:
         self._tails: dict[str, Tail] = {}
         self._owners: dict[str, tuple[str, str]] = {}  # transcript → session and project; both empty: nobody's
         self._dials: dict[str, dict[str, object]] = {}
+        self._changed: dict[str, float] = {}  # transcript → when it has grown last
         self._checkpoints: dict[str, set[str]] = {}  # folder → names in it
         self._next_sweep = self._next_folders = 0.0
         self._roots: list[object] = []
@@ -183,7 +188,7 @@ class Watcher:
             if self._stamps.get(path) != stamp:
                 self._take(path)
         for path in self._stamps.keys() - seen.files.keys():  # deleted
-            for kept in (self._stamps, self._tails, self._owners):
+            for kept in (self._stamps, self._tails, self._owners, self._changed):
                 kept.pop(path, None)
         for folder in list(self._checkpoints):
             self._look_for_checkpoints(folder)
@@ -213,6 +218,9 @@ class Watcher:
             os._exit(0)
         for path in [path for path, tail in self._tails.items() if tail.waits]:
             self._tell(path)
+        for path in [path for path, at in self._changed.items() if time.monotonic() - at > _QUIET_S]:
+            del self._changed[path]
+            self._remember(path)
         self._journal.note(following=len(self._tails))
         self._journal.flush()
         return time.monotonic() >= self._next_sweep > 0 and self._sweep()
@@ -230,6 +238,7 @@ class Watcher:
                 self._tails[path].read()
             elif not self._follow(path, before):
                 return
+            self._changed[path] = time.monotonic()
             self._tell(path)
         except (SageError, OSError) as error:  # deleted meanwhile, or not ours to read
             if os.path.exists(path):
@@ -285,6 +294,15 @@ class Watcher:
             self._journal.log(f"compaction in {root}, session {session}: a hook has answered it")
             return
         self._emit(CompactionDetected(found.summary, path, session, root, found.id))
+
+    def _remember(self, path: str) -> None:
+        """Have a transcript brought into recall memory that is quiet now."""
+        session, root = self._owners.get(path, ("", ""))
+        if not session or not self._is_wanted(root):
+            return
+        if dials_of(root, self._dials[root])["remember_conversations"] and is_behind(Session(session, root).loaded()):
+            task = {"session": session, "root": root, "transcript": path, "compaction": ""}
+            self._executor.execute_actions([Action("save_recovery", task)], blocking=False)
 
     def _is_wanted(self, root: str) -> bool:
         """Whether sessions of a project are followed."""

@@ -1,10 +1,11 @@
-"""Saves the checkpoint of a compacted session, in a process of its own: what a save imports would make the watcher big.
+"""Saves the checkpoint of a compacted session and remembers what was said, in a process of its own: what a save imports
+would make the watcher big.
 
     python -P -m sage_code.continuity.watcher.recovery   < one line of JSON
 
 The child reads its task from standard input, which the watcher keeps open meanwhile. If it is closed early the watcher
 was killed, and the child ends at once: the next watcher does the task again. The state of the session notes under
-`recovered` for which compaction that was done.
+`recovered` for which compaction that was done. A task without a compaction only remembers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sage_code.continuity.dials import dials_of
+from sage_code.continuity.remembering import remember
 from sage_code.continuity.session import Session
 from sage_code.continuity.watcher.journal import open_log
 from sage_code.text.light_json import dumps, loads
@@ -77,12 +79,15 @@ class Recovery:
 
 
 def save(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Save the checkpoint, unless the settings forbid it or hardly anything was said since the last one."""
+    """Save the checkpoint, unless the settings forbid it or hardly anything was said since the last one; remember."""
     session, root, compaction = (str(task[key]) for key in ("session", "root", "compaction"))
     with Session(session, root, _WAIT_S) as state:
         if not state.transcript or not os.path.exists(state.transcript):
             state.data["transcript"] = str(task["transcript"])
         is_wanted = bool(dials_of(root, state.data)["capture_checkpoints"])
+    if not compaction:
+        return {"remembered": remember(session, root)}
+    with Session(session, root, _WAIT_S) as state:
         worth = salience(state.transcript, state.data.get("captured"))
     checkpoint = ""
     if is_wanted and worth >= float(task["salience_threshold"]):
@@ -91,7 +96,7 @@ def save(task: Mapping[str, Any]) -> dict[str, Any]:
         checkpoint = capture(session, root, "precompact")
     with Session(session, root, _WAIT_S) as state:
         state.data["recovered"] = compaction
-    return {"checkpoint": checkpoint, "salience": round(worth, 2)}
+    return {"checkpoint": checkpoint, "salience": round(worth, 2), "remembered": remember(session, root)}
 
 
 def salience(transcript: str, captured: object) -> float:

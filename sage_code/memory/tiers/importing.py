@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +24,7 @@ from sage_code.memory.tiers.transcript_messages import TranscriptMessages
 from sage_code.memory.tiers.values import NewMessage, now
 from sage_code.text.light_json import loads
 from sage_code.text.masking import mask
+from sage_code.transcripts.find import all_transcripts, find_transcripts, parts_of
 from sage_code.transcripts.lines import MAX_LINE_BYTES, Cursor, LineReader, is_text, is_whole, open_regular
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class ImportReport:
     bytes: int = 0
     bad_lines: int = 0  # damaged, or longer than a transcript's lines can be
     seconds: float = 0.0
+    left_out: int = 0  # files of projects that do not want it
     failed: dict[str, str] = field(default_factory=dict)  # path → why
     interrupted: bool = False
 
@@ -66,11 +68,17 @@ def import_path(path: str, recall: RecallMemory, progress: Progress, *, again: b
 
 
 def import_files(
-    paths: Iterable[str], recall: RecallMemory, progress: Progress, *, again: bool = False, embed: bool = True
+    paths: Iterable[str],
+    recall: RecallMemory,
+    progress: Progress,
+    *,
+    again: bool = False,
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> ImportReport:
     """Import files, the oldest first: of a session that was forked, the first one keeps what both have.
 
-    Ctrl-C ends it after the last batch that was stored; the report says so.
+    `is_wanted` is asked about each file that has changed. Ctrl-C ends it after the last batch that was stored; the
+    report says so.
     """
     report, started = ImportReport(), time.perf_counter()
     found = _oldest_first(paths)
@@ -79,7 +87,7 @@ def import_files(
         for path, size in found:
             before = report.bytes
             try:
-                import_file(path, recall, report, again=again, embed=embed, progress=progress)
+                import_file(path, recall, report, again=again, is_wanted=is_wanted, progress=progress)
             except (UsageError, OSError) as error:  # not ours to read, a link, deleted meanwhile
                 report.failed[path] = error.message if isinstance(error, SageError) else str(error)
             progress.advance((size - (report.bytes - before)) // _MEGABYTE if report.bytes - before < size else 0)
@@ -97,6 +105,7 @@ def import_file(
     again: bool = False,
     embed: bool = True,
     max_bytes: int | None = None,
+    is_wanted: Callable[[str], bool] | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Import what is new in a file, at most `max_bytes` of it. UsageError if it cannot be read, or is none of ours."""
@@ -109,6 +118,9 @@ def import_file(
     stamp = [state.st_size, state.st_mtime_ns]
     if known and known.get("stamp") == stamp:
         report.unchanged += 1
+        return
+    if is_wanted is not None and not is_wanted(path):
+        report.left_out += 1
         return
     kind = known.get("kind") or kind_of(path)
     if not kind:
@@ -242,6 +254,13 @@ def files_in(path: str) -> list[str]:
     if not os.path.isdir(path):
         raise UsageError(f"there is no file or folder {path}", "give a transcript, or a folder of transcripts")
     return list(_below(path))
+
+
+def followed_files(root: str = "") -> list[str]:
+    """The transcripts of all agents of this user, or of one project, with those of subagents."""
+    if not root:
+        return list(all_transcripts())
+    return [part for path in find_transcripts(root) for part in parts_of(path)]
 
 
 def kind_of(path: str) -> str:
