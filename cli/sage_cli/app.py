@@ -14,6 +14,7 @@ from sage_cli import (
     completion_commands,
     config_commands,
     continuity_commands,
+    conversation_commands,
     core_commands,
     doctor_commands,
     eval_commands,
@@ -79,6 +80,7 @@ app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
 app.add_typer(template_commands.app)
 app.add_typer(continuity_commands.app)
+app.add_typer(conversation_commands.app)
 app.add_typer(watcher_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
