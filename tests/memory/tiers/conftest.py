@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # `postgres_server.py` stands beside the tests
-from postgres_server import TestServer, test_server
+from postgres_server import PostgresServer, running_server
 
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.engines.sqlite import SqliteEngine
@@ -46,15 +46,15 @@ def _postgres(_folder: Path) -> Iterator[Engine]:
 
 
 # The server of this process of pytest, while it runs.
-_servers: list[TestServer] = []
+_servers: list[PostgresServer] = []
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[TestServer]:
+def postgres() -> Iterator[PostgresServer]:
     """A real PostgreSQL server, in a folder that the user `nobody` may reach; it is started for the first test that
     needs it."""
     with tempfile.TemporaryDirectory(prefix="sage-pg-") as folder:
-        with test_server(Path(folder)) as server:
+        with running_server(Path(folder)) as server:
             _servers.append(server)
             yield server
             _servers.clear()

@@ -35,10 +35,8 @@ def starter() -> ModuleType:
     return sys.modules[name]
 
 
-class TestServer:
+class PostgresServer:
     """A running server that gives every test a database."""
-
-    __test__ = False
 
     def __init__(self, running: Any) -> None:
         self.running = running
@@ -82,7 +80,7 @@ class TestServer:
 
 
 @contextmanager
-def test_server(folder: Path, **settings: str) -> Iterator[TestServer]:
+def running_server(folder: Path, **settings: str) -> Iterator[PostgresServer]:
     """A running server; it is stopped also after a failure."""
     with starter().started(folder, **{**FAST, **settings}) as running:
-        yield TestServer(running)
+        yield PostgresServer(running)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -30,11 +31,12 @@ from sage_code.memory.tiers.engines.postgres_driver import (
     new_pool,
 )
 from sage_code.memory.tiers.engines.postgres_migrating import migrate
-from sage_code.memory.tiers.engines.postgres_values import adapted, translated
+from sage_code.memory.tiers.engines.postgres_values import adapted, objects, statement, translated, whole_insert
 from sage_code.memory.tiers.engines.protocol import Kind, Part, Row, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
+    import psycopg
     from numpy.typing import NDArray
 
     from sage_code.memory.tiers.engines.postgres_driver import Connection, Pool
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# Rows of one INSERT; it is a few megabytes of JSON at most, unless messages are long.
+_ROWS_AT_ONCE = 1_000
 # How long a caller waits for the pool before the server is asked whether it is there at all.
 _POOL_PATIENCE_S = 1.0
 
@@ -53,20 +57,29 @@ class PostgresTransaction:
         self.connection = connection
 
     def all(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        return self.connection.execute(translated(sql).encode(), adapted(values)).fetchall()
+        return self._executed(sql, values).fetchall()
 
     def one(self, sql: str, values: Sequence[object] = ()) -> Row | None:
-        return self.connection.execute(translated(sql).encode(), adapted(values)).fetchone()
+        return self._executed(sql, values).fetchone()
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
-        return self.connection.execute(translated(sql).encode(), adapted(values)).rowcount
+        return self._executed(sql, values).rowcount
 
     def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         with self.connection.cursor() as cursor:
-            cursor.executemany(translated(sql).encode(), map(adapted, rows))
+            if (insert := whole_insert(sql)) is None:
+                cursor.executemany(translated(sql).encode(), map(adapted, rows))
+                return
+            rest = iter(rows)
+            while some := list(islice(rest, _ROWS_AT_ONCE)):
+                cursor.execute(insert[1], (objects(insert[0], some),))
 
     def lock_agent(self, agent_id: str) -> None:
         self.connection.execute("SELECT 1 FROM agents WHERE id = %s FOR UPDATE", (agent_id,))
+
+    def _executed(self, sql: str, values: Sequence[object]) -> psycopg.Cursor[Row]:
+        shared = statement(sql)
+        return self.connection.execute(shared.text, shared.values(values))
 
 
 class PostgresEngine:
