@@ -148,12 +148,15 @@ def sequences_in(rows: Transaction, scope: Scope, message_id: str = "") -> list[
     found = rows.all(f"SELECT r.sequence, r.id FROM messages r WHERE {wanted}{one[0]}", [*values, *one[1]])
     sequences = {row[0] for row in found}
     ids = {str(row[1]) for row in found}
+    # In their order, because a summary quotes the one before it.
     summaries = rows.all(
-        "SELECT sequence, metadata FROM messages WHERE agent_id = ? AND role = 'summary'", (scope.agent.id,)
+        "SELECT sequence, id, metadata FROM messages WHERE agent_id = ? AND role = 'summary' ORDER BY sequence",
+        (scope.agent.id,),
     )
-    for sequence, metadata in summaries:
+    for sequence, id_, metadata in summaries:
         if not ids.isdisjoint(nested(metadata).get("summary_of") or ()):
             sequences.add(sequence)
+            ids.add(str(id_))
     return sorted(sequences)
 
 
