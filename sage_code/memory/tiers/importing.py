@@ -110,6 +110,8 @@ def import_file(
 ) -> None:
     """Import what is new in a file, at most `max_bytes` of it. UsageError if it cannot be read, or is none of ours."""
     state = os.stat(path, follow_symlinks=False)
+    if not state.st_size:
+        return  # a session that has just begun
     key = storable(os.path.abspath(path))
     with recall.engine.reading() as rows:
         known = imports.read_until(rows, recall.agent.id, key)
