@@ -72,7 +72,8 @@ def set_state(rows: Transaction, number: int, state: Mapping[str, Any] | None, w
 
 def delete_sessions(rows: Transaction, agent_id: str, numbers: Sequence[int]) -> None:
     """Delete sessions of an agent with their messages. Words and vectors of these are removed before."""
-    rows.run(f"DELETE FROM sessions WHERE agent_id = ? AND number IN ({marks(numbers)})", (agent_id, *numbers))
+    if numbers:  # PostgreSQL has no empty list
+        rows.run(f"DELETE FROM sessions WHERE agent_id = ? AND number IN ({marks(numbers)})", (agent_id, *numbers))
 
 
 def _session(row: Row) -> Session:
