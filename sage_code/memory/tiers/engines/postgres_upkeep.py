@@ -7,8 +7,11 @@ business: they keep what was written for as long as they are kept.
 
 from __future__ import annotations
 
+import re
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from sage_code.errors import Busy, StoreError
 from sage_code.memory.tiers.engines.postgres_driver import SCHEMA
 from sage_code.memory.tiers.engines.postgres_migrating import MAINTENANCE_LOCK
 from sage_code.memory.tiers.engines.postgres_values import named
@@ -16,39 +19,84 @@ from sage_code.memory.tiers.engines.postgres_vectors import index_vectors, model
 from sage_code.memory.tiers.engines.postgres_words import count_common_words
 
 if TYPE_CHECKING:
+    import psycopg
+
     from sage_code.memory.tiers.engines.postgres_driver import Connection
     from sage_code.memory.tiers.engines.protocol import Kind
 
 KINDS: tuple[Kind, ...] = ("message", "passage")
-# What an index of a million vectors with 256 dimensions needs while it is built; with less it takes many times as long.
-_BUILD_MEMORY = "2GB"
-_BUILD_WORKERS = 4
+# Rows of vectors up to which `erase` rewrites their table: its indexes are built again, and a million take minutes.
+_REWRITTEN_VECTORS = 100_000
+# How long `erase` waits for transactions that still see what was deleted.
+_ERASE_PATIENCE_S = 10.0
+_ERASE_PAUSE_S = 0.2
 
 
 def maintain(connection: Connection) -> None:
     """Index vectors that have no index yet, and count which words are common. One process does it at a time."""
-    connection.execute(
-        "SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false),"
-        " set_config('maintenance_work_mem', %s, false), set_config('max_parallel_maintenance_workers', %s, false)",
-        (_BUILD_MEMORY, str(_BUILD_WORKERS)),
-    )
     if connection.execute("SELECT pg_try_advisory_lock(%s)", (MAINTENANCE_LOCK,)).fetchone() != (True,):
         return
+    connection.execute(_WITHOUT_LIMITS)
     for kind in KINDS:
-        connection.execute(named(kind, "VACUUM (ANALYZE) $words").encode())
-        connection.execute(named(kind, "ANALYZE $rows").encode())
+        for sql in ("VACUUM (ANALYZE) $words", "ANALYZE $rows"):
+            connection.execute(named(kind, sql).encode())
         with connection.transaction():
             count_common_words(connection, kind)
         if model_of(connection) is not None:
             index_vectors(connection, kind)
 
 
+_WITHOUT_LIMITS = "SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)"
+
+
 def erase(connection: Connection) -> None:
-    """Rewrite every table, so that its files have no deleted row."""
+    """Rewrite the tables, so that their files have no deleted row.
+
+    Nobody can use a table while it is rewritten: a million messages take a minute. Of more than `_REWRITTEN_VECTORS`
+    vectors, the deleted ones are cleared in the index; in the table, their space is free and used again by and by.
+    """
     connection.execute("SELECT set_config('statement_timeout', '0', false)")
-    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,)).fetchall()
-    for (table,) in tables:
-        connection.execute(f'VACUUM (FULL, ANALYZE) "{table}"'.encode())
+    for kind in KINDS:
+        with connection.transaction():
+            count_common_words(connection, kind)
+    found = connection.execute(
+        "SELECT c.relname, c.reltuples FROM pg_class c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind = 'r'"
+        " ORDER BY c.relname",
+        (SCHEMA,),
+    ).fetchall()
+    end = monotonic() + _ERASE_PATIENCE_S
+    for table, rows in found:
+        full = not (table.endswith("_parts") and rows > _REWRITTEN_VECTORS)
+        while not _rewritten(connection, table, full=full):
+            if monotonic() > end:
+                raise Busy(
+                    "another session still reads a state of the database with what was deleted; nobody else finds it,"
+                    " but it is not erased from the files yet",
+                    "try again when that session has ended",
+                )
+            sleep(_ERASE_PAUSE_S)
+
+
+def _rewritten(connection: Connection, table: str, *, full: bool) -> bool:
+    """Vacuum a table; False if it still has deleted rows, because a transaction sees them."""
+    said: list[tuple[str, str, str]] = []
+
+    def note(diagnostic: psycopg.errors.Diagnostic) -> None:
+        said.append(
+            (diagnostic.severity_nonlocalized or "", diagnostic.message_primary or "", diagnostic.message_detail or "")
+        )
+
+    connection.add_notice_handler(note)
+    try:
+        options = "FULL, VERBOSE" if full else "VERBOSE"
+        connection.execute(f'VACUUM ({options}) "{table}"'.encode())
+    finally:
+        connection.remove_notice_handler(note)
+    if refused := [primary for severity, primary, _ in said if severity == "WARNING"]:
+        raise StoreError(refused[0], "only the user that owns the tables can erase: let memory_uri name it")
+    # "0 dead row versions cannot be removed yet", in the language of the server.
+    left = [int(found[0]) for _, _, detail in said if full and (found := re.match(r"\d+", detail))]
+    return not any(left)
 
 
 def verify(connection: Connection) -> list[str]:

@@ -29,13 +29,17 @@ if TYPE_CHECKING:
 # Vectors without an index up to which a search compares them all: 20,000 take 10 ms.
 UNINDEXED = 10_000
 # Links of a vector, and candidates that are compared when they are made.
-_LINKS, _BUILD_WIDTH = 8, 32
+_LINKS, _BUILD_WIDTH = 16, 64
 # Candidates that a search compares at least; more of them find more of the nearest and take longer.
 _SEARCH_WIDTH, _WIDEST = 200, 1000
 # A row may have several vectors: more are asked for than rows are wanted.
 _PARTS_OF_A_ROW = 2
 # Rows that may answer up to which all of their vectors are compared.
 _FEW = 5_000
+# While an index is built it is in memory; with less than it needs, building takes many times as long.
+_LINK_BYTES, _LEAST_MEMORY, _MOST_MEMORY = 80, 64 << 20, 2 << 30
+# Processes of the server that build one index together with the one that was asked to.
+_WORKERS = 3
 _MODEL = "model"
 _STRETCH = re.compile(r"_hnsw_(\d+)_(\d+)$")
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
@@ -144,7 +148,8 @@ def nearest(
         wanted_rows, of_rows = "p.agent = %s", [scope.agent.number, *(() if scope.is_whole else values)]
         if not scope.is_whole:
             inner = "SELECT 1 FROM $rows r WHERE r.sequence = p.sequence AND "
-            wanted_rows += f" AND EXISTS ({inner}{translated(condition)})"
+            # `OFFSET 0` keeps the planner from joining the tables whole.
+            wanted_rows += f" AND EXISTS ({inner}{translated(condition)} OFFSET 0)"
         indexed = stretches(connection, kind)
         text = _union(indexed).replace("$filter", wanted_rows)
         given = [*(literal, *of_rows, literal, wanted) * (len(indexed) + 1), limit]
@@ -156,9 +161,10 @@ def nearest(
 _OF_FEW = """
     WITH r AS MATERIALIZED (SELECT r.sequence FROM $rows r WHERE $condition)
     SELECT p.sequence, min(p.embedding <=> %s::halfvec) AS distance
-    FROM r JOIN $parts p ON p.sequence = r.sequence GROUP BY p.sequence ORDER BY distance, p.sequence LIMIT %s
+    FROM r CROSS JOIN LATERAL (SELECT * FROM $parts p WHERE p.sequence = r.sequence OFFSET 0) p
+    GROUP BY p.sequence ORDER BY distance, p.sequence LIMIT %s
 """
-# The nearest of one stretch; `+ 0` keeps the order of the index, which is nearly right, until all are sorted.
+# The nearest of one stretch, nearly in order; the whole answer is sorted.
 _OF_STRETCH = """
     (SELECT p.sequence, p.embedding <=> %s::halfvec AS distance FROM $parts p
     WHERE p.slot > $low$high AND $filter ORDER BY p.embedding <=> %s::halfvec LIMIT %s)
@@ -234,12 +240,31 @@ def index_vectors(connection: Connection, kind: Kind, *, unindexed: int = UNINDE
 
 
 def _build(connection: Connection, kind: Kind, stretch: Stretch) -> None:
+    """Build an index, beside readers and writers."""
+    import psycopg
+
     sql = named(
         kind,
         f"CREATE INDEX CONCURRENTLY {_name(stretch)} ON $parts USING hnsw (embedding halfvec_cosine_ops)"
         f" WITH (m = {_LINKS}, ef_construction = {_BUILD_WIDTH}) WHERE slot > {stretch.low} AND slot <= {stretch.high}",
     )
-    connection.execute(sql.encode())
+    model = model_of(connection)
+    each = 2 * (model[1] if model else 0) + _LINKS * _LINK_BYTES
+    memory = min(max((stretch.high - stretch.low) * each, _LEAST_MEMORY), _MOST_MEMORY)
+    for workers in (_WORKERS, 0):
+        connection.execute(
+            "SELECT set_config('maintenance_work_mem', %s, false),"
+            " set_config('max_parallel_maintenance_workers', %s, false)",
+            (f"{memory // 1024}kB", str(workers)),
+        )
+        try:
+            connection.execute(sql.encode())
+        except psycopg.errors.DiskFull:  # also said of shared memory, of which a container has little
+            _drop(connection, kind, stretch)
+            if not workers:
+                raise
+        else:
+            return
 
 
 def _drop(connection: Connection, kind: Kind, stretch: Stretch) -> None:

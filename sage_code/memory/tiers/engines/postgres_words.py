@@ -33,8 +33,9 @@ _WEIGHED_AT_MOST = 20_000
 _FEW = 2_000
 # If only common words are asked for, these many of the rarest are taken in pairs.
 _PAIRED = 4
-# The rows in which common words are counted; 50,000 take 2 s, and what is rarer than 1 in 10,000 is counted exactly.
-_SAMPLED = 50_000
+# The rows in which words are counted ahead, which takes 2 s, and the rows among them that a word must have to be noted:
+# of a million, a word that is not noted has about a hundred, and these are counted when it is asked for.
+_SAMPLED, _NOTED = 50_000, 5
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
 _COPY_END = struct.pack(">h", -1)
 
@@ -96,29 +97,33 @@ def with_words(
     if not weighed or limit <= 0:
         return []
     condition, values = conditions(kind, scope)
+    score = " + ".join("CASE WHEN w.tsv @@ %s::tsquery THEN %s::float8 ELSE 0 END" for _ in weighed)
+    scores: list[object] = [value for term, weight in weighed.items() for value in (_quoted(term), weight)]
     if _has_few(connection, kind, condition, values):
-        candidates, searched = _ALL, values
+        candidates, given = _ALL, [*values, *scores, limit]
     else:
         query, at_most = _chosen(connection, kind, list(weighed), scope)
-        candidates, searched = (_NEWEST if query is None else _FOUND), [query or _any(weighed), at_most, *values]
-    score = " + ".join("CASE WHEN w.tsv @@ %s::tsquery THEN %s::float8 ELSE 0 END" for _ in weighed)
-    scores = [value for term, weight in weighed.items() for value in (_quoted(term), weight)]
+        candidates = _FOUND if query else _NEWEST
+        given = [query or _any(weighed), at_most, *scores, *values, limit]
     sql = named(kind, candidates.replace("$condition", translated(condition)).replace("$score", score))
-    found = connection.execute(sql.encode(), [*searched, *scores, limit]).fetchall()
-    return [(sequence, weight) for sequence, weight in found if weight > 0]
+    found = connection.execute(sql.encode(), given).fetchall()
+    ordered = sorted(found, key=lambda row: (-row[1], -row[0]))
+    return [(sequence, weight) for sequence, weight in ordered if weight > 0]
 
 
-# The rows that may answer first, then their words.
+# The rows that may answer first, then their words. `OFFSET 0` keeps the planner from joining the tables whole.
 _ALL = """
     WITH r AS MATERIALIZED (SELECT r.sequence FROM $rows r WHERE $condition)
-    SELECT w.sequence, $score AS score FROM r JOIN $words w ON w.sequence = r.sequence
+    SELECT w.sequence, $score AS score
+    FROM r CROSS JOIN LATERAL (SELECT * FROM $words w WHERE w.sequence = r.sequence OFFSET 0) w
     ORDER BY score DESC, w.sequence DESC LIMIT %s
 """
-# The words first, then which of their rows may answer.
+# The words first, best first; then, until there are enough, which of their rows may answer.
 _FOUND = """
-    WITH f AS MATERIALIZED (SELECT sequence, tsv FROM $words WHERE tsv @@ %s::tsquery LIMIT %s),
-    w AS MATERIALIZED (SELECT f.* FROM f JOIN $rows r ON r.sequence = f.sequence WHERE $condition)
-    SELECT w.sequence, $score AS score FROM w ORDER BY score DESC, w.sequence DESC LIMIT %s
+    WITH w AS MATERIALIZED (SELECT sequence, tsv FROM $words WHERE tsv @@ %s::tsquery LIMIT %s),
+    s AS MATERIALIZED (SELECT w.sequence, $score AS score FROM w ORDER BY score DESC, w.sequence DESC)
+    SELECT s.sequence, s.score
+    FROM s CROSS JOIN LATERAL (SELECT 1 FROM $rows r WHERE r.sequence = s.sequence AND $condition OFFSET 0) r LIMIT %s
 """
 # The same for words that are in so many rows that the newest of them are found by looking at one after the other.
 _NEWEST = _FOUND.replace("LIMIT %s),", "ORDER BY sequence DESC LIMIT %s),", 1)
@@ -171,7 +176,7 @@ def count_common_words(connection: Connection, kind: Kind) -> None:
     ).fetchone()
     rows = int(row[0]) if row else 0
     connection.execute("DELETE FROM common_words WHERE kind = %s", (kind,))
-    if rows <= COUNTED:
+    if rows <= _FEW:
         return
     # A table that is a few samples long is read whole.
     percent = 100.0 if rows < 2 * _SAMPLED else 100.0 * _SAMPLED / rows
@@ -179,8 +184,8 @@ def count_common_words(connection: Connection, kind: Kind) -> None:
     connection.execute(
         "WITH taken AS (SELECT ceil(%s * %s / 100) AS rows)"
         " INSERT INTO common_words (kind, word, share)"
-        " SELECT %s, word, least(1, ndoc / taken.rows) FROM ts_stat(%s), taken WHERE ndoc > %s",
-        (rows, percent, kind, sample, percent / 100 * COUNTED / 2),
+        " SELECT %s, word, least(1, ndoc / taken.rows) FROM ts_stat(%s), taken WHERE ndoc >= %s",
+        (rows, percent, kind, sample, _NOTED * max(1.0, percent * rows / 100 / _SAMPLED)),
     )
 
 
