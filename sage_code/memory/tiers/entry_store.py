@@ -9,17 +9,17 @@ threads and processes may share a store; who updates an entry that somebody else
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from sage_code.errors import Conflict, UsageError
 from sage_code.memory.tiers.engines.opening import open_engine
+from sage_code.memory.tiers.entry_summaries import condensed
 from sage_code.memory.tiers.opened import opened_agent
 from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.tables import entries as table
@@ -28,10 +28,11 @@ from sage_code.memory.tiers.values import now
 from sage_code.settings.loading import load_settings
 from sage_code.settings.table import Settings
 from sage_code.text.masking import mask, mask_all
-from sage_code.text.tokens import count_tokens, fit
+from sage_code.text.tokens import count_tokens
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.protocol import Engine, Transaction
+    from sage_code.memory.tiers.summariser import Summariser
 
 __all__ = ["PRUNABLE", "MemoryEntry", "MemoryPriority", "MemoryStore", "MemoryType"]
 
@@ -46,11 +47,10 @@ _LIMIT = 100
 _TICK = timedelta(microseconds=1)
 # A summary has a fifth of the tokens that it stands for: what ten sentences say is mostly in two of them.
 _SUMMARY_SHARE = 0.2
-_LEAST_SUMMARY_TOKENS = 40
+# With less than this it would be fragments; but it never has more than half of the tokens.
+_LEAST_SUMMARY_TOKENS = 100
 # The key of a checkpoint's metadata that holds the state of the session.
 _STATE = "state"
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
-Summariser: TypeAlias = Callable[[Sequence[str], int], str]
 
 
 class MemoryStore:
@@ -205,7 +205,8 @@ class MemoryStore:
             what = f"{len(missing)} of the entries are not there, or are summarised" if ids else "no entry is given"
             raise UsageError(what, "summarise entries that query(include_summarized=False) gives")
         originals.sort(key=lambda entry: (entry.created_at, entry.id))
-        most = max(_LEAST_SUMMARY_TOKENS, int(sum(one.tokens for one in originals) * _SUMMARY_SHARE))
+        tokens = sum(one.tokens for one in originals)
+        most = max(int(tokens * _SUMMARY_SHARE), min(_LEAST_SUMMARY_TOKENS, tokens // 2))
         content = condensed(originals, summariser, most if max_tokens is None else max_tokens)
         sessions, tasks = ({getattr(one, name) for one in originals} for name in ("session_id", "task_id"))
         summary = prepared(
@@ -393,12 +394,3 @@ def _storable(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(name): _storable(one) for name, one in value.items()}
     return [_storable(one) for one in value] if isinstance(value, list) else value
-
-
-def condensed(originals: Sequence[MemoryEntry], summariser: Summariser | None, max_tokens: int) -> str:
-    """What a summariser says of the contents; without one, the first sentence of each as far as they fit."""
-    contents = [one.content for one in originals]
-    if summariser is not None:
-        return summariser(contents, max_tokens)
-    sentences = [_SENTENCE_END.split(" ".join(content.split()), maxsplit=1)[0] for content in contents]
-    return "\n".join(fit([one for one in sentences if one], lambda one: count_tokens(one) + 1, max_tokens))

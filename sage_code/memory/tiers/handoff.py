@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from sage_code.errors import UsageError
+from sage_code.memory.tiers.entry_summaries import cut_to
 from sage_code.memory.tiers.tables.entries import MemoryEntry
 from sage_code.memory.tiers.values import now
 from sage_code.text.tokens import count_tokens, fit
@@ -17,9 +18,10 @@ from sage_code.text.tokens import count_tokens, fit
 # As many characters of a decision are in a prompt; of a step too, where a prompt would be too long.
 _ITEM_CHARS = 200
 _CUT = "..."
-# The objective takes at most this share of a prompt that is too long, the pending steps this share of what is left
-# before decisions are looked at, and the newest decisions this share of the rest before further steps are.
-_OBJECTIVE_SHARE, _PENDING_SHARE, _DECISION_SHARE = 1 / 3, 1 / 2, 2 / 3
+# The objective takes at most a third of a prompt that is too long. Then each part may take a share of what is left, in
+# this order, so that a long list leaves something for the others; what nobody has taken is given out once more.
+_OBJECTIVE_SHARE = 1 / 3
+_PENDING_SHARE, _DECISION_SHARE, _SUMMARY_SHARE, _COMPLETED_SHARE = 1 / 2, 2 / 3, 1 / 2, 1 / 2
 # Kept free for the line that says what is left out.
 _NOTE_TOKENS = 30
 
@@ -125,7 +127,7 @@ def package(
     """A package whose prompt and context have at most `max_tokens`; decisions and context come oldest first.
 
     What is least important is left out first: context, the end of the summary, old completed steps, old decisions. The
-    objective, the next pending steps and the newest decisions are left out last.
+    objective, the next pending steps and the newest decisions are left out last. The summary says what is left out.
     """
     whole = HandoffPackage(state, summary, [], list(decisions), "", 0)
     made = whole if count_tokens(whole.to_prompt()) <= max_tokens else _fitted(whole, max_tokens)
@@ -145,7 +147,7 @@ def _fitted(whole: HandoffPackage, max_tokens: int) -> HandoffPackage:
         raise UsageError(
             f"a handoff does not fit into {max_tokens} tokens", f"allow at least {max_tokens - left}; 4000 is usual"
         )
-    objective = _cut_to(state.current_objective, int(left * _OBJECTIVE_SHARE))
+    objective = cut_to(state.current_objective, int(left * _OBJECTIVE_SHARE))
     left -= count_tokens(objective)
     has_note = left > 2 * _NOTE_TOKENS
     left -= _NOTE_TOKENS if has_note else 0
@@ -153,8 +155,10 @@ def _fitted(whole: HandoffPackage, max_tokens: int) -> HandoffPackage:
     decisions = _Queue(whole.decisions[::-1], _decision_line)
     completed = _Queue([_shortened(step) for step in state.completed_steps[::-1]], _completed_line)
     lines = _Queue(whole.summary.split("\n"), str)
-    left -= pending.take(int(left * _PENDING_SHARE))
-    left -= decisions.take(int(left * _DECISION_SHARE))
+    for queue, share in (
+        (pending, _PENDING_SHARE), (decisions, _DECISION_SHARE), (lines, _SUMMARY_SHARE), (completed, _COMPLETED_SHARE),
+    ):  # fmt: skip
+        left -= queue.take(int(left * share))
     for queue in (pending, decisions, completed, lines):
         left -= queue.take(left)
     note = _note(completed.waiting, pending.waiting, decisions.waiting) if has_note else ""
@@ -193,17 +197,6 @@ def _note(completed: int, pending: int, decisions: int) -> str:
     named = ((completed, "completed steps"), (pending, "pending steps"), (decisions, "decisions"))
     said = ", ".join(f"{count} {what}" for count, what in named if count)
     return f"Not shown: {said}." if said else ""
-
-
-def _cut_to(text: str, max_tokens: int) -> str:
-    """A text, or its beginning with dots, in at most so many tokens."""
-    if count_tokens(text) <= max_tokens:
-        return text
-    low, high = 0, len(text)  # the first `low` characters fit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if count_tokens(text[:middle] + _CUT) <= max_tokens else (low, middle - 1)
-    return text[:low].rstrip() + _CUT if low else ""
 
 
 def _shortened(text: str) -> str:

@@ -21,9 +21,9 @@ from sage_code.memory.tiers.entry_store import (
     MemoryType,
     checkpoint_entry,
     checkpoint_state,
-    condensed,
     prepared,
 )
+from sage_code.memory.tiers.entry_summaries import condensed
 from sage_code.memory.tiers.handoff import HandoffPackage, SessionState, SessionStatus, package
 from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.tables import entries, sessions

@@ -27,7 +27,7 @@ from sage_code.errors import ConfigError, Conflict
 from sage_code.memory.tiers.entry_store import PRUNABLE, MemoryEntry, MemoryStore, MemoryType
 
 if TYPE_CHECKING:
-    from sage_code.memory.tiers.entry_store import Summariser
+    from sage_code.memory.tiers.summariser import Summariser
 
 # Entries that are shorter than a sentence or two gain nothing from a summary.
 _LEAST_TOKENS = 40
@@ -262,15 +262,12 @@ class TokenBudget:
         return done
 
     def _summarise(self, entries: list[MemoryEntry]) -> int:
-        """Summarise entries if that frees tokens; returns how many."""
+        """Summarise entries, unless they are too short; returns how many tokens that frees."""
         tokens = sum(entry.tokens for entry in entries)
         if tokens <= _LEAST_TOKENS:
             return 0
         try:
             summary = self.store.summarise(entries, self.summariser)
         except Conflict:  # another process does the same
-            return 0
-        if summary.tokens >= tokens:
-            self.store.undo_summary(summary.id)
             return 0
         return tokens - summary.tokens

@@ -221,6 +221,7 @@ def _values(agent_id: str, entry: MemoryEntry) -> tuple[object, ...]:
 
 
 def _entry(agent_id: str, row: Row) -> MemoryEntry:
+    """The entry of a row, with the id that it was given."""
     id_, type_, content, priority, tokens, created, updated, session, task, tags, known, is_summarized, summary_of = row
     key = str(id_)
     metadata = dict(nested(known))
