@@ -20,3 +20,25 @@ def test_the_first_lines_are_the_most_that_fit(text: str, budget: int) -> None:
     shown = first_lines(text, budget)
     fitting = ["\n".join(lines[:n]) for n in range(1, len(lines) + 1) if count_tokens("\n".join(lines[:n])) <= budget]
     assert shown == (fitting[-1] if fitting else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        # Between the counts of o200k_base and of Claude's published tokenizer, or slightly above.
+        ("The garden was ready before the guests arrived.", 9, 11),
+        ("getUserNameFromSessionToken", 6, 8),
+        ("人人生而自由", 6, 8),
+        ("모든 인간은", 5, 9),
+        ("Все люди рождаются", 8, 12),
+        ("🎉", 1, 3),
+    ],
+)
+def test_words_identifiers_and_other_scripts_are_not_counted_too_low(text: str, least: int, most: int) -> None:
+    assert least <= count_tokens(text) <= most
+
+
+@given(st.lists(st.text(max_size=12), max_size=6))
+def test_the_count_of_lines_is_the_sum_of_their_counts(texts: list[str]) -> None:
+    lines = [line for text in texts for line in text.split("\n")] or [""]
+    assert count_tokens("\n".join(lines)) == sum(map(count_tokens, lines)) + len(lines) - 1
