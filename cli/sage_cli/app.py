@@ -30,6 +30,7 @@ from sage_cli import (
     search_commands,
     skills_commands,
     template_commands,
+    tier_upkeep_commands,
     usage_commands,
     watcher_commands,
 )
@@ -78,6 +79,7 @@ app.add_typer(skills_commands.app)
 app.add_typer(checkpoint_commands.app)
 app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
+app.add_typer(tier_upkeep_commands.app)
 app.add_typer(template_commands.app)
 app.add_typer(continuity_commands.app)
 app.add_typer(conversation_commands.app)

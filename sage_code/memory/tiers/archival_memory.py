@@ -185,6 +185,11 @@ class ArchivalMemory:
         with self.engine.reading() as rows:
             return passages.count_passages(rows, self.agent.id)
 
+    def catch_up(self) -> None:
+        """Make vectors for the passages that have none, as after a copy from another database."""
+        self._is_ready = False
+        self._embedder()
+
     def _refs(self, given: Sequence[Any]) -> tuple[CodeRef, ...]:
         if not given:
             return ()

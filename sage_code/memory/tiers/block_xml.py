@@ -33,8 +33,12 @@ _NEEDS_MARKUP = re.compile("[&<>\r]")
 
 def compiled(blocks: Iterable[Block]) -> str:
     """The blocks as they stand in a system prompt."""
-    ordered = sorted(blocks, key=lambda block: (_rank(block.label), block.label))
-    return "\n".join(["<memory_blocks>", _INTRODUCTION, "", *map(_block, ordered), "</memory_blocks>"])
+    return "\n".join(["<memory_blocks>", _INTRODUCTION, "", *map(_block, in_order(blocks)), "</memory_blocks>"])
+
+
+def in_order(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks in the order of the prompt, which no edit changes."""
+    return sorted(blocks, key=lambda block: (_rank(block.label), block.label))
 
 
 def parse_compiled(xml: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Copies everything from one database to another and proves it: counts and digests of every table, agent by agent.
 
-Rows that the target has already are left alone, so a copy that was interrupted goes on where it stopped. The source is
-not changed. Words and vectors are derived from the rows and made again at the target.
+Rows that the target has already are left alone unless they have changed since, so a copy that was interrupted goes on
+where it stopped. The source is not changed. Words and vectors are derived from the rows and made again at the target.
+How far transcripts were read is not copied: the next import reads them again and stores each message once.
 """
 
 from __future__ import annotations
@@ -37,12 +38,17 @@ class CopiedTable:
 
 
 def move(
-    source: Engine, target: Engine, settings: Settings, progress: Callable[[str, int], None] | None = None
+    source: Engine,
+    target: Engine,
+    settings: Settings,
+    progress: Callable[[str, int], None] | None = None,
+    *,
+    user: str = "",
 ) -> list[CopiedTable]:
-    """Copy all agents of the source, and compare. StoreError if the target differs afterwards."""
+    """Copy all agents of the source, or those of one user, and compare. StoreError if the target differs afterwards."""
     said = progress or (lambda _table, _rows: None)
     with source.reading() as rows:
-        every = agents.all_agents(rows)
+        every = agents.agents_of(rows, user) if user else agents.all_agents(rows)
     if not every:
         raise UsageError(f"there is nothing in {source.uri}", "nothing was copied")
     for agent in every:
@@ -51,18 +57,29 @@ def move(
     _embed(target, every, settings, said)
     target.maintain()
     proof = _proof(source, target, every)
-    if different := [one.table for one in proof if not one.is_same]:
+    if different := [one for one in proof if not one.is_same]:
+        more = any(one.rows_at_target > one.rows for one in different)
         raise StoreError(
-            f"{target.uri} differs from {source.uri} in {', '.join(different)}",
-            "something wrote to one of them meanwhile: end it and run the command again",
+            f"{target.uri} differs from {source.uri} in {', '.join(one.table for one in different)}",
+            "it has rows that were deleted here since: use an empty database"
+            if more
+            else "something wrote to one of them meanwhile: end it and run the command again",
         )
     return proof
 
 
 def _make_room(target: Engine, agent: Agent) -> None:
-    """Make the agent at the target, with the id that it has; one of the same name that has no rows gives way."""
+    """Make the agent at the target, with the id that it has; one of the same name that has no rows gives way.
+
+    An earlier copy that was used since is not overwritten.
+    """
     with target.writing() as rows:
         there = agents.agent_of(rows, agent.user, agent.name)
+        if there is not None and there.id == agent.id and _is_newer(there, agent):
+            raise UsageError(
+                f"{target.uri} has a newer memory of {agent.user}'s agent {agent.name}",
+                "nothing of this agent was copied: the other direction may be the one you want",
+            )
         if there is not None and there.id != agent.id:
             if there.message_count or agents.has_rows(rows, there.id):
                 raise UsageError(
@@ -73,6 +90,12 @@ def _make_room(target: Engine, agent: Agent) -> None:
             there = None
         if there is None:
             agents.insert_agent(rows, agent)
+
+
+def _is_newer(there: Agent, here: Agent) -> bool:
+    """Whether an agent has more messages or later edits than the same agent of another database."""
+    edited = [one.last_memory_update.timestamp() if one.last_memory_update else 0.0 for one in (there, here)]
+    return there.message_count > here.message_count or edited[0] > edited[1]
 
 
 def _copy(source: Engine, target: Engine, agent: Agent, said: Callable[[str, int], None]) -> None:
@@ -86,7 +109,8 @@ def _copy(source: Engine, target: Engine, agent: Agent, said: Callable[[str, int
                         _index_passages(target, there, agent, [row[0] for row in batch])
                 said(table.name, len(batch))
         with target.reading() as there:
-            numbers = dict(there.all("SELECT id, number FROM sessions WHERE agent_id = ?", (agent.id,)))
+            known = there.all("SELECT id, number FROM sessions WHERE agent_id = ?", (agent.id,))
+            numbers: dict[str, int] = dict(known)
         for batch in copying.pages(rows, copying.MESSAGES, agent.id):
             with target.writing() as there:
                 stored = copying.insert_of_sessions(there, agent.id, batch, numbers)

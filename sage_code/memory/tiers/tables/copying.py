@@ -26,6 +26,7 @@ class Table:
     columns: Mapping[str, str]  # a kind for each: text, time, list, json, id, bool
     key: str  # unique in the agent, in the order in which rows are read
     conflict: str  # what makes a row the same
+    newer: str = ""  # the column that grows when a row is changed; empty: rows never change
 
 
 _TIMES = {"created_at": "time", "updated_at": "time"}
@@ -36,6 +37,7 @@ TABLES = (
          "read_only": "bool", "version": "text", **_TIMES},
         "label",
         "agent_id, label",
+        "version",
     ),
     Table(
         "block_history",
@@ -49,6 +51,7 @@ TABLES = (
          "last_at": "time", "messages": "text", "state": "json"},
         "number",
         "agent_id, id",
+        "last_at",
     ),
     Table(
         "passages",
@@ -63,6 +66,7 @@ TABLES = (
          **_TIMES},
         "id",
         "id",
+        "updated_at",
     ),
 )  # fmt: skip
 # A message names its session by the session's id; everything else is as in the other tables.
@@ -108,11 +112,18 @@ def pages(rows: Transaction, table: Table, agent_id: str) -> Iterator[list[list[
 
 
 def insert(rows: Transaction, table: Table, agent_id: str, batch: Sequence[Sequence[Any]]) -> None:
-    """Store rows of an agent that are not there yet."""
+    """Store rows of an agent that are not there yet, and those that have changed since they were copied."""
     columns = ", ".join(table.columns)
     marks = ", ".join("?" * (len(table.columns) + 1))
+    action = "NOTHING"
+    if table.newer:
+        changes = ", ".join(f"{name} = excluded.{name}" for name in table.columns)
+        action = (
+            f"UPDATE SET {changes} WHERE {table.name}.agent_id = excluded.agent_id"
+            f" AND {table.name}.{table.newer} <= excluded.{table.newer}"
+        )
     rows.many(
-        f"INSERT INTO {table.name} (agent_id, {columns}) VALUES ({marks}) ON CONFLICT ({table.conflict}) DO NOTHING",
+        f"INSERT INTO {table.name} (agent_id, {columns}) VALUES ({marks}) ON CONFLICT ({table.conflict}) DO {action}",
         ((agent_id, *_adapted(table, row)) for row in batch),
     )
 
@@ -131,8 +142,8 @@ def insert_of_sessions(
         f"INSERT INTO messages (agent_id, session, {columns}) VALUES ({values})",
         ((agent_id, numbers[row[-1]], *_adapted(MESSAGES, row[:-1])) for row in new),
     )
-    sequences = dict(rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks})", ids))
-    by_id = {str(id_): sequence for id_, sequence in sequences.items()}
+    found = rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks})", ids)
+    by_id: dict[str, int] = {str(id_): sequence for id_, sequence in found}
     content = list(MESSAGES.columns).index("content")
     return [(by_id[row[0]], row[content]) for row in new]
 

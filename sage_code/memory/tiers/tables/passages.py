@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested, texts
+from sage_code.memory.tiers.engines.protocol import Engine, Json, Row, Transaction, marks, moment, nested, texts
 from sage_code.memory.tiers.values import Passage
 
 _COLUMNS = "id, content, tags, created_at, project, code_refs"
@@ -78,6 +78,14 @@ def every_passage(rows: Transaction, after: int, limit: int) -> list[tuple[int, 
         (after, limit),
     )
     return [(sequence, number, content) for sequence, number, content in found]
+
+
+def without_words(engine: Engine, rows: Transaction, agent_id: str, ids: Sequence[str]) -> list[tuple[int, str]]:
+    """Those of the agent's passages with these ids whose words are not indexed: sequence and text."""
+    sql = f"SELECT sequence, content FROM passages WHERE agent_id = ? AND id IN ({marks(ids)})"
+    found: dict[int, str] = dict(rows.all(sql, (agent_id, *ids)))
+    known = engine.words_of(rows, "passage", list(found))
+    return [(sequence, content) for sequence, content in found.items() if sequence not in known]
 
 
 def delete_passage(rows: Transaction, agent_id: str, sequence: int) -> None:
