@@ -25,15 +25,18 @@ Floats = NDArray[np.float32]
 Slots = NDArray[np.int64]
 # 50,000 vectors of 256 dimensions are compared in 9 ms.
 _MAX_EXACT = 50_000
-# Vectors that are compared after a ranking by signs.
-_SHORTLIST = 2_000
+# Vectors that are compared after a ranking by signs. Signs of the query weigh 0 to 3 by the size of their component: of
+# 325,000 windows of 25 words from LoCoMo and BEAM, the best 2,000 have 0.945 of the true nearest 100, the best 3,000
+# 0.97; with equal weights 0.79 and 0.84.
+_SHORTLIST = 3_000
+_SHARPNESS = 1.2
 # Signs and vectors are read in blocks that fit into the processor's cache.
-_SIGN_BLOCK, _ROW_BLOCK = 32_768, 4_096
+_SIGN_BLOCK, _ROW_BLOCK = 8_192, 4_096
 _MOST = 127
 _SIGNS_A_WORD = 64
-# The bytes of four counts of differing signs are added up by a multiplication.
 _FOUR_WORDS = 4
-_ADD_BYTES, _TOP_BYTE = np.uint32(0x01010101), np.uint32(24)
+_EVEN_BYTES, _LOW_PAIR = np.uint32(0x00FF00FF), np.uint32(0xFFFF)
+_BYTE, _PAIR = np.uint32(8), np.uint32(16)
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 _ENDINGS = ("rows", "signs", "agents", "sequences")
 
@@ -117,22 +120,26 @@ class VectorFiles:
         yield from (self._rows, self._signs, self._agents, self._sequences)
 
     def _by_signs(self, query: Floats, slots: Slots, last: int, count: int) -> Slots:
-        """About `count` of the slots, those that differ from the query in the fewest signs."""
+        """About `count` of the slots, those that differ from the query in the signs that weigh least."""
         signs = self._signs.upto(last)
-        wanted = _signs(query[None, :])[0]
-        different: NDArray[Any] = np.empty(len(slots), np.uint8 if len(wanted) <= _FOUR_WORDS else np.uint16)
+        words = signs.shape[1]
+        weights = np.clip(np.rint(np.abs(query) * (_SHARPNESS / max(float(np.abs(query).mean()), 1e-9))), 0, 3)
+        # Repeated for a block, so that NumPy runs through it without a loop over rows.
+        wanted, ones, twos = (
+            np.tile(_signs(part[None, :])[0], _SIGN_BLOCK)
+            for part in (query, (weights % 2).astype(np.float32), (weights // 2).astype(np.float32))
+        )
+        different = np.empty(len(slots), np.uint16)
         for start in range(0, len(slots), _SIGN_BLOCK):
             block = slots[start : start + _SIGN_BLOCK]
             first, end = int(block[0]), int(block[-1]) + 1
             # A block without gaps is not copied.
-            own = signs[first:end] if end - first == len(block) else signs[block]
-            counted = np.bitwise_count(own ^ wanted)
-            if len(wanted) == _FOUR_WORDS:
-                # 256 differences count as 0: a vector that differs in every sign is then compared in vain.
-                added = (counted.view(np.uint32).ravel() * _ADD_BYTES) >> _TOP_BYTE
-            else:
-                added = np.add.reduce(counted, axis=1, dtype=np.uint16)
-            different[start : start + _SIGN_BLOCK] = added
+            own = (signs[first:end] if end - first == len(block) else signs[block]).reshape(-1)
+            differing = own ^ wanted[: len(own)]
+            counted = np.bitwise_count(differing & twos[: len(own)])
+            counted += counted
+            counted += np.bitwise_count(differing & ones[: len(own)])
+            different[start : start + _SIGN_BLOCK] = _row_sums(counted, words)
         at_most = np.cumsum(np.bincount(different, minlength=1))
         chosen: Slots = slots[different <= int(np.searchsorted(at_most, min(count, len(slots))))]
         return chosen
@@ -232,6 +239,18 @@ def _write_at(file: Any, offset: int, data: bytes) -> None:
 
 def _items(dtype: np.dtype[Any]) -> int:
     return int(np.prod(dtype.shape, dtype=np.int64))
+
+
+def _row_sums(counted: NDArray[np.uint8], words: int) -> NDArray[Any]:
+    """The sums of `words` numbers each, which are below 256."""
+    if words != _FOUR_WORDS:
+        added: NDArray[Any] = np.add.reduce(counted.reshape(-1, words), axis=1, dtype=np.uint16)
+        return added
+    # Four bytes are added as two pairs in one number, ten times as fast.
+    four = counted.view(np.uint32)
+    pairs = (four & _EVEN_BYTES) + ((four >> _BYTE) & _EVEN_BYTES)
+    sums: NDArray[Any] = (pairs + (pairs >> _PAIR)) & _LOW_PAIR
+    return sums
 
 
 def _lengths(vectors: Floats) -> Floats:
