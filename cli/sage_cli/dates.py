@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from sage_code.errors import UsageError
+
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 # Further back a date says more than a count of days.
 _MOST_DAYS = 60
@@ -70,4 +72,8 @@ def _ago(text: str, now: datetime | None) -> datetime | None:
 def _spelled(text: str) -> str:
     """A month in digits with its name, as words of time are read."""
     found = _MONTH.fullmatch(text.strip())
-    return f"{_MONTHS[int(found[2]) - 1]} {found[1]}" if found and 1 <= int(found[2]) <= 12 else text
+    if found is None:
+        return text
+    if not 1 <= int(found[2]) <= len(_MONTHS):
+        raise UsageError(f"{text} is no month", "a year has twelve: 2026-01 to 2026-12")
+    return f"{_MONTHS[int(found[2]) - 1]} {found[1]}"
