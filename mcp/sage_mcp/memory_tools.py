@@ -136,7 +136,7 @@ def sage_load_checkpoint(
     checkpoint = found.memory.checkpoints.load(checkpoint_id)
     states = found.memory.ref_states(checkpoint.code_refs)
     head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
-    text = "\n".join([head, *_staleness(states), _quoted(default_body(checkpoint).strip("\n"))])
+    text = "\n".join([head, *staleness_lines(states), quoted_lines(default_body(checkpoint).strip("\n"))])
     whole = Row(text, checkpoint_document(checkpoint, states))
     shown = shortened(whole, max_tokens - FOOT_TOKENS)
     rest = "" if shown is whole else "cut to fit: ask with a larger max_tokens"
@@ -212,7 +212,7 @@ def sage_save_knowledge(
     item = KnowledgeItem(knowledge_id, content, item_type, tuple(keywords or ()), skill, source, due=due)
     saved, masked = found.memory.save_knowledge(item, refs=code_refs or (), allow_secret=allow_secret)
     kept = f"{'Replaced' if saved.replaced else 'Kept'} {saved.item.id} ({saved.item.type})"
-    lines = [*map(one_line, [kept, *alike_lines(saved)]), *_notices(found.memory), *_masked(masked)]
+    lines = [*map(one_line, [kept, *alike_lines(saved)]), *_notices(found.memory), *masked_lines(masked)]
     lines += map(one_line, maintenance_lines(saved.maintenance, "knowledge"))
     return Answer("\n".join(lines), saved_knowledge(saved, masked), found.root)
 
@@ -235,7 +235,7 @@ def sage_recall_knowledge(
         data = knowledge_document(item, score.scope, states)
         keywords = f" ({one_line(', '.join(item.keywords))})" if item.keywords else ""
         text = "\n".join(
-            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *_staleness(states), _quoted(item.content)]
+            [f"{one_line(item.id)}{keywords} {score.score:.2f}", *staleness_lines(states), quoted_lines(item.content)]
         )
         rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
@@ -338,7 +338,9 @@ def _save(
         files = f" [{document['files_changed']} files changed]" if document["files_changed"] else ""
         text = f"Checkpoint saved{files}: {one_line(saved.checkpoint.id)}\n| {_line(saved.checkpoint.thesis)}"
     maintained = map(one_line, maintenance_lines(saved.maintenance, "checkpoint"))
-    return Answer("\n".join([text, *_notices(found.memory), *_masked(saved.masked), *maintained]), document, found.root)
+    return Answer(
+        "\n".join([text, *_notices(found.memory), *masked_lines(saved.masked), *maintained]), document, found.root
+    )
 
 
 def _listing(
@@ -354,11 +356,12 @@ def _notices(memory: Memory) -> list[str]:
     return [one_line(notice) for notice in memory.notices.take()]
 
 
-def _masked(kinds: tuple[str, ...]) -> list[str]:
+def masked_lines(kinds: tuple[str, ...]) -> list[str]:
+    """A line that names the kinds of secrets that were masked, if there were any."""
     return [f"Masked before it was written: {one_line(', '.join(sorted(set(kinds))))}"] if kinds else []
 
 
-def _staleness(states: tuple[RefState, ...]) -> list[str]:
+def staleness_lines(states: tuple[RefState, ...]) -> list[str]:
     """Lines about the code of a memory that has changed, moved or gone."""
     lines = []
     for state in states:
@@ -371,8 +374,9 @@ def _staleness(states: tuple[RefState, ...]) -> list[str]:
     return lines
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"| {visible(line)}" for line in text.split("\n"))
+def quoted_lines(text: str, indent: str = "") -> str:
+    """A text from a memory, each line behind a bar."""
+    return "\n".join(f"{indent}| {visible(line)}" for line in text.split("\n"))
 
 
 def _line(text: str, length: int = 300) -> str:

@@ -99,6 +99,13 @@ PARAMETERS = {
     "sage_list_knowledge": {"skill", "project", "offset"},
     "sage_remove_knowledge": {"knowledge_id", "project"},
     "sage_still_true": {"memory_id", "project"},
+    "memory_blocks": {"offset"},
+    "memory_replace": {"block", "old", "new"},
+    "memory_append": {"block", "content"},
+    "memory_insert": {"block", "content", "line"},
+    "conversation_search": {"query", "limit", "project", "session", "role", "since", "until"},
+    "archival_insert": {"content", "tags", "code_refs"},
+    "archival_search": {"query", "top_k", "tags"},
     "sage_continuity_status": {"project", "offset"},
     "sage_health": {"project", "offset"},
     "sage_version": set(),
@@ -112,15 +119,19 @@ REQUIRED = {
     "sage_load_checkpoint": {"checkpoint_id"}, "sage_search_checkpoints": {"query"},
     "sage_save_knowledge": {"knowledge_id", "content"}, "sage_recall_knowledge": {"query"},
     "sage_remove_knowledge": {"knowledge_id"}, "sage_still_true": {"memory_id"},
+    "memory_replace": {"block", "old", "new"}, "memory_append": {"block", "content"},
+    "memory_insert": {"block", "content"}, "conversation_search": {"query"}, "archival_insert": {"content"},
+    "archival_search": {"query"},
 }  # fmt: skip
 SAID_BY_THEIR_NAMES = {"project", "offset", "max_tokens", "limit", "name", "query", "skill", "language"}
-SAID_BY_THEIR_NAMES |= {"checkpoint_id", "knowledge_id", "content", "source", "action_goal"}
+SAID_BY_THEIR_NAMES |= {"checkpoint_id", "knowledge_id", "content", "source", "action_goal", "new"}
 # The listing cost 12,024 tokens and 28,235 characters in 23 tools; half of that a tool.
 MOST_TOKENS_A_TOOL, MOST_CHARACTERS_A_TOOL = 12_024 / 2 / 23, 28_235 / 2 / 23
 MOST_OUTPUT_CHARACTERS_A_TOOL = 55_436 / 2 / 23
 WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core": True}  # and which of them destroy
 WRITERS |= {"sage_save_checkpoint": False, "sage_autosave_check": False, "sage_save_knowledge": False}
 WRITERS |= {"sage_remove_knowledge": True, "sage_still_true": False}
+WRITERS |= {"memory_replace": False, "memory_append": False, "memory_insert": False, "archival_insert": False}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_code", {"query": "reach a host", "explain": True}),
     ("sage_search_code", {"query": "connect", "all_projects": True}),
@@ -163,6 +174,13 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_list_knowledge", {}),
     ("sage_debug_query", {"query": "which port", "limit": 1}),
     ("sage_remove_knowledge", {"knowledge_id": "ports"}),
+    ("memory_append", {"block": "human", "content": "Name: Ann"}),
+    ("memory_replace", {"block": "human", "old": "Ann", "new": "Anna"}),
+    ("memory_insert", {"block": "human", "content": "Likes tea.", "line": 1}),
+    ("memory_blocks", {}),
+    ("conversation_search", {"query": "which port did we choose"}),
+    ("archival_insert", {"content": "Port 80 is for the demo.", "tags": "ports, demo", "code_refs": ["connect"]}),
+    ("archival_search", {"query": "what is port 80 for", "tags": ["demo"]}),
     ("sage_continuity_status", {}),
     ("sage_health", {}),
     ("sage_version", {}),

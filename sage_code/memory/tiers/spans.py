@@ -1,4 +1,4 @@
-"""Reads the limits of a span of time as people write them: `2026-03-01`, `2026-03`, `last week`, `2 hours ago`, `March`.
+"""Reads the limits of a span of time as people write them: `2026-03-01`, `2026-03`, `last week`, `2 hours ago`.
 
 `since` is the beginning of what is named, `until` its end: `--until March` includes the 31st. Words are read in the
 local time zone. In a question `2 weeks ago` means about that time; as a limit it is exact.
