@@ -41,6 +41,8 @@ MIN_PROBABILITY = 0.035
 _SHARE_OF_BEST = 0.1
 # Candidates by words and by meaning.
 _POOL = 100
+# The words of a question or of a new passage that are looked up: its beginning says what it is about.
+_MOST_TERMS = 64
 # Of more passages with the wanted tags than this, the nearest by meaning are compared.
 _MOST_TAGGED = 2_000
 # A small archive says little about how rare a word is: so many more passages are assumed, some of them with the word.
@@ -135,7 +137,7 @@ class ArchivalMemory:
 
         embedder = self._embedder()
         vector, calibration = embedder.embed_query([query])[0], calibration_of(embedder)
-        terms = list(dict.fromkeys(words_of_text(query).split()))
+        terms = _terms(words_of_text(query))
         with self.engine.reading() as rows:
             weights = self._weights(rows, terms)
             cosines = self._pool(rows, weights, vector, wanted)
@@ -270,7 +272,7 @@ class ArchivalMemory:
         scope, own = Scope(self.agent), set(words.split())
         # A long text resembles another one if its first part does.
         cosines = dict(self.engine.nearest(rows, "passage", vectors[0], scope, 2 * _MOST_SIMILAR))
-        weights = self._weights(rows, list(own))
+        weights = self._weights(rows, _terms(words))
         for sequence, _ in self.engine.with_words(rows, "passage", weights, scope, 2 * _MOST_SIMILAR) if own else ():
             cosines.setdefault(sequence, 0.0)
         theirs = self.engine.words_of(rows, "passage", list(cosines))
@@ -314,6 +316,11 @@ def tags_of(given: str | Iterable[str]) -> tuple[str, ...]:
             "give fewer or shorter ones",
         )
     return tags
+
+
+def _terms(words: str) -> list[str]:
+    """The distinct words that are looked up, in their order."""
+    return list(dict.fromkeys(words.split()))[:_MOST_TERMS]
 
 
 def _embedded(embedder: Embedder, contents: Sequence[str]) -> list[NDArray[np.float32]]:

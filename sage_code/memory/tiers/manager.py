@@ -27,7 +27,7 @@ from sage_code.memory.tiers.engines.opening import open_engine
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.opened import opened_agent, user_of
 from sage_code.memory.tiers.recall_memory import RecallMemory
-from sage_code.memory.tiers.summariser import Summariser
+from sage_code.memory.tiers.summariser import SUMMARY_WORDS, Summariser
 from sage_code.memory.tiers.summary_memory import SummaryMemory
 from sage_code.memory.tiers.tables import agents
 from sage_code.memory.tiers.tools import Tool, memory_tools
@@ -118,9 +118,9 @@ class MemoryManager:
         """Whether a context of so many tokens should be compacted."""
         return self.summary.needs_compaction(current_tokens)
 
-    def compact(self) -> Message | None:
+    def compact(self, max_words: int = SUMMARY_WORDS) -> Message | None:
         """Replace the oldest messages of the context by a summary; None if there is nothing to replace."""
-        return self.summary.compact()
+        return self.summary.compact(max_words)
 
     def undo_compaction(self) -> Message:
         """Put the context back to what it was before the last compaction."""
@@ -227,9 +227,9 @@ class AsyncMemoryManager:
         """See `MemoryManager.needs_compaction`."""
         return await self.run(self.sync.needs_compaction, current_tokens)
 
-    async def compact(self) -> Message | None:
+    async def compact(self, max_words: int = SUMMARY_WORDS) -> Message | None:
         """See `MemoryManager.compact`."""
-        return await self.run(self.sync.compact)
+        return await self.run(self.sync.compact, max_words)
 
     async def undo_compaction(self) -> Message:
         """See `MemoryManager.undo_compaction`."""

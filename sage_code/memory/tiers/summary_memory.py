@@ -80,7 +80,8 @@ class SummaryMemory:
 
         def append(rows: Transaction) -> None:
             before = self._ids(rows)
-            wanted = [message.id for message in named if message.id not in before]
+            present = set(before)
+            wanted = [message.id for message in named if message.id not in present]
             own = messages.messages_with_ids(rows, self.agent.id, wanted)  # an id may be another agent's
             agents.set_message_ids(rows, self.agent.id, (*before, *(id_ for id_ in wanted if id_ in own)))
 
@@ -150,7 +151,8 @@ class SummaryMemory:
                 raise UsageError("the context has no compaction to undo", "it holds no summary")
             before = _previous(summary)
             still = messages.messages_with_ids(rows, self.agent.id, before)  # some may be forgotten
-            added = [id_ for id_ in present if id_ != summary.id and id_ not in set(before)]
+            known_before = {summary.id, *before}
+            added = [id_ for id_ in present if id_ not in known_before]
             agents.set_message_ids(rows, self.agent.id, (*(id_ for id_ in before if id_ in still), *added))
         return summary
 
