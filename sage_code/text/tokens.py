@@ -1,6 +1,6 @@
 """How many tokens a text costs an agent, and what fits into a budget of them; no model's own tokenizer is needed.
 
-Tokenizers differ, so the estimate is slightly too high for prose, code and JSON: what fits here fits a model's window.
+Tokenizers differ, so the estimate is on average a little too high for English, code and JSON.
 Measured by `benchmarks/tokens.py` (2026-11-18) against Claude's published tokenizer and GPT-4o's, o200k_base; estimated
 / real, and the median error of a text:
 
