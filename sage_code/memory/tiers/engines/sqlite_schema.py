@@ -4,7 +4,8 @@ Times are microseconds since 1970, lists and nested values are JSON. `message_wo
 their rows have the sequence of the row that they are about. `message_parts` and `passage_parts` number the vectors: the
 vector of slot n is line n of the matrix beside the database. `unembedded` lists the messages that have no vectors yet.
 `imports` says how far each transcript was read; it holds no text of it.
-`messages_of_agent` has every column that a scope may ask for, so that a scope is evaluated without reading messages.
+`messages_of_agent` and `messages_of_session` have the columns that a scope may ask for, so that no message is read for
+it.
 `sqlite_stat1` says how many rows an agent and a session usually have. Without it SQLite takes 10 for granted: of an
 agent and 500 sequences it would look up the agent, and walk through all of its messages.
 
@@ -85,7 +86,7 @@ MIGRATIONS = (
         metadata TEXT NOT NULL DEFAULT '{{}}',
         content TEXT NOT NULL
     );
-    CREATE INDEX messages_of_session ON messages (session, created_at, sequence);
+    CREATE INDEX messages_of_session ON messages (session, created_at, sequence, role);
     CREATE INDEX messages_of_agent ON messages (agent_id, created_at, role, session);
     CREATE TABLE unembedded (sequence INTEGER PRIMARY KEY REFERENCES messages (sequence) ON DELETE CASCADE);
     CREATE TABLE passages (
@@ -139,7 +140,7 @@ MIGRATIONS = (
     ANALYZE;
     INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
         ('messages', 'messages_of_agent', '1000000 250000 2 2 2'),
-        ('messages', 'messages_of_session', '1000000 500 2 1'),
+        ('messages', 'messages_of_session', '1000000 500 2 1 1'),
         ('messages', 'sqlite_autoindex_messages_1', '1000000 1'),
         ('passages', 'passages_of_agent', '10000 5000 1'),
         ('passages', 'sqlite_autoindex_passages_1', '10000 1'),

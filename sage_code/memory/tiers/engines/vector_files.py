@@ -15,6 +15,7 @@ import contextlib
 import mmap
 import os
 from collections.abc import Iterator
+from io import FileIO
 from threading import Lock
 from typing import Any
 
@@ -32,6 +33,8 @@ _SHORTLIST = 3_000
 _SHARPNESS = 1.2
 # Signs and vectors are read in blocks that fit into the processor's cache.
 _SIGN_BLOCK, _ROW_BLOCK = 8_192, 4_096
+# Lines that are not further apart are read at once: a read takes 1.5 µs, and a line of 260 bytes more 0.05 µs.
+_GAP = 32
 _MOST = 127
 _SIGNS_A_WORD = 64
 _FOUR_WORDS = 4
@@ -85,8 +88,10 @@ class VectorFiles:
             lines.check(last)
 
     def empty(self, slots: Slots, last: int) -> Slots:
-        """Those of the slots, none beyond `last`, that have no vector."""
-        missing = (self._agents.upto(last)[slots] == 0) | ~(self._rows.upto(last)["scale"][slots] >= 0)
+        """Those of the sorted slots, none beyond `last`, that have no vector."""
+        missing = self._agents.upto(last)[slots] == 0
+        for start, block in self._rows.read(slots, last):
+            missing[start : start + len(block)] |= ~np.isfinite(block["scale"])
         found: Slots = slots[missing]
         return found
 
@@ -129,28 +134,31 @@ class VectorFiles:
             np.tile(_signs(part[None, :])[0], _SIGN_BLOCK)
             for part in (query, (weights % 2).astype(np.float32), (weights // 2).astype(np.float32))
         )
+        differing, masked = np.empty_like(wanted), np.empty_like(wanted)
+        counted, more = np.empty(len(wanted), np.uint8), np.empty(len(wanted), np.uint8)
         different = np.empty(len(slots), np.uint16)
         for start in range(0, len(slots), _SIGN_BLOCK):
             block = slots[start : start + _SIGN_BLOCK]
             first, end = int(block[0]), int(block[-1]) + 1
             # A block without gaps is not copied.
             own = (signs[first:end] if end - first == len(block) else signs[block]).reshape(-1)
-            differing = own ^ wanted[: len(own)]
-            counted = np.bitwise_count(differing & twos[: len(own)])
-            counted += counted
-            counted += np.bitwise_count(differing & ones[: len(own)])
-            different[start : start + _SIGN_BLOCK] = _row_sums(counted, words)
+            size = len(own)
+            np.bitwise_xor(own, wanted[:size], out=differing[:size])
+            np.bitwise_and(differing[:size], twos[:size], out=masked[:size])
+            np.bitwise_count(masked[:size], out=counted[:size])
+            counted[:size] += counted[:size]
+            np.bitwise_and(differing[:size], ones[:size], out=masked[:size])
+            np.bitwise_count(masked[:size], out=more[:size])
+            counted[:size] += more[:size]
+            different[start : start + _SIGN_BLOCK] = _row_sums(counted[:size], words)
         at_most = np.cumsum(np.bincount(different, minlength=1))
         chosen: Slots = slots[different <= int(np.searchsorted(at_most, min(count, len(slots))))]
         return chosen
 
     def _best(self, query: Floats, slots: Slots, last: int) -> tuple[Slots, Floats]:
-        rows = self._rows.upto(last)
         cosines = np.empty(len(slots), np.float32)
-        for start in range(0, len(slots), _ROW_BLOCK):
-            block = rows[slots[start : start + _ROW_BLOCK]]
-            cosines[start : start + _ROW_BLOCK] = (block["values"].astype(np.float32) @ query) * block["scale"]
-            self._rows.release()
+        for start, block in self._rows.read(slots, last):
+            cosines[start : start + len(block)] = (block["values"].astype(np.float32) @ query) * block["scale"]
         sequences = self._sequences.upto(last)[slots].astype(np.int64)
         order = np.lexsort((-sequences, -cosines))
         _, firsts = np.unique(sequences[order], return_index=True)
@@ -190,11 +198,24 @@ class _Lines:
                 )
             return self._mapped[: last + 1]
 
-    def release(self) -> None:
-        """Give the pages that were read back to the system, which still has them, so that they do not add up."""
-        mapping = self._mapping
-        if mapping is not None and hasattr(mapping, "madvise"):
-            mapping.madvise(mmap.MADV_DONTNEED)
+    def read(self, slots: Slots, last: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The lines of these slots, which are sorted, in blocks: each with its place among the slots. They are not
+        mapped, since pages that were touched would count as memory of this process."""
+        self.check(last)
+        width = self.dtype.itemsize
+        with open(self.path, "rb", buffering=0) as file:
+            for start in range(0, len(slots), _ROW_BLOCK):
+                block = slots[start : start + _ROW_BLOCK]
+                # Lines that are near each other are read at once.
+                ends = np.append(np.flatnonzero(np.diff(block) > _GAP), len(block) - 1)
+                begins = np.append(0, ends[:-1] + 1)
+                firsts, counts = block[begins], block[ends] - block[begins] + 1
+                runs = zip((firsts * width).tolist(), (counts * width).tolist(), strict=True)
+                lines = np.frombuffer(b"".join([_read_at(file, *run) for run in runs]), self.dtype)
+                if len(lines) > len(block):
+                    before = np.cumsum(counts) - counts
+                    lines = lines[block - np.repeat(firsts - before, ends - begins + 1)]
+                yield start, lines
 
     def write(self, first: int, lines: NDArray[Any], *, begin: bool) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -229,7 +250,18 @@ def _make_folder(folder: str) -> None:
         os.mkdir(folder, _FOLDER_MODE)
 
 
-def _write_at(file: Any, offset: int, data: bytes) -> None:
+def _read_at(file: FileIO, offset: int, size: int) -> bytes:
+    if hasattr(os, "pread"):
+        data = os.pread(file.fileno(), size, offset)
+    else:
+        file.seek(offset)
+        data = file.read(size)
+    if len(data) < size:
+        raise VectorsDamaged(file.name)
+    return data
+
+
+def _write_at(file: FileIO, offset: int, data: bytes) -> None:
     """Write all of `data`: a full disk may take a part of it and says so only at the next write."""
     file.seek(offset)
     view = memoryview(data)
