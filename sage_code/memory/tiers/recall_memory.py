@@ -252,7 +252,10 @@ class RecallMemory:
         everything: bool = False,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Delete messages for good: rows, words, vectors, and summaries that were made of them."""
+        """Delete messages for good: rows, words, vectors, and summaries that were made of them.
+
+        Whole sessions (one, those of a project, or all) go with their entries and the state of their task.
+        """
         if not (session or project or before or message or everything):
             raise UsageError(
                 "nothing says what to forget", "name a session, a project, a time, a message, or everything"
@@ -266,9 +269,8 @@ class RecallMemory:
                 self.engine.remove(rows, "message", doomed)
                 agent = agents.agent_with_id(rows, self.agent.id) or self.agent
                 done = replace(done, sessions=messages.delete_messages(rows, agent, doomed))
-                if session and not before:  # also one that never had a message, with the state of its task
-                    known = sessions.session_of(rows, self.agent.id, session)
-                    sessions.delete_sessions(rows, self.agent.id, [known.number] if known is not None else [])
-        if doomed and not dry_run:
+                if not (before or message):
+                    done = replace(done, sessions=done.sessions + sessions.delete_whole(rows, scope))
+        if (done.messages or done.sessions) and not dry_run:
             self.engine.erase()
         return done

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def conditions(kind: Kind, scope: Scope) -> tuple[str, list[object]]:
-    """The condition on a row `r` of the table of this kind, and its values. Only the agent's own rows ever fulfil it."""
+    """The condition on a row `r` of the table of this kind, and its values. Only rows of the agent ever fulfil it."""
     found: list[str] = ["r.agent_id = ?"]
     values: list[object] = [scope.agent.id]
     if kind == "message":

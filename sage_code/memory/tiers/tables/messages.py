@@ -177,7 +177,8 @@ def delete_messages(rows: Transaction, agent: Agent, sequences: Sequence[int]) -
             set_message_ids(rows, agent.id, kept)
         rows.run(f"DELETE FROM messages {where}", (agent.id, *some))
     for number, count in numbers.items():
-        rows.run("UPDATE sessions SET messages = messages - ? WHERE number = ?", (count, number))
+        # The title of a session is the beginning of one of its messages.
+        rows.run("UPDATE sessions SET messages = messages - ?, title = '' WHERE number = ?", (count, number))
         gone += rows.run("DELETE FROM sessions WHERE number = ? AND messages <= 0 AND state IS NULL", (number,))
     # Words are not counted message by message; their mean stays the same.
     left = max(agent.message_count - len(doomed), 0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested
-from sage_code.memory.tiers.values import Session
+from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, moment, nested
+from sage_code.memory.tiers.values import Scope, Session
 
 _COLUMNS = "number, id, project, channel, title, source, started_at, last_at, messages, state"
 
@@ -70,10 +70,20 @@ def set_state(rows: Transaction, number: int, state: Mapping[str, Any] | None, w
     rows.run("UPDATE sessions SET state = ?, last_at = ? WHERE number = ?", (value, when, number))
 
 
-def delete_sessions(rows: Transaction, agent_id: str, numbers: Sequence[int]) -> None:
-    """Delete sessions of an agent with their messages. Words and vectors of these are removed before."""
-    if numbers:  # PostgreSQL has no empty list
-        rows.run(f"DELETE FROM sessions WHERE agent_id = ? AND number IN ({marks(numbers)})", (agent_id, *numbers))
+def delete_whole(rows: Transaction, scope: Scope) -> int:
+    """Delete the sessions of a scope with their entries and states; returns how many. Their messages are deleted
+    before."""
+    wanted, values = ["agent_id = ?"], [scope.agent.id]
+    for condition, value in (("id = ?", scope.session), ("project = ?", scope.project)):
+        if value:
+            wanted.append(condition)
+            values.append(value)
+    where = " AND ".join(wanted)
+    rows.run(
+        f"DELETE FROM entries WHERE agent_id = ? AND session_id IN (SELECT id FROM sessions WHERE {where})",
+        (scope.agent.id, *values),
+    )
+    return rows.run(f"DELETE FROM sessions WHERE {where}", values)
 
 
 def _session(row: Row) -> Session:
