@@ -287,6 +287,22 @@ def test_search(project: Path, printed: Run) -> None:
     assert tuple(kinds) == KINDS
 
 
+def test_conversations(project: Path, printed: Run, tmp_path: Path) -> None:
+    printed("conversations list", code=1)
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "Which queue?"}\n{"role": "assistant", "content": "Kafka."}\n7\n')
+    (tmp_path / "bad.jsonl").write_text("7\n")
+    done = printed("conversations import", str(chat), str(tmp_path / "bad.jsonl"))
+    assert (done["messages"], done["bad_lines"], len(done["failed"])) == (2, 1, 1)
+    assert printed("conversations list")["sessions"][0]["title"] == "Which queue?"
+    found = printed("conversations search", "which queue", "--explain")["results"]
+    assert found[0]["signals"]
+    assert [one["role"] for one in printed("conversations show", "chat")["messages"]] == ["user", "assistant"]
+    assert printed("conversations forget", "--session", "chat", "--dry-run")["dry_run"]
+    assert printed("conversations forget", "--session", "chat", "--force")["sessions"] == 1
+    printed("conversations show", "chat", code=2, schema="error.json")
+
+
 def test_eval(project: Path, printed: Run, tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"query": "reach a host", "relevant": ["server.py"]}\n')

@@ -329,6 +329,7 @@ def _around(messages: list[Message], middle: Message, limit: int) -> list[Messag
 
 
 def _import_document(report: ImportReport) -> dict[str, Any]:
+    """What an import did, for programs."""
     return {
         "files": report.files,
         "unchanged": report.unchanged,
@@ -362,6 +363,7 @@ def _import_lines(report: ImportReport) -> Iterable[str]:
 
 
 def _session_row(session: Session) -> dict[str, Any]:
+    """A session as it is printed."""
     return {
         "id": session.id,
         "project": session.project,
@@ -375,6 +377,7 @@ def _session_row(session: Session) -> dict[str, Any]:
 
 
 def _message_row(message: Message) -> dict[str, Any]:
+    """A message as it is printed."""
     return {
         "id": message.id,
         "time": _stamp(message.created_at),

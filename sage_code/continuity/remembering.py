@@ -65,6 +65,7 @@ def left_behind(session: str, root: str) -> list[dict[str, Any]]:
 
 
 def _remember(session: str, root: str, seldom: bool) -> int:
+    """Remember, unless a switch or the time says not to."""
     state = Session(session, root, _WAIT_S)
     data = state.loaded()
     dials = dials_of(root, data)

@@ -259,6 +259,7 @@ def _codex(line: bytes, errors: bool) -> tuple[dict[str, Any], Iterable[Said]]:
 
 
 def _codex_events(record: dict[str, Any], errors: bool) -> Iterator[Said]:
+    """The events of a record of Codex."""
     payload, kind, time = record.get("payload"), record.get("type"), clock(record.get("timestamp"))
     if not isinstance(payload, dict):
         return

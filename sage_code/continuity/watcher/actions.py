@@ -91,6 +91,7 @@ class Executor:
             state.data["used"] = time.time()
 
     def _save_recovery(self, values: Mapping[str, Any]) -> None:
+        """Have the child save and remember, and log what it says."""
         said = self._recovery.run(values)
         session = values["session"]
         if checkpoint := said.get("checkpoint"):
