@@ -68,7 +68,7 @@ def search_messages(
         every = list(dict.fromkeys([*pool, *(sequence for chain in around.values() for sequence in chain)]))
         known = messages.messages_at(rows, scope.agent.id, every)
         words = engine.words_of(rows, "message", every)
-        missing = [sequence for sequence in every if sequence not in cosines]
+        missing = [sequence for sequence in pool if sequence not in cosines]
         cosines |= engine.cosines(rows, "message", vector, missing)
     orders = _orders(known, around.values())
     wanted = set(pool)
@@ -84,6 +84,7 @@ def search_messages(
             order=orders[sequence],
             cosine=cosines.get(sequence, 0.0),
             in_pool=sequence in wanted,
+            allowed=sequence in wanted or scope.allows(message),
         )
         for sequence, message in known.items()
     ]
@@ -115,7 +116,7 @@ def _orders(known: Mapping[int, Message], chains: Iterable[Sequence[int]]) -> di
     """The place of each message in its session; consecutive ones differ by one."""
     follows = {pair for chain in chains for pair in pairwise(chain)}
     orders: dict[int, int] = {}
-    before, last = -1, ""
+    before, last = -1, None  # type: int, str | None
     for sequence in sorted(known, key=lambda one: (known[one].session, known[one].created_at, one)):
         if known[sequence].session != last:
             orders[sequence] = 0
