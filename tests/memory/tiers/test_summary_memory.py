@@ -323,7 +323,7 @@ def test_ten_thousand_messages_through_ten_compactions(engine: Engine, seed: int
                 session=f"s{number // 500}",
                 tokens=24,
             )
-            for number in range(len(every), len(every) + 100)
+            for number in range(len(every), len(every) + 200)
         ]
         ids = memory.add(some)
         contents |= {id_: message.content for id_, message in zip(ids, some, strict=True)}
