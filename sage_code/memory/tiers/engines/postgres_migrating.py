@@ -64,6 +64,7 @@ def _version(connection: Connection) -> int:
 
 
 def _make_schema(connection: Connection, address: Address) -> None:
+    """Make Sage's schema and the table that notes migrations, if they are not there."""
     import psycopg
 
     if connection.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone() == (None,):

@@ -52,8 +52,9 @@ _WITHOUT_LIMITS = "SELECT set_config('statement_timeout', '0', false), set_confi
 def erase(connection: Connection) -> None:
     """Rewrite the tables, so that their files have no deleted row.
 
-    Nobody can use a table while it is rewritten: a million messages take a minute. Of more than `_REWRITTEN_VECTORS`
-    vectors, the deleted ones are cleared in the index; in the table, their space is free and used again by and by.
+    Nobody can use a table while it is rewritten: 220,000 messages with their vectors took 13 s on a busy machine. Of
+    more than `_REWRITTEN_VECTORS` vectors, the deleted ones are cleared in the index; in the table, their space is free
+    and used again by and by.
     """
     connection.execute("SELECT set_config('statement_timeout', '0', false)")
     for kind in KINDS:

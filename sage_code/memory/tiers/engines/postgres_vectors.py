@@ -8,6 +8,7 @@ rows are found never depends on an index: one that is missing makes a search slo
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Sequence
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 
 # Vectors without an index up to which a search compares them all: 20,000 take 10 ms.
 UNINDEXED = 10_000
-# Links of a vector, and candidates that are compared when they are made.
+# Links of a vector, and candidates that are compared when they are made. 200,000 vectors of the bundled model take 161
+# seconds of processor time; with 8 and 32 a third of that, and a sixth of the nearest ten more is missed.
 _LINKS, _BUILD_WIDTH = 16, 64
-# Candidates that a search compares at least; more of them find more of the nearest and take longer.
-_SEARCH_WIDTH, _WIDEST = 200, 1000
+# Candidates that a search compares at least. Of 200,000 vectors, 400 find 95 % of the nearest ten in 22 ms of processor
+# time, 200 find 92 % in 13 ms.
+_SEARCH_WIDTH, _WIDEST = 400, 1000
 # A row may have several vectors: more are asked for than rows are wanted.
-_PARTS_OF_A_ROW = 2
+_PARTS_OF_A_ROW = 1.5
 # Rows that may answer up to which all of their vectors are compared.
 _FEW = 5_000
 # While an index is built it is in memory; with less than it needs, building takes many times as long.
@@ -131,7 +134,7 @@ def nearest(
     if limit <= 0:
         return []
     condition, values = conditions(kind, scope)
-    wanted = limit * _PARTS_OF_A_ROW
+    wanted = math.ceil(limit * _PARTS_OF_A_ROW)
     width = min(max(_SEARCH_WIDTH, wanted), _WIDEST)
     sql = named(
         kind,
