@@ -178,17 +178,17 @@ class SqliteVectors:
         for kind in KINDS if generation else ():
             assert generation is not None
             last = self._last(rows, kind)
-            known = rows.all(f"SELECT slot FROM {kind}_parts")
-            slots = np.fromiter((slot for (slot,) in known), np.int64)
-            if not len(slots):
+            known = rows.all(f"SELECT slot, sequence FROM {kind}_parts ORDER BY slot")
+            if not known:
                 continue
+            slots, sequences = np.array(known, np.int64).T
             try:
-                missing = len(self._of(generation, kind).empty(slots, last))
+                wrong = len(self._of(generation, kind).wrong(slots, sequences, last))
             except VectorsDamaged as error:
                 found.append(f"{error} is missing or too short; the {kind}s are embedded again when they are searched")
             else:
-                if missing:
-                    found.append(f"{missing} vectors of {kind}s are empty")
+                if wrong:
+                    found.append(f"{wrong} vectors of {kind}s are empty or of another row")
         return found
 
     def close(self) -> None:

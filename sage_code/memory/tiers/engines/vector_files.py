@@ -87,9 +87,10 @@ class VectorFiles:
         for lines in self._all():
             lines.check(last)
 
-    def empty(self, slots: Slots, last: int) -> Slots:
-        """Those of the sorted slots, none beyond `last`, that have no vector."""
-        missing = self._agents.upto(last)[slots] == 0
+    def wrong(self, slots: Slots, sequences: Slots, last: int) -> Slots:
+        """Those of the slots, sorted and none beyond `last`, that have no vector or one of another row."""
+        self.check(last)
+        missing = (self._agents.upto(last)[slots] == 0) | (self._sequences.upto(last)[slots] != sequences)
         for start, block in self._rows.read(slots, last):
             missing[start : start + len(block)] |= ~np.isfinite(block["scale"])
         found: Slots = slots[missing]
@@ -104,6 +105,7 @@ class VectorFiles:
     ) -> tuple[Slots, Floats]:
         """At least `count` sequences of the agent, if there are as many, and the cosines of their best vectors, nearest
         first. With `allowed` only these sequences, which are sorted, are considered."""
+        self.check(last)
         mine = self._agents.upto(last) == agent
         if allowed is not None:
             mine &= _among(self._sequences.upto(last), allowed)
@@ -114,6 +116,7 @@ class VectorFiles:
 
     def of_slots(self, query: Floats, slots: Slots, last: int) -> tuple[Slots, Floats]:
         """The sequences of these slots and the cosines of their best vectors, nearest first."""
+        self.check(last)
         return self._best(query, slots, last)
 
     def close(self) -> None:
