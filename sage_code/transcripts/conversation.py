@@ -57,8 +57,9 @@ _CODEX_NEEDLES = (
     b'"message"', b'"compacted"', b'"function_call"', b'"custom_tool_call"', b'"token_count"', b'"session_meta"',
     b'"turn_context"',
 )  # fmt: skip
-# Compiled when they are needed, which a hook seldom does.
-_FAILED = rb'"is_error"\s*:\s*true'
+# How a failed result is marked, with and without a blank.
+_FAILED = (b'"is_error":true', b'"is_error": true')
+# Compiled when it is needed, which a hook seldom does.
 _BRIEF = rb"<" + BRIEF_TAG.encode() + rb" n=(\d{1,9})>"
 _CHANGES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path"}
@@ -86,7 +87,7 @@ def record_and_events(
     if b'"payload"' in line[:400]:
         return _codex(line, errors)
     if b'"tool_result"' in line:
-        if not errors or not re.search(_FAILED, line):
+        if not errors or not any(mark in line for mark in _FAILED):
             return {}, ()
         record = _decode(line)
         return record, list(_failures(record, sidechain))
