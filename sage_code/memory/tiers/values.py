@@ -132,7 +132,7 @@ class BlockEdit:
     label: str
     version: int
     value: str
-    action: str  # create, set, replace, append, insert, undo
+    action: str  # create, set, replace, append, insert, configure, delete, `undo to N`
     edited_at: datetime
 
 
