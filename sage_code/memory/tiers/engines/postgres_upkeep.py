@@ -104,6 +104,7 @@ def verify(connection: Connection) -> list[str]:
     """What is wrong: rows without words or vectors, words and vectors without a row, broken references and indexes."""
     wrong = []
     checks = [(kind, what, sql) for kind in KINDS for what, sql in _CHECKS.items()]
+    checks += [("message", what, sql) for what, sql in _COUNT_CHECKS.items()]
     if model_of(connection) is not None:
         checks += [(kind, what, sql) for kind in KINDS for what, sql in _VECTOR_CHECKS.items()]
         checks += [("message", what, sql) for what, sql in _EMBEDDING_CHECKS.items()]
@@ -120,6 +121,10 @@ _CHECKS = {
     "$rows have no words": "$rows r LEFT JOIN $words w ON w.sequence = r.sequence WHERE w.sequence IS NULL",
     "words have no row in $rows": "$words w LEFT JOIN $rows r ON r.sequence = w.sequence WHERE r.sequence IS NULL",
     "$rows belong to no agent": "$rows r LEFT JOIN agents a ON a.id = r.agent_id WHERE a.id IS NULL",
+}
+_COUNT_CHECKS = {
+    "agents have a wrong count of messages": "agents a LEFT JOIN (SELECT agent_id, count(*) AS messages FROM messages"
+    " GROUP BY agent_id) r ON r.agent_id = a.id WHERE a.message_count <> coalesce(r.messages, 0)",
 }
 _VECTOR_CHECKS = {
     "vectors have no row in $rows": "$parts p LEFT JOIN $rows r ON r.sequence = p.sequence WHERE r.sequence IS NULL",

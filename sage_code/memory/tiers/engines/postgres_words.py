@@ -75,9 +75,10 @@ def words_of(connection: Connection, kind: Kind, sequences: Sequence[int]) -> di
 
 def frequencies(connection: Connection, kind: Kind, terms: Iterable[str], *, at_most: int = COUNTED) -> dict[str, int]:
     """How many rows have each word: from the sample for common words, counted up to a limit for others."""
-    wanted = [term for term in dict.fromkeys(map(storable, terms)) if _is_word(term)]
+    asked = {term: storable(term) for term in terms}
+    wanted = [term for term in dict.fromkeys(asked.values()) if _is_word(term)]
     if not wanted:
-        return {}
+        return dict.fromkeys(asked, 0)
     sql = named(
         kind,
         "SELECT t.term, coalesce((SELECT (c.share * greatest(s.reltuples, 1))::bigint FROM common_words c"
@@ -86,7 +87,8 @@ def frequencies(connection: Connection, kind: Kind, terms: Iterable[str], *, at_
         " FROM unnest(%s::text[], %s::text[]) t (term, query), pg_class s WHERE s.oid = '$words'::regclass",
     )
     queries = [_quoted(term) for term in wanted]
-    return dict(connection.execute(sql.encode(), (kind, at_most, wanted, queries)).fetchall())
+    counts: dict[str, int] = dict(connection.execute(sql.encode(), (kind, at_most, wanted, queries)).fetchall())
+    return {term: counts.get(stored, 0) for term, stored in asked.items()}
 
 
 def with_words(

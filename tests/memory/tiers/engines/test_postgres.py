@@ -66,6 +66,7 @@ def store(engine: PostgresEngine, rows: Transaction, agent: Agent, texts: list[s
     new = [NewMessage("user", text, id=str(uuid4()), created_at=now(), tokens=1) for text in texts]
     sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, number, new)]
     engine.add_words(rows, "message", list(zip(sequences, texts, strict=True)))
+    agents.count_messages(rows, agent.id, len(sequences), len(sequences))
     return sequences
 
 
@@ -325,6 +326,7 @@ def test_what_was_deleted_is_in_no_file_of_a_table(own_server: PostgresServer) -
     with engine.writing() as rows:
         engine.remove(rows, "message", gone)
         rows.run("DELETE FROM messages WHERE sequence > ?", (kept[-1],))
+        agents.count_messages(rows, agent.id, -len(gone), -len(gone))
     engine.erase()
     own_server.run("CHECKPOINT")
     assert _files_with(own_server, b"quicksand7") == []
