@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from sage_code.errors import Busy, FormatTooNew, SageError, StoreError, explain
+from sage_code.files.locks import locked
 from sage_code.files.private import make_private
 from sage_code.memory.tiers.engines import sqlite_words
 from sage_code.memory.tiers.engines.protocol import Kind, Part, Transaction
@@ -42,6 +43,8 @@ _CACHE_KIB = 16 * 1024
 _LOG_PAGES = 8_192
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _POLL_S = 0.05
+# Shorter than any transaction, so that the process that has just written does not come back before a waiting one looks.
+_TURN_POLL_S = 0.002
 
 
 class SqliteEngine:
@@ -80,7 +83,8 @@ class SqliteEngine:
     def writing(self) -> Iterator[SqliteTransaction]:
         """See `protocol.Engine`."""
         with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            with self._turn():
+                connection.execute("BEGIN IMMEDIATE")
             rows = SqliteTransaction(connection)
             try:
                 yield rows
@@ -202,6 +206,27 @@ class SqliteEngine:
                 self._opened_vectors = SqliteVectors(folder_of(self.path))
             return self._opened_vectors
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Be the one that asks SQLite for its lock next.
+
+        SQLite gives the lock to whoever asks at the right moment, which is mostly the process that has just released
+        it: of 8 processes that wrote small transactions for 40 s, one waited for 13 s.
+        """
+        deadline = time.monotonic() + _PATIENCE_S
+        with contextlib.ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(locked(f"{self.path}-turn", timeout_s=-1))
+                    break
+                except Busy:
+                    if time.monotonic() > deadline:
+                        raise self._busy() from None
+                    time.sleep(_TURN_POLL_S)
+                except OSError as error:
+                    raise explain(error) from error
+            yield
+
     def _repair_vectors(self) -> None:
         """If a search has found files of vectors damaged, have every row embedded again."""
         vectors = self._opened_vectors
@@ -289,10 +314,13 @@ class SqliteEngine:
                 connection.rollback()
                 raise
 
+    def _busy(self) -> Busy:
+        return Busy(f"another process writes to {self.path}", "try again when it has finished")
+
     def _explained(self, error: sqlite3.Error) -> SageError:
         said = str(error)
         if "locked" in said or "busy" in said:
-            return Busy(f"another process writes to {self.path}", "try again when it has finished")
+            return self._busy()
         if "full" in said or "I/O error" in said:
             return StoreError(f"{self.path}: {said}", "free some space and try again; nothing was half-written")
         if "malformed" in said or "not a database" in said:
