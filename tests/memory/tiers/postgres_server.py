@@ -1,7 +1,6 @@
 """A real PostgreSQL server for the tests: one for each process of pytest, a fresh database for each test.
 
-The starter is the one of the benchmarks. A database is a copy of one in which the tables are made already, which takes
-a twentieth of a second.
+The starter is the one of the benchmarks. A database is a copy of one in which the tables are made already.
 """
 
 from __future__ import annotations
