@@ -33,8 +33,8 @@ _WEIGHED_AT_MOST = 20_000
 _FEW = 2_000
 # If only common words are asked for, these many of the rarest are taken in pairs.
 _PAIRED = 4
-# The rows in which words are counted ahead, which takes a second, and the rows among them that a word must have to be noted:
-# of a million, a word that is not noted has about a hundred, and these are counted when it is asked for.
+# The rows in which words are counted ahead, which takes a second, and the rows among them that a word must have to be
+# noted: of a million, a word that is not noted has about a hundred, and these are counted when it is asked for.
 _SAMPLED, _NOTED = 50_000, 5
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
 _COPY_END = struct.pack(">h", -1)
