@@ -180,11 +180,9 @@ class RecallMemory:
             vectors = list(self._embedded([content for _, _, content in waiting]))
             with self.engine.writing() as rows:
                 # Another process may have made some of them, or deleted their messages.
-                left = {sequence for sequence, _, _ in messages.unembedded(rows, len(waiting))}
+                own = messages.claim_unembedded(rows, [sequence for sequence, _, _ in waiting])
                 pairs = zip(waiting, vectors, strict=True)
-                some = [(sequence, agent, found) for (sequence, agent, _), found in pairs if sequence in left]
-                self._add_vectors(rows, some)
-                messages.mark_embedded(rows, [sequence for sequence, _, _ in some])
+                self._add_vectors(rows, [(one, agent, found) for (one, agent, _), found in pairs if one in own])
             done += len(waiting)
             if progress is not None:
                 progress(done)

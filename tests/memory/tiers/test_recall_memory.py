@@ -217,3 +217,13 @@ def test_threads_that_add_at_once_lose_nothing(engine: Engine) -> None:
     recall = recall_of(engine)
     assert recall.count() == 12 * len(TALK)
     assert engine.verify() == []
+
+
+def test_threads_that_make_up_for_vectors_at_once_make_each_once(engine: Engine) -> None:
+    recall_of(engine).add([one for number in range(20) for one in talk(f"s{number}")], embed=False)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: recall_of(engine).catch_up(), range(4)))
+    assert engine.verify() == []
+    with engine.reading() as rows:
+        counted = rows.one("SELECT count(*), count(DISTINCT sequence) FROM message_parts")
+    assert counted == (20 * len(TALK), 20 * len(TALK))

@@ -134,11 +134,14 @@ def mark_unembedded(rows: Transaction, sequences: Sequence[int]) -> None:
     )
 
 
-def mark_embedded(rows: Transaction, sequences: Sequence[int]) -> None:
-    """Note that messages have their vectors."""
+def claim_unembedded(rows: Transaction, sequences: Sequence[int]) -> set[int]:
+    """Note that messages get their vectors in this transaction; returns those that no other one has given them."""
+    claimed: set[int] = set()
     for start in range(0, len(sequences), _AT_ONCE):
         some = sequences[start : start + _AT_ONCE]
-        rows.run(f"DELETE FROM unembedded WHERE sequence IN ({marks(some)})", some)
+        found = rows.all(f"DELETE FROM unembedded WHERE sequence IN ({marks(some)}) RETURNING sequence", some)
+        claimed.update(row[0] for row in found)
+    return claimed
 
 
 def sequences_in(rows: Transaction, scope: Scope, message_id: str = "") -> list[int]:
