@@ -293,10 +293,12 @@ def _save_now(state: Session, trigger: str) -> None:
 
 def _before_compaction(state: Session, dials: dict[str, Any]) -> None:
     """Keep what the agent is about to lose from its context: a checkpoint, and what was said."""
-    if dials["remember_conversations"] and state.transcript:
-        _remember_later(state)
-    if dials["capture_checkpoints"]:
-        _save_now(state, "precompact")
+    try:
+        if dials["capture_checkpoints"]:
+            _save_now(state, "precompact")
+    finally:  # after the save, which the agent waits for
+        if dials["remember_conversations"] and state.transcript:
+            _remember_later(state)
 
 
 def _remember_later(state: Session) -> None:
