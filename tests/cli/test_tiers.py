@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable
@@ -297,3 +298,11 @@ def test_no_password_of_a_setting_is_printed_and_its_file_is_private(sage: Run, 
     assert uri in (sage_home / "tuning.yaml").read_text()
     assert stat.S_IMODE((sage_home / "tuning.yaml").stat().st_mode) == 0o600
     assert load_settings(None).memory_uri == uri
+
+
+def test_the_python_of_the_readme_runs_as_written() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[2] / "README.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert "Name: Ann" in names["system"]
+    assert {tool.name for tool in names["tools"]} >= {"memory_replace", "conversation_search", "archival_insert"}

@@ -147,3 +147,4 @@ MIGRATIONS = (
         ('sessions', 'sqlite_autoindex_sessions_1', '2000 1000 1');
     """,
 )
+FORMAT = len(MIGRATIONS)
