@@ -40,8 +40,6 @@ _MUCH_LONGER = 4.0
 # What a message is, is said at its beginning.
 _HEAD_CHARS = 800
 _DAY = 86_400.0
-# Messages whose words are looked for in others.
-_BEST = 5
 
 # Phrases that are looked for in the beginning of a message in lower case; a search for each is faster than a pattern.
 _STANDING = (
@@ -59,6 +57,7 @@ _DONE = (
     "i'm ", "we've ", "we went ", "we had ", "i started ", "i decided ", "i finished ",
 )  # fmt: skip
 _PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
+_MERE_ROLES = frozenset(("user", "assistant", "human", "ai", "system", "tool"))
 _PREFIX = re.compile(r"([A-Z][\w.' -]{0,30}?): ")
 _TIME_WORDS = """
     yesterday today tomorrow tonight ago last next since week weeks weekend month months year years day days hour hours
@@ -89,14 +88,14 @@ class _Words(NamedTuple):
 
 def signals(question: Question, pool: Pool, statistics: Statistics, meanings: Meanings) -> Signals:
     """The signals of every message of a pool that is not empty."""
-    speakers = [_speaker(one.speaker, one.text) for one in pool.candidates]
+    speakers = _speakers(pool)
     words = _words(question, pool, statistics, meanings, {name for speaker in speakers for name in speaker.split()})
     out: dict[str, Floats] = {}
     _by_words(out, question, pool, words, statistics)
     soft_parts = _by_meaning(out, question, pool, words, meanings)
     _by_vector(out, pool)
-    _by_neighbours(out, pool, pool.best_of_parts(soft_parts), words, len(meanings))
-    roles = _by_role(out, question, pool, speakers)
+    _by_neighbours(out, pool, pool.best_of_parts(soft_parts), words)
+    roles = _by_role(out, question, pool)
     _by_text(out, question, pool, roles, meanings)
     _by_speaker(out, question, speakers)
     _by_time(out, question, pool)
@@ -115,12 +114,14 @@ def _relative(values: Floats) -> Floats:
     return values / np.float32(top) if top > 0 else values
 
 
-def _speaker(name: str, text: str) -> str:
-    """Who speaks, in lower case: a name that is given or that begins the text; empty for mere roles."""
-    if not name and (match := _PREFIX.match(text)):
-        name = match[1]
-    name = name.lower()
-    return "" if name in ("user", "assistant", "human", "ai", "system", "tool") else name
+def _speakers(pool: Pool) -> list[str]:
+    """Who speaks, in lower case: a name that is given, or one that begins the text if most texts begin so."""
+    names = [one.speaker for one in pool.candidates]
+    if not any(names):
+        begins = [_PREFIX.match(one.text) for one in pool.candidates]
+        if 2 * sum(match is not None for match in begins) > len(pool):  # not only a "Note:" here and there
+            names = [match[1] if match else "" for match in begins]
+    return ["" if name.lower() in _MERE_ROLES else name.lower() for name in names]
 
 
 def _words(question: Question, pool: Pool, statistics: Statistics, meanings: Meanings, speakers: set[str]) -> _Words:
@@ -229,7 +230,7 @@ def _by_vector(out: dict[str, Floats], pool: Pool) -> None:
     out["standing_out"] = standing_out
 
 
-def _by_neighbours(out: dict[str, Floats], pool: Pool, near: Floats, words: _Words, size: int) -> None:
+def _by_neighbours(out: dict[str, Floats], pool: Pool, near: Floats, words: _Words) -> None:
     """Signals of the messages before and after, and of the region of the session."""
     base: Floats = (out["soft_part"] + out["share"]) / np.float32(2)
     out["base"] = base
@@ -242,26 +243,7 @@ def _by_neighbours(out: dict[str, Floats], pool: Pool, near: Floats, words: _Wor
     for step, row in rows.items():
         together = np.maximum(together, moved(near, row) * np.float32(_NEAR if abs(step) == 1 else _FAR))
     out["context"] = together @ words.weights
-    out["feedback"] = _feedback(out["context"] + base, pool, words, size)
     out["region"], out["region_wide"] = _region(base, pool, _REGION), _region(base, pool, _WIDE)
-
-
-def _feedback(base: Floats, pool: Pool, words: _Words, size: int) -> Floats:
-    """How many words, by rarity in the pool, a message shares with the best ones, apart from those of the question."""
-    best = np.sort(np.argsort(-base, kind="stable")[:_BEST])
-    message = np.repeat(np.repeat(np.arange(len(pool)), pool.part_counts), pool.part_sizes)
-    code = np.unique(message * size + pool.tokens)
-    owner, token = code // size, code % size
-    seen = np.bincount(token, minlength=size)
-    rarity = np.log(len(pool) / np.maximum(seen, 1))
-    is_best = np.isin(owner, best)
-    sizes = np.bincount(owner, minlength=len(pool))
-    common = np.bincount(token[is_best], weights=1 / np.sqrt(sizes[owner[is_best]]), minlength=size)
-    own = 1 / np.sqrt(np.maximum(sizes, 1))
-    worth = common[token] - np.where(is_best, own[owner], 0)  # not what it shares with itself
-    worth = worth * rarity[token] * ~np.isin(token, pool.tokens[words.of_tokens >= 0])
-    total = np.bincount(owner, weights=worth, minlength=len(pool)) / np.sqrt(np.maximum(sizes, 1) + 10)
-    return _relative(np.asarray(total, np.float32))
 
 
 def _region(base: Floats, pool: Pool, width: float) -> Floats:
@@ -283,12 +265,12 @@ class _Roles(NamedTuple):
     apart: float  # how much the roles say, 0 to 1: 0 among people
 
 
-def _by_role(out: dict[str, Floats], question: Question, pool: Pool, speakers: list[str]) -> _Roles:
+def _by_role(out: dict[str, Floats], question: Question, pool: Pool) -> _Roles:
     """Signals of role and length. Two people who chat have roles too, which say nothing: their turns are alike."""
     user = np.array([one.role == "user" for one in pool.candidates], np.float32)
     assistant = np.array([one.role == "assistant" for one in pool.candidates], np.float32)
     apart = 0.0
-    if user.any() and assistant.any() and not any(speakers):
+    if user.any() and assistant.any():
         asked, answered = float(pool.lengths[user > 0].mean()), float(pool.lengths[assistant > 0].mean())
         apart = min(max(math.log((answered + 5) / (asked + 5)) / math.log(_MUCH_LONGER), 0.0), 1.0)
     mine, yours = bool(question.kinds & {"mine", "said_by_me"}), "said_by_you" in question.kinds
@@ -399,7 +381,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "meaning": ("soft", "soft_part", "base", "order_base", "summary_base", "request_base"),
     "vector": ("cosine", "standing_out", "vector_beside", "order_standing_out", "summary_standing_out"),
     "neighbours": ("before", "after", "before_2", "after_2", "context", "reply", "prompt", "answers"),
-    "feedback": ("feedback",),
     "region": ("region", "region_wide", "order_region", "order_region_wide", "summary_region", "summary_region_wide",
                "request_region"),
     "role": ("user", "user_mine", "user_yours", "order_user", "summary_user", "request_user"),

@@ -43,7 +43,7 @@ _CODE = re.compile(
     r"(?<!\w)(?:[\w.-]*/[\w./-]*\w|\w+(?:\.\w+)+\(?\)?|\w+\(\)|[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w+"
     r"|--[a-z][\w-]+|\w+::\w+)"
 )
-_NAME = re.compile(r"(?<![.!?:\w]\s)(?<!^)\b[A-Z][a-z]+\w*|\b[A-Z]{2,}\w*\b")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][a-z]+\w*|\b[A-Z]{2,}\w*\b")
 _NUMBER = re.compile(r"\d[\d.,/:%]*")
 
 

@@ -28,6 +28,8 @@ WEIGHTS_FILE = Path(__file__).with_name("weights.json")
 WEIGHTS_VERSION = 1
 # Nothing is certain, and beyond this the exponential overflows.
 _LIMIT = 30.0
+# Of the signals that are shown; a BLAS rounds further ones as it likes.
+_DECIMALS = 3
 _comparing = Lock()
 
 
@@ -76,11 +78,11 @@ def rank(
     totals = matrix @ model.weights
     odds = np.clip(model.scale * totals + model.offset, -_LIMIT, _LIMIT)
     scores = 1 / (1 + np.exp(-odds.astype(np.float64)))
-    candidates, best_parts = loaded.candidates, found.best_parts
+    candidates = loaded.candidates
     rows = [row for row, one in enumerate(candidates) if one.allowed]
     rows.sort(key=lambda row: (-float(scores[row]), _newest_first(candidates[row])))
     rows = rows[:limit]
-    by_group = ((matrix[rows] - matrix.mean(axis=0)) * model.weights) @ _GROUP_OF_COLUMN
+    by_group = np.round(((matrix[rows] - matrix.mean(axis=0)) * model.weights) @ _GROUP_OF_COLUMN, _DECIMALS)
     return [
         Ranked(
             candidates[row].key, float(scores[row]), dict(zip(GROUPS, shares, strict=True)), int(found.best_parts[row])
