@@ -12,11 +12,13 @@ same messages. Ends with 1 if a message is missing or doubled.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -99,17 +101,28 @@ def _import(folder: Path, database: Path, again: bool = False) -> dict[str, Any]
     return found
 
 
-def _kill_some(folder: Path, database: Path, kills: int, seconds: float) -> int:
-    """Begin imports and kill them at random moments; returns how many were killed in the middle."""
+def _kill_some(folder: Path, database: Path, kills: int, expected: int) -> int:
+    """Begin imports and kill them, each when about so many messages more are stored; how many were killed."""
     chance, killed = random.Random(1), 0
-    for _ in range(kills):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, str(folder), str(database), ""], stdout=subprocess.DEVNULL
-        )
-        time.sleep(0.5 + chance.random() * seconds / kills)
+    for number in range(kills):
+        enough = int((number + chance.random()) / kills * expected)
+        words = [sys.executable, "-c", _CHILD, str(folder), str(database), ""]
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        while process.poll() is None and _stored(database) < enough:
+            time.sleep(0.01)
+        time.sleep(chance.random())
         process.send_signal(signal.SIGKILL)
         killed += process.wait() == -signal.SIGKILL
     return killed
+
+
+def _stored(database: Path) -> int:
+    """How many messages are in a database that another process writes."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
+            return int(opened.execute("SELECT COALESCE(SUM(message_count), 0) FROM agents").fetchone()[0])
+    except sqlite3.OperationalError:  # not made yet
+        return 0
 
 
 def _digest(database: Path) -> str:
@@ -144,7 +157,7 @@ def main() -> None:
         more = [_import(folder, database, again=number == 8) for number in range(9)]
         wrong += [f"an import stored {one['new']} again" for one in more if one["new"] or one["count"] != expected]
         other = scratch / "killed.db"
-        killed = _kill_some(folder, other, given.kills, first["seconds"])
+        killed = _kill_some(folder, other, given.kills, expected)
         last = _import(folder, other)
         digests = _digest(database), _digest(other)
         if digests[0] != digests[1] or not digests[0].endswith(" 0"):
