@@ -284,8 +284,10 @@ def _by_role(out: dict[str, Floats], question: Question, pool: Pool) -> _Roles:
     out["short"] = np.maximum(0, 1 - pool.lengths / 8).astype(np.float32)
     out["reply"] = out["after"] * user * np.float32(apart)
     out["prompt"] = out["before"] * assistant * np.float32(apart)
-    out["answer_part"] = out["part"] * assistant * np.float32(apart)
-    out["answer_cover"] = out["cover"] * assistant * np.float32(apart)
+    for name in _OF_ANSWERS:
+        out[f"answer_{name}"] = out[name] * assistant * np.float32(apart)
+    for name in _OF_CHATS:
+        out[f"apart_{name}"] = out[name] * np.float32(apart)
     return _Roles(user, assistant, apart)
 
 
@@ -358,31 +360,29 @@ def _by_kind(out: dict[str, Floats], question: Question) -> None:
             out[f"{kind}_{name}"] = out[name] * holds
 
 
+# Signals that count differently for the long answers of an assistant, in chats with an assistant at all, and for kinds
+# of questions.
+_OF_ANSWERS = ("part", "cover", "bm25", "words", "standing_out")
+_OF_CHATS = ("base", "standing_out", "density", "words", "region", "pairs")
 _OF_KIND = {
-    "order": ("base", "region", "region_wide", "user", "length_user", "standing_out"),
-    "summary": ("base", "region", "region_wide", "user", "length_user", "standing_out"),
-    "request": (
-        "base",
-        "region",
-        "user",
-        "length_user",
-        "own",
-        "standing",
-        "preference",
-        "standing_topic",
-        "preference_topic",
-    ),
-}
+    "order": ("base", "density", "region", "region_wide", "user", "length_user", "standing_out"),
+    "summary": ("base", "bm25", "density", "context", "region", "region_wide", "user", "length_user", "standing_out"),
+    "request": ("base", "density", "region", "user", "length_user", "own", "standing", "preference", "standing_topic",
+                "preference_topic"),
+}  # fmt: skip
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "words": ("bm25", "words", "share", "cover", "rarest", "density"),
-    "passages": ("part", "answer_part", "answer_cover"),
-    "phrases": ("pairs", "names", "verbatim"),
-    "meaning": ("soft", "soft_part", "base", "order_base", "summary_base", "request_base"),
-    "vector": ("cosine", "standing_out", "vector_beside", "order_standing_out", "summary_standing_out"),
-    "neighbours": ("before", "after", "before_2", "after_2", "context", "reply", "prompt", "answers"),
-    "region": ("region", "region_wide", "order_region", "order_region_wide", "summary_region", "summary_region_wide",
-               "request_region"),
+    "words": ("bm25", "words", "share", "cover", "rarest", "density", "answer_cover", "answer_bm25", "answer_words",
+              "apart_words", "apart_density", "summary_bm25", "order_density", "summary_density", "request_density"),
+    "passages": ("part", "answer_part"),
+    "phrases": ("pairs", "apart_pairs", "names", "verbatim"),
+    "meaning": ("soft", "soft_part", "base", "apart_base", "order_base", "summary_base", "request_base"),
+    "vector": ("cosine", "standing_out", "vector_beside", "answer_standing_out", "apart_standing_out",
+               "order_standing_out", "summary_standing_out"),
+    "neighbours": ("before", "after", "before_2", "after_2", "context", "summary_context", "reply", "prompt",
+                   "answers"),
+    "region": ("region", "region_wide", "apart_region", "order_region", "order_region_wide", "summary_region",
+               "summary_region_wide", "request_region"),
     "role": ("user", "user_mine", "user_yours", "order_user", "summary_user", "request_user"),
     "length": ("length", "length_user", "length_apart", "short", "order_length_user", "summary_length_user",
                "request_length_user"),
