@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
-
-from sage_code.errors import UsageError
+from datetime import UTC, datetime
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 # Further back a date says more than a count of days.
 _MOST_DAYS = 60
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-           "November", "December")  # fmt: skip
-_MONTH = re.compile(r"(\d{4})-(\d\d)")
-_AGO = re.compile(r"(\d{1,4}) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
-_SECONDS = {"minute": _MINUTE, "hour": _HOUR, "day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 365 * _DAY}
 
 
 def when(stamp: str, exact: bool = False, now: datetime | None = None) -> str:
@@ -43,37 +35,16 @@ def since(text: str, now: datetime | None = None) -> datetime | None:
     """The first moment that a text names (`2026-03`, `2 weeks ago`, `last week`, ISO 8601); None for an empty text."""
     from sage_code.memory.tiers.spans import since_of
 
-    return _ago(text, now) or since_of(_spelled(text), now)
+    return since_of(text, now)
 
 
 def until(text: str, now: datetime | None = None) -> datetime | None:
     """The moment behind the last one that a text names; None for an empty text."""
     from sage_code.memory.tiers.spans import until_of
 
-    return _ago(text, now) or until_of(_spelled(text), now)
+    return until_of(text, now)
 
 
 def before(text: str, now: datetime | None = None) -> datetime | None:
     """The moment that everything before a named time is before: `2026-03` is its first day."""
     return since(text, now)
-
-
-def _ago(text: str, now: datetime | None) -> datetime | None:
-    """The moment that was so long ago. In a question `2 weeks ago` is about that time; as a limit it is exact."""
-    found = _AGO.fullmatch(text.strip())
-    if found is None:
-        return None
-    try:
-        return (now or datetime.now(UTC)) - timedelta(seconds=int(found[1]) * _SECONDS[found[2].lower()])
-    except OverflowError:
-        return datetime.min.replace(tzinfo=UTC)
-
-
-def _spelled(text: str) -> str:
-    """A month in digits with its name, as words of time are read."""
-    found = _MONTH.fullmatch(text.strip())
-    if found is None:
-        return text
-    if not 1 <= int(found[2]) <= len(_MONTHS):
-        raise UsageError(f"{text} is no month", "a year has twelve: 2026-01 to 2026-12")
-    return f"{_MONTHS[int(found[2]) - 1]} {found[1]}"

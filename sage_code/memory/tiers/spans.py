@@ -14,7 +14,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.tiers.ranking.times import Window, window_of
 
 _MAX_CHARS = 200
-_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+_MONTH = re.compile(r"(\d{4})-(\d\d)")
 _AGO = re.compile(r"(\d{1,4}) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
 _HOURS = {"minute": 1 / 60, "hour": 1, "day": 24, "week": 7 * 24, "month": 30 * 24, "year": 365 * 24}
 _EXAMPLES = "a date (2026-03-01), a time (2026-03-01T14:30), or words: yesterday, last week, 3 days ago, in March"
@@ -44,13 +44,18 @@ def _read(text: str, now: datetime | None) -> tuple[datetime | None, Window | No
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC), None
     if month := _MONTH.fullmatch(text):
-        text = datetime(int(month[1]) or 1, int(month[2]), 1).strftime("%B ") + month[1]
+        try:
+            text = f"{datetime(int(month[1]), int(month[2]), 1):%B} {month[1]}"
+        except ValueError as error:
+            raise UsageError(f"{text} is no month", "a year has twelve: 2026-01 to 2026-12") from error
     if ":" in text:
         try:
             return datetime.fromisoformat(text).astimezone(UTC), None
         except (ValueError, OverflowError):
             pass  # words may have a colon, too
-    for spelled in (text, f"in {text}", f"on {text}") if len(text) <= _MAX_CHARS else ():
+    # A date in digits is read as it is: `in 2026-02-31` would be a year.
+    readings = (text,) if "-" in text else (text, f"in {text}", f"on {text}")
+    for spelled in readings if len(text) <= _MAX_CHARS else ():
         if (window := window_of(spelled, here)) is not None:
             return None, window
     raise UsageError(f"{text[:80]!r} names no time", f"write {_EXAMPLES}")

@@ -16,6 +16,7 @@ from sage_code.memory.tiers.core_memory import CoreMemory
 from sage_code.memory.tiers.engines.opening import open_engine
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.entry_store import MemoryStore, MemoryType
+from sage_code.memory.tiers.manager import MemoryManager
 from sage_code.memory.tiers.moving import CopiedTable, move
 from sage_code.memory.tiers.opened import opened_agent, user_of
 from sage_code.memory.tiers.recall_memory import RecallMemory
@@ -182,6 +183,21 @@ def test_what_changed_since_a_copy_is_copied_by_the_next_one(addresses: Callable
     with pytest.raises(StoreError, match="differs") as refused:
         move(here, there, settings)
     assert "deleted here since" in refused.value.hint
+
+
+def test_a_compaction_that_is_undone_after_a_copy_is_copied_too(
+    addresses: Callable[[str], str], opened: Opened
+) -> None:
+    uri, there, settings = addresses("sqlite"), opened(addresses("sqlite")), load_settings(None)
+    with MemoryManager(uri=uri) as memory:
+        for number in range(40):
+            memory.add_message("user" if number % 2 else "assistant", f"We decided on plan {number}. " * 20)
+        assert memory.compact() is not None
+        assert all(one.is_same for one in move(memory.engine, there, settings))
+        memory.undo_compaction()
+        assert all(one.is_same for one in move(memory.engine, there, settings))
+        ids = memory.message_ids()
+    assert agents_of_user(there, user_of(settings))[0].message_ids == ids
 
 
 def test_an_agent_of_the_same_name_is_not_mixed_up(addresses: Callable[[str], str], opened: Opened) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import xxhash
 
 from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, microseconds, moment, nested, texts
+from sage_code.memory.tiers.tables.summaries import set_metadata
 
 BATCH = 1_000
 
@@ -131,7 +132,10 @@ def insert(rows: Transaction, table: Table, agent_id: str, batch: Sequence[Seque
 def insert_of_sessions(
     rows: Transaction, agent_id: str, batch: Sequence[Sequence[Any]], numbers: Mapping[str, int]
 ) -> list[tuple[int, str]]:
-    """Store messages that are not there yet; returns their sequences and texts. `numbers` are those of sessions."""
+    """Store messages that are not there yet; returns their sequences and texts. `numbers` are those of sessions.
+
+    What a summary stands for is brought up to date.
+    """
     ids = [row[0] for row in batch]
     marks = ", ".join("?" * len(ids))
     known = {str(row[0]) for row in rows.all(f"SELECT id FROM messages WHERE id IN ({marks})", ids)}
@@ -142,10 +146,13 @@ def insert_of_sessions(
         f"INSERT INTO messages (agent_id, session, {columns}) VALUES ({values})",
         ((agent_id, numbers[row[-1]], *_adapted(MESSAGES, row[:-1])) for row in new),
     )
+    names = list(MESSAGES.columns)
+    for row in batch:  # the only messages that change: a summary notes what it stands for, and that it was undone
+        if row[0] in known and row[names.index("role")] == "summary":
+            set_metadata(rows, agent_id, row[0], row[names.index("metadata")])
     found = rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks})", ids)
     by_id: dict[str, int] = {str(id_): sequence for id_, sequence in found}
-    content = list(MESSAGES.columns).index("content")
-    return [(by_id[row[0]], row[content]) for row in new]
+    return [(by_id[row[0]], row[names.index("content")]) for row in new]
 
 
 def digest(row: Sequence[Any]) -> int:
