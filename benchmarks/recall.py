@@ -41,7 +41,7 @@ from sage_code.memory.tiers.ranking.meanings import Meanings
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
 from sage_code.memory.tiers.ranking.pool import Candidate, Pool, Statistics
 from sage_code.memory.tiers.ranking.question import Question, read_question
-from sage_code.memory.tiers.ranking.ranker import WEIGHTS_FILE, WEIGHTS_VERSION, read_model
+from sage_code.memory.tiers.ranking.ranker import WEIGHTS_FILE, WEIGHTS_VERSION, certainty, read_model
 
 Floats = NDArray[np.float32]
 Scores = Callable[["Case"], Floats]
@@ -320,32 +320,31 @@ def cross_validated(cases: Sequence[Case], used: Sequence[int], folds: int, pena
     return [scores[row] for row in range(len(cases))]
 
 
-def calibrated(cases: Sequence[Case], scores: Sequence[Floats]) -> tuple[float, float]:
-    """The line from scores to the logarithm of the odds of being gold, by Newton's method; both sets count the same."""
+def calibrated(cases: Sequence[Case], scores: Sequence[Floats]) -> list[float]:
+    """The weights of `ranker.certainty` for the odds of being gold, by Newton's method; both sets count the same."""
     totals = Counter(case.collection for case in cases)
-    z = np.concatenate(scores).astype(np.float64)
     gold = np.concatenate([case.is_gold for case in cases]).astype(np.float64)
     share = np.concatenate([np.full(len(case.is_gold), 1 / totals[case.collection]) for case in cases])
-    inputs = np.stack([z, np.ones_like(z)], axis=1)
-    line = np.array([1.0, -5.0])
+    inputs = np.concatenate(
+        [certainty(z, case.columns[:, _COLUMN["base"]]) for case, z in zip(cases, scores, strict=True)]
+    )
+    line = np.zeros(inputs.shape[1])
     for _ in range(50):
         likely = 1 / (1 + np.exp(-np.clip(inputs @ line, -30, 30)))
         slope = inputs.T @ (share * (gold - likely))
         curve = (inputs * (share * likely * (1 - likely))[:, None]).T @ inputs
-        line = line + np.linalg.solve(curve + 1e-9 * np.eye(2), slope)
-    return float(line[0]), float(line[1])
+        line = line + np.linalg.solve(curve + 1e-9 * np.eye(len(line)), slope)
+    return [round(one, 4) for one in line.tolist()]
 
 
 def write_weights(cases: Sequence[Case]) -> None:
     """Fit on all conversations, and write the weights that Sage uses."""
     fit = Fit(cases, range(len(NAMES)))
     weights = np.round(fit.weights / fit.spread, 4)
-    scale, offset = calibrated(cases, [case.columns @ weights for case in cases])
     stored = {
         "version": WEIGHTS_VERSION,
         "made": f"benchmarks/recall.py --train: {len(cases)} questions of BEAM (100K, without Coding) and LoCoMo",
-        "scale": round(scale, 4),
-        "offset": round(offset, 4),
+        "certainty": calibrated(cases, [case.columns @ weights for case in cases]),
         "weights": {name: float(weight) for name, weight in zip(NAMES, weights.tolist(), strict=True)},
     }
     WEIGHTS_FILE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

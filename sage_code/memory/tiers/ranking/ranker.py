@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.memory.tiers.ranking.features import GROUPS, NAMES, signals
@@ -21,10 +22,10 @@ from sage_code.memory.tiers.ranking.meanings import Meanings
 from sage_code.memory.tiers.ranking.pool import Candidate, Floats, Pool, Statistics
 from sage_code.memory.tiers.ranking.question import Question
 
-__all__ = ["Candidate", "Model", "Ranked", "Statistics", "rank", "read_model"]
+__all__ = ["Candidate", "Model", "Ranked", "Statistics", "certainty", "rank", "read_model"]
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")
-# 1: one weight a signal, and the line that turns the sum into a probability.
+# 1: one weight a signal, and the weights of `certainty`.
 WEIGHTS_VERSION = 1
 # Nothing is certain, and beyond this the exponential overflows.
 _LIMIT = 30.0
@@ -45,11 +46,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The weights of the signals, and the line from their sum to the logarithm of the odds."""
+    """The weights of the signals, and those of `certainty`, which give the logarithm of the odds."""
 
     weights: Floats
-    scale: float
-    offset: float
+    certainty: NDArray[np.float64]
 
 
 @lru_cache(maxsize=1)
@@ -57,7 +57,19 @@ def read_model() -> Model:
     """The weights that come with Sage."""
     stored = json.loads(WEIGHTS_FILE.read_text(encoding="utf-8"))
     weights = np.array([stored["weights"].get(name, 0.0) for name in NAMES], np.float32)
-    return Model(weights, stored["scale"], stored["offset"])
+    return Model(weights, np.array(stored["certainty"], np.float64))
+
+
+def certainty(totals: Floats, base: Floats) -> NDArray[np.float64]:
+    """What makes a message of a pool certain, a row a message: its lead over the pool, and how well the pool fits.
+
+    The sum of the signals alone is comparable within a question only. `base` is the share of the question that a
+    message says; if the best message says little of it, no message answers.
+    """
+    z = totals.astype(np.float64)
+    best = z.max()
+    lead = z - best - np.log(np.exp(z - best).sum())
+    return np.stack([lead, np.full(len(z), float(base.max())), np.ones(len(z))], axis=1)
 
 
 def rank(
@@ -76,8 +88,8 @@ def rank(
     model = read_model()
     matrix = np.stack([found.columns[name] for name in NAMES], axis=1)
     totals = matrix @ model.weights
-    odds = np.clip(model.scale * totals + model.offset, -_LIMIT, _LIMIT)
-    scores = 1 / (1 + np.exp(-odds.astype(np.float64)))
+    odds = np.clip(certainty(totals, found.columns["base"]) @ model.certainty, -_LIMIT, _LIMIT)
+    scores = 1 / (1 + np.exp(-odds))
     candidates = loaded.candidates
     rows = [row for row, one in enumerate(candidates) if one.allowed]
     rows.sort(key=lambda row: (-float(scores[row]), _newest_first(candidates[row])))
