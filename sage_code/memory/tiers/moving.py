@@ -2,7 +2,6 @@
 
 Rows that the target has already are left alone unless they have changed since, so a copy that was interrupted goes on
 where it stopped. The source is not changed. Words and vectors are derived from the rows and made again at the target.
-How far transcripts were read is not copied: the next import reads them again and stores each message once.
 """
 
 from __future__ import annotations
@@ -102,12 +101,7 @@ def _copy(source: Engine, target: Engine, agent: Agent, said: Callable[[str, int
     """Copy the rows of one agent, a transaction for each batch."""
     with source.reading() as rows:
         for table in copying.TABLES:
-            for batch in copying.pages(rows, table, agent.id):
-                with target.writing() as there:
-                    copying.insert(there, table, agent.id, batch)
-                    if table.name == "passages":
-                        _index_passages(target, there, agent, [row[0] for row in batch])
-                said(table.name, len(batch))
+            _copy_table(rows, target, agent, table, said)
         with target.reading() as there:
             known = there.all("SELECT id, number FROM sessions WHERE agent_id = ?", (agent.id,))
             numbers: dict[str, int] = dict(known)
@@ -118,8 +112,21 @@ def _copy(source: Engine, target: Engine, agent: Agent, said: Callable[[str, int
                     target.add_words(there, "message", [(number, words_of_text(text)) for number, text in stored])
                     messages.mark_unembedded(there, [number for number, _ in stored])
             said("messages", len(batch))
+        _copy_table(rows, target, agent, copying.IMPORTS, said)
     with target.writing() as there:
         agents.restore_counts(there, agent)
+
+
+def _copy_table(
+    rows: Transaction, target: Engine, agent: Agent, table: copying.Table, said: Callable[[str, int], None]
+) -> None:
+    """Copy the rows of one agent in one table."""
+    for batch in copying.pages(rows, table, agent.id):
+        with target.writing() as there:
+            copying.insert(there, table, agent.id, batch)
+            if table.name == "passages":
+                _index_passages(target, there, agent, [row[0] for row in batch])
+        said(table.name, len(batch))
 
 
 def _index_passages(target: Engine, rows: Transaction, agent: Agent, ids: list[str]) -> None:
@@ -162,7 +169,7 @@ def _sums(engine: Engine, every: list[Agent]) -> dict[str, tuple[int, int]]:
             there = agents.agent_with_id(rows, agent.id)
             known = [] if there is None else [agents.plain(there)]
             _add(sums, "agents", known)
-            for table in (*copying.TABLES, copying.MESSAGES):
+            for table in (*copying.TABLES, copying.MESSAGES, copying.IMPORTS):
                 _add(sums, table.name, [])
                 for batch in copying.pages(rows, table, agent.id):
                     _add(sums, table.name, batch)

@@ -6,6 +6,7 @@ A message is masked and made storable on its way in. Its words are indexed at on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,6 +35,7 @@ MAX_CHARS = 1_000_000
 _MAKE_UP = 1_000
 _BATCH = 1_000
 _MAX_NAME_CHARS = 1_000
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,13 @@ class RecallMemory:
 
         Project, channel, title and source are noted with their sessions. `also` runs in the same transaction.
         """
-        prepared = [self._prepared(message) for message in new]
-        if embed:
-            with self.engine.reading() as rows:
-                known = messages.known_ids(rows, [one.message.id for one in prepared])
-            vectors = self._vectors([one for one in prepared if one.message.id not in known])
-        else:
-            vectors = {}
+        given = [message.id for message in new if message.id]
+        if wrong := [id_ for id_ in given if _UUID.fullmatch(id_) is None]:
+            raise UsageError(f"{wrong[0][:80]!r} is no id of a message", "give a UUID in lower case, or none")
+        with self.engine.reading() as rows:
+            known = messages.known_ids(rows, given) if given else set()
+        prepared = [self._prepared(message) for message in new if message.id not in known]
+        vectors = self._vectors(prepared) if embed else {}
         facts = {"project": project, "channel": channel, "title": title, "source": source}
         with self.engine.writing() as rows:
             rows.lock_agent(self.agent.id)

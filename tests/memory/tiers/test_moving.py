@@ -20,9 +20,9 @@ from sage_code.memory.tiers.manager import MemoryManager
 from sage_code.memory.tiers.moving import CopiedTable, move
 from sage_code.memory.tiers.opened import opened_agent, user_of
 from sage_code.memory.tiers.recall_memory import RecallMemory
-from sage_code.memory.tiers.tables import messages
+from sage_code.memory.tiers.tables import imports, messages
 from sage_code.memory.tiers.upkeep import agents_of_user, forget_agent, overview_of, rebuild
-from sage_code.memory.tiers.values import NewMessage
+from sage_code.memory.tiers.values import NewMessage, now
 from sage_code.settings.loading import load_settings
 
 Opened = Callable[[str], Engine]
@@ -79,6 +79,8 @@ def _fill(engine: Engine, name: str = "sage", count: int = COUNT, user: str = ""
         for number in range(count)
     ]
     recall.add(said, project="/work/shop", channel="c", title=f"Ti'tle {name}", embed=False)
+    with engine.writing() as rows:
+        imports.note_read(rows, agent.id, "/work/a transcript.jsonl", {"cursor": [1, "x"]}, now())
     core = CoreMemory(engine, agent, settings)
     core.append("human", ODD)
     core.set("human", f"Name of {name}: Ann")
@@ -111,7 +113,7 @@ def test_everything_arrives_and_is_proved(
     rows = {one.table: one.rows for one in proof}
     assert rows == {
         "agents": 3, "blocks": 9, "block_history": 15, "sessions": 9, "passages": 6, "entries": 3,
-        "messages": COUNT + 12,
+        "messages": COUNT + 12, "imports": 3,
     }  # fmt: skip
     assert all(one.is_same for one in proof)
     assert reported["messages"] == COUNT + 12

@@ -163,7 +163,7 @@ def test_hostile_questions_are_only_words(recall: RecallMemory, query: str) -> N
 
 
 def test_wrong_calls_are_refused(recall: RecallMemory) -> None:
-    for wrong in (NewMessage("king", "x"), NewMessage("user", "x" * (MAX_CHARS + 1))):
+    for wrong in (NewMessage("king", "x"), NewMessage("user", "x" * (MAX_CHARS + 1)), NewMessage("user", "x", id="7")):
         with pytest.raises(UsageError):
             recall.add([wrong])
     for call in (lambda: recall.search("x", 0), lambda: recall.search("x", role="king"), recall.forget):

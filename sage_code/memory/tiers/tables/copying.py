@@ -70,6 +70,10 @@ TABLES = (
         "updated_at",
     ),
 )  # fmt: skip
+# Copied after the messages: what was read and is not there yet would never be read again.
+IMPORTS = Table(
+    "imports", {"path": "text", "cursor": "json", "done_at": "time"}, "path", "agent_id, path", "done_at"
+)  # fmt: skip
 # A message names its session by the session's id; everything else is as in the other tables.
 MESSAGES = Table(
     "messages",
