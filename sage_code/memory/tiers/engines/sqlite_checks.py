@@ -10,7 +10,8 @@ from sage_code.memory.tiers.engines.sqlite_words import KINDS
 if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.sqlite_transaction import SqliteTransaction
 
-# A larger database is checked without comparing each index with its table, which takes 10 s for 1 GB.
+# A larger database is checked without comparing each index with its table. All checks of 1,000,000 messages in 0.9 GB
+# take 13 s of processor time.
 _QUICK_BYTES = 1 << 30
 _TOLD = 20
 _COUNTS = {

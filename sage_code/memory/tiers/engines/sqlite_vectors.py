@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sage_code.memory.tiers.values import Scope
 
 _FACT = "vectors"
-# A scope of up to so many rows is listed by SQL (0.1 µs a row) and its vectors are all compared.
+# A scope of up to so many rows is listed by SQL, in 11 ms of processor time, before vectors are compared.
 _LISTED = 50_000
 # Rows that are found for each one that is wanted, where the scope allows only some of them.
 _OVERSAMPLED = 8
