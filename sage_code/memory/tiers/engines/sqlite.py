@@ -318,6 +318,7 @@ class SqliteEngine:
         return Busy(f"another process writes to {self.path}", "try again when it has finished")
 
     def _explained(self, error: sqlite3.Error) -> SageError:
+        """An error of SQLite, with what to do about it."""
         said = str(error)
         if "locked" in said or "busy" in said:
             return self._busy()
