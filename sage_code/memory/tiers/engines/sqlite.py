@@ -264,6 +264,7 @@ class SqliteEngine:
                 self._give_back(connection, sound=sound)
 
     def _connection(self) -> sqlite3.Connection:
+        """An idle connection, or a new one."""
         with self._guard:
             self._notice_fork()
             if self._idle:
