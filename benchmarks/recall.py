@@ -8,10 +8,12 @@ categories 1 to 4 count. The data stays outside of our repository. Recall@k is t
 among the first k, averaged over the questions that have gold. A pool is made as in production: the best 150 by words,
 the best 150 by vector, and two neighbours on either side of each.
 
-One set of weights serves both sets. "Cross-validated" means that the weights were fitted on the conversations of other
-folds. `--train` fits on all conversations and writes `weights.json`. `--ablate` leaves one signal out at a time
-(fitted again), and ranks by each signal alone. The numbers that BEAM's generator left behind user messages ("->-> 1,2")
-are removed, unless `--raw` is given. `--kept` keeps the signals in a file, which saves two minutes of a next run.
+`recall_questions.py` adds questions by keywords, quotations, times and speakers, which both sets lack: an order that
+was learned on theirs alone must not lose to words there. One set of weights serves all sets. "Cross-validated" means
+that the weights were fitted on the conversations of other folds. `--train` fits on all conversations and writes
+`weights.json`. `--ablate` leaves one signal out at a time (fitted again), and ranks by each signal alone. The numbers
+that BEAM's generator left behind user messages ("->-> 1,2") are removed, unless `--raw` is given. `--kept` keeps the
+signals in a file, which saves two minutes of a next run.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from recall_questions import made_up
 
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.memory.index.passages import all_of, record_of
@@ -55,6 +58,9 @@ STEPS, RATE, PENALTY = 250, 0.05, 1e-3
 # Messages of a question that take part in fitting: the best by words, and a share of the others, which then count for
 # those that are left out.
 _HARD, _SAMPLED = 40, 0.25
+# What the collections count in fitting: made-up questions are easy, and only have to stay so.
+MADE_UP = "made-up"
+_SHARES = {"BEAM": 1.0, "LoCoMo": 1.0, MADE_UP: 0.3}
 _ARTEFACT = re.compile(r"\s*->->\s*[\d,]+\s*$")
 
 
@@ -75,10 +81,9 @@ class Message:
 class Conversation:
     """A chat and the questions about it."""
 
-    collection: str
     name: str
     messages: list[Message]
-    questions: list[tuple[str, str, frozenset[str]]]  # category, text, gold
+    questions: list[tuple[str, str, str, frozenset[str]]]  # collection, category, text, gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ def read_beam(folder: Path, raw: bool) -> Iterator[Conversation]:
             for category, of_category in probes.items()
             for probe in of_category
         ]
-        yield Conversation("BEAM", path.parent.name, messages, [one for one in asked if one[2]])
+        yield _asked("BEAM", path.parent.name, messages, [one for one in asked if one[2]])
 
 
 def read_locomo(file: Path) -> Iterator[Conversation]:
@@ -133,7 +138,15 @@ def read_locomo(file: Path) -> Iterator[Conversation]:
             if one["category"] in LOCOMO_CATEGORIES
             and (evidence := frozenset(re.findall(r"D\d+:\d+", " ".join(one.get("evidence", [])))))
         ]
-        yield Conversation("LoCoMo", sample["sample_id"], messages, asked)
+        yield _asked("LoCoMo", sample["sample_id"], messages, asked)
+
+
+def _asked(
+    collection: str, name: str, messages: list[Message], asked: Sequence[tuple[str, str, frozenset[str]]]
+) -> Conversation:
+    """A conversation with the questions of its collection and made-up ones."""
+    own = [(collection, *one) for one in asked]
+    return Conversation(name, messages, [*own, *((MADE_UP, *one) for one in made_up(messages, name))])
 
 
 def _anchor(text: str | None) -> float:
@@ -166,7 +179,7 @@ class Measured:
         spans = [(row, message.text[a:b]) for row, message in enumerate(messages) for a, b in parts(message.text)]
         starts = np.searchsorted([row for row, _ in spans], np.arange(len(messages)))
         vectors = embedder.embed_code([text for _, text in spans])
-        asked = embedder.embed_query([text for _, text, _ in talk.questions])
+        asked = embedder.embed_query([text for _, _, text, _ in talk.questions])
         self.cosines = np.maximum.reduceat(asked @ vectors.T, starts, axis=1)
         self.place = {(message.session, message.order): row for row, message in enumerate(messages)}
         self.now = datetime.fromtimestamp(max(message.created for message in messages), UTC) + timedelta(days=1)
@@ -196,7 +209,7 @@ class Measured:
     def cases(self) -> Iterator[Case]:
         """The questions with the signals of their pools."""
         ids = [message.id for message in self.talk.messages]
-        for number, (category, text, gold) in enumerate(self.talk.questions):
+        for number, (collection, category, text, gold) in enumerate(self.talk.questions):
             question = read_question(text, self.now)
             by_words, cosines = self.bm25(question.stems()), self.cosines[number]
             candidates = self.pool(by_words, cosines)
@@ -209,7 +222,7 @@ class Measured:
             }
             is_gold = np.array([one in gold for one in ids])
             yield Case(
-                self.talk.collection,
+                collection,
                 self.talk.name,
                 category,
                 np.stack([found.columns[name] for name in NAMES], axis=1),
@@ -253,6 +266,7 @@ class Fit:
         chance = np.random.default_rng(0)
         columns, gold, offsets, sizes, shares = [], [], [], [], []
         totals = Counter(case.collection for case in cases)
+        counted = sum(_SHARES[collection] for collection in totals)
         for case in cases:
             if not case.is_gold.any():
                 continue
@@ -264,7 +278,7 @@ class Fit:
             gold.append(case.is_gold[kept] / case.is_gold.sum())
             offsets.append(np.where(hard[kept], 0.0, -np.log(_SAMPLED)))
             sizes.append(int(kept.sum()))
-            shares.append(1 / (len(totals) * totals[case.collection]))
+            shares.append(_SHARES[case.collection] / (counted * totals[case.collection]))
         matrix = np.concatenate(columns).astype(np.float32)
         mean, spread = matrix.mean(axis=0), matrix.std(axis=0) + np.float32(1e-6)
         matrix = (matrix - mean) / spread
@@ -308,20 +322,18 @@ _COLUMN = {name: number for number, name in enumerate(NAMES)}
 
 def cross_validated(cases: Sequence[Case], used: Sequence[int], folds: int, penalty: float = PENALTY) -> list[Floats]:
     """The scores of all cases by weights that were fitted without their conversation."""
-    fold_of: dict[tuple[str, str], int] = {}
-    for collection in sorted({case.collection for case in cases}):
-        names = sorted({case.conversation for case in cases if case.collection == collection})
-        fold_of |= {(collection, name): number % folds for number, name in enumerate(names)}
+    names = sorted({case.conversation for case in cases})
+    fold_of = {name: number % folds for number, name in enumerate(names)}
     scores: dict[int, Floats] = {}
     for fold in range(folds):
-        inside = [fold_of[case.collection, case.conversation] == fold for case in cases]
+        inside = [fold_of[case.conversation] == fold for case in cases]
         fit = Fit([case for case, held in zip(cases, inside, strict=True) if not held], used, penalty)
         scores |= {row: fit(case) for row, (case, held) in enumerate(zip(cases, inside, strict=True)) if held}
     return [scores[row] for row in range(len(cases))]
 
 
 def calibrated(cases: Sequence[Case], scores: Sequence[Floats]) -> list[float]:
-    """The weights of `ranker.certainty` for the odds of being gold, by Newton's method; both sets count the same."""
+    """The weights of `ranker.certainty` for the odds of being gold, by Newton's method; all sets count the same."""
     totals = Counter(case.collection for case in cases)
     gold = np.concatenate([case.is_gold for case in cases]).astype(np.float64)
     share = np.concatenate([np.full(len(case.is_gold), 1 / totals[case.collection]) for case in cases])
@@ -343,7 +355,7 @@ def write_weights(cases: Sequence[Case]) -> None:
     weights = np.round(fit.weights / fit.spread, 4)
     stored = {
         "version": WEIGHTS_VERSION,
-        "made": f"benchmarks/recall.py --train: {len(cases)} questions of BEAM (100K, without Coding) and LoCoMo",
+        "made": f"benchmarks/recall.py --train: {len(cases)} questions: BEAM (100K, without Coding), LoCoMo, made up",
         "certainty": calibrated(cases, [case.columns @ weights for case in cases]),
         "weights": {name: float(weight) for name, weight in zip(NAMES, weights.tolist(), strict=True)},
     }

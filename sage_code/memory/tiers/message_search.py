@@ -88,7 +88,7 @@ def search_messages(
         )
         for sequence, message in known.items()
     ]
-    ranked = rank(question, candidates, statistics)[:limit]
+    ranked = rank(question, candidates, statistics, limit)
     return [_found(one, known, around.get(one.key, [one.key])) for one in ranked]
 
 
