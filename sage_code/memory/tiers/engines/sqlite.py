@@ -38,8 +38,8 @@ _KEPT_CONNECTIONS = 8
 _PRIVATE = 0o600
 _OTHERS = 0o077
 _CACHE_KIB = 16 * 1024
-# Pages in the log before it is moved into the database (32 MB). With 1,000, SQLite's own number, a batch of 1,000
-# messages moves it each time, and most of the time of an import is spent on that.
+# Pages in the log before it is moved into the database (32 MB). It matters little: 1,000,000 messages were indexed with
+# 16,500 a second, with SQLite's own 1,000 pages 15,100 (one run each); 100,000 messages equally fast.
 _LOG_PAGES = 8_192
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _POLL_S = 0.05

@@ -11,8 +11,8 @@ agent and 500 sequences it would look up the agent, and walk through all of its 
 
 The full text is our own stems, so the tokenizer only has to cut at blanks: each character of ASCII that is not a blank
 or a control character belongs to a word, and so does every other character. Positions and lengths are not kept: the
-words are stored beside the index and are read for the best rows. 1,000,000 rows of 25 words take 199 MB and are written
-with 35,000 rows a second; with positions and lengths they take 259 MB and 27,000 are written.
+words are stored beside the index and are read for the best rows. 1,000,000 rows of 25 words take 199 MB, with
+positions and lengths 259 MB; 100,000 are written in 1.8 s of processor time, with positions and lengths in 2.2 s.
 """
 
 from __future__ import annotations
