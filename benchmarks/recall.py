@@ -1,19 +1,18 @@
 """How well `conversation_search` orders messages: BEAM's long chats and LoCoMo's, one document a message.
 
-    python benchmarks/recall.py --beam DIR --locomo FILE [--train] [--ablate] [--folds N] [--raw] [--kept FILE]
+    python benchmarks/recall.py --beam DIR --locomo FILE [--train] [--ablate] [--folds N] [--raw]
 
 BEAM is the public repository mohammadtavakoli78/BEAM; DIR holds chats as `N/chat.json` and
 `N/probing_questions/probing_questions.json`. FILE is `data/locomo10.json` of snap-research/LoCoMo; its questions of the
 categories 1 to 4 count. The data stays outside of our repository. Recall@k is the share of a question's gold messages
-among the first k, averaged over the questions that have gold. A pool is made as in production: the best 150 by words,
-the best 150 by vector, and two neighbours on either side of each.
+among the first k, averaged over the questions that have gold. A pool is made as in production: the best by words, the
+best by vector, and two neighbours on either side of each.
 
 `recall_questions.py` adds questions by keywords, quotations, times and speakers, which both sets lack: an order that
 was learned on theirs alone must not lose to words there. One set of weights serves all sets. "Cross-validated" means
 that the weights were fitted on the conversations of other folds. `--train` fits on all conversations and writes
 `weights.json`. `--ablate` leaves one signal out at a time (fitted again), and ranks by each signal alone. The numbers
-that BEAM's generator left behind user messages ("->-> 1,2") are removed, unless `--raw` is given. `--kept` keeps the
-signals in a file, which saves two minutes of a next run.
+that BEAM's generator left behind user messages ("->-> 1,2") are removed, unless `--raw` is given.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import pickle
 import re
 import statistics
 from collections import Counter, defaultdict
@@ -39,6 +37,7 @@ from sage_code.embed.bundled import BundledEmbedder
 from sage_code.memory.index.passages import all_of, record_of
 from sage_code.memory.recall.ranking import signals as signals_today
 from sage_code.memory.recall.ranking import words_of as words_today
+from sage_code.memory.tiers.message_search import POOL_BY_MEANING, POOL_BY_WORDS
 from sage_code.memory.tiers.ranking.features import GROUPS, NAMES, signals
 from sage_code.memory.tiers.ranking.meanings import Meanings
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
@@ -50,8 +49,6 @@ Floats = NDArray[np.float32]
 Scores = Callable[["Case"], Floats]
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-# The engine's pools: so many by words and by vector, and the messages around them.
-BY_WORDS = BY_VECTOR = 150
 AROUND = (-2, -1, 1, 2)
 # Fitting: steps of Adam, its rate, and the penalty on weights of standardised signals, chosen by cross-validation.
 STEPS, RATE, PENALTY = 250, 0.05, 1e-3
@@ -237,9 +234,9 @@ class Measured:
 
     def pool(self, by_words: Floats, cosines: Floats) -> list[Candidate]:
         """The pool that an engine would load."""
-        best = np.argsort(-by_words, kind="stable")[:BY_WORDS]
+        best = np.argsort(-by_words, kind="stable")[:POOL_BY_WORDS]
         found = {int(row) for row in best if by_words[row] > 0}
-        found |= set(np.argsort(-cosines, kind="stable")[:BY_VECTOR].tolist())
+        found |= set(np.argsort(-cosines, kind="stable")[:POOL_BY_MEANING].tolist())
         messages = self.talk.messages
         around = {
             self.place.get((messages[row].session, messages[row].order + step), row) for row in found for step in AROUND
@@ -428,18 +425,12 @@ def print_ablation(cases: Sequence[Case], folds: int) -> None:
 
 
 def cases_of(given: argparse.Namespace) -> list[Case]:
-    """All cases, measured or as they were kept."""
-    if given.kept and given.kept.exists():
-        kept: list[Case] = pickle.loads(given.kept.read_bytes())
-        return kept
+    """All cases, measured."""
     embedder = BundledEmbedder()
     meanings = Meanings(embedder)
     talks = [*read_beam(given.beam, given.raw)] if given.beam else []
     talks += read_locomo(given.locomo) if given.locomo else []
-    cases = [case for talk in talks for case in Measured(talk, embedder, meanings).cases()]
-    if given.kept:
-        given.kept.write_bytes(pickle.dumps(cases))
-    return cases
+    return [case for talk in talks for case in Measured(talk, embedder, meanings).cases()]
 
 
 def main() -> None:
@@ -450,7 +441,6 @@ def main() -> None:
     parser.add_argument("--ablate", action="store_true", help="what each signal brings")
     parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation; 0 for none")
     parser.add_argument("--raw", action="store_true", help="leave the generator's numbers in BEAM's messages")
-    parser.add_argument("--kept", type=Path, help="file that keeps the signals for the next run")
     given = parser.parse_args()
     cases = cases_of(given)
     if given.train:

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
     from sage_code.memory.tiers.engines.protocol import Engine, Transaction
 
-# Messages that the ranking compares: this many by words and this many by meaning. The weights were learned on pools of
-# this size (`benchmarks/recall.py`).
-POOL_BY_WORDS, POOL_BY_MEANING = 150, 150
+# Messages that the ranking compares, with their neighbours: so many by words and so many by meaning. With 150 of each,
+# recall on BEAM and LoCoMo is the same (within 0.006) and a search takes three times as long. The weights were learned
+# on pools of this size (`benchmarks/recall.py`).
+POOL_BY_WORDS, POOL_BY_MEANING = 60, 40
 # Between messages of a session that are not known to follow each other.
 _GAP = 10
 # What a word is worth that speaks of the conversation itself ("mention", "in order"), when messages are collected.
@@ -66,30 +67,35 @@ def search_messages(
         pool = list(dict.fromkeys([*(sequence for sequence, _ in by_words), *cosines]))
         around = messages.neighbours_of(rows, scope.agent.id, pool)
         every = list(dict.fromkeys([*pool, *(sequence for chain in around.values() for sequence in chain)]))
-        known = messages.messages_at(rows, scope.agent.id, every)
+        known = messages.candidates_at(rows, scope.agent.id, every)
         words = engine.words_of(rows, "message", every)
         missing = [sequence for sequence in pool if sequence not in cosines]
         cosines |= engine.cosines(rows, "message", vector, missing)
-    orders = _orders(known, around.values())
-    wanted = set(pool)
-    candidates = [
-        Candidate(
-            key=sequence,
-            role=message.role,
-            speaker=message.speaker,
-            text=message.content,
-            words=words.get(sequence, ""),
-            created=message.created_at.timestamp(),
-            session=message.session,
-            order=orders[sequence],
-            cosine=cosines.get(sequence, 0.0),
-            in_pool=sequence in wanted,
-            allowed=sequence in wanted or scope.allows(message),
+        orders = _orders(known, around.values())
+        wanted = set(pool)
+        allowed = wanted if scope.is_whole else wanted | messages.allowed_of(rows, scope, list(known.keys() - wanted))
+        candidates = [
+            Candidate(
+                key=sequence,
+                role=one.role,
+                speaker=one.speaker,
+                text=one.content,
+                words=words.get(sequence, ""),
+                created=one.created,
+                session=str(one.session),
+                order=orders[sequence],
+                cosine=cosines.get(sequence, 0.0),
+                in_pool=sequence in wanted,
+                allowed=scope.is_whole or sequence in allowed,
+            )
+            for sequence, one in known.items()
+        ]
+        ranked = rank(question, candidates, statistics, limit)
+        chains = {one.key: _beside(one.key, known, orders) for one in ranked}
+        shown = messages.messages_at(
+            rows, scope.agent.id, list({sequence for chain in chains.values() for sequence in chain})
         )
-        for sequence, message in known.items()
-    ]
-    ranked = rank(question, candidates, statistics, limit)
-    return [_found(one, known, around.get(one.key, [one.key])) for one in ranked]
+    return [_found(one, shown, chains[one.key]) for one in ranked]
 
 
 def _statistics(engine: Engine, rows: Transaction, scope: Scope, question: Question) -> Statistics:
@@ -112,18 +118,25 @@ def _weights(question: Question, statistics: Statistics) -> dict[str, float]:
     return found
 
 
-def _orders(known: Mapping[int, Message], chains: Iterable[Sequence[int]]) -> dict[int, int]:
+def _orders(known: Mapping[int, messages.CandidateRow], chains: Iterable[Sequence[int]]) -> dict[int, int]:
     """The place of each message in its session; consecutive ones differ by one."""
     follows = {pair for chain in chains for pair in pairwise(chain)}
     orders: dict[int, int] = {}
-    before, last = -1, None  # type: int, str | None
-    for sequence in sorted(known, key=lambda one: (known[one].session, known[one].created_at, one)):
+    before, last = -1, -1
+    for sequence in sorted(known, key=lambda one: (known[one].session, known[one].created, one)):
         if known[sequence].session != last:
             orders[sequence] = 0
         else:
             orders[sequence] = orders[before] + (1 if (before, sequence) in follows else _GAP)
         before, last = sequence, known[sequence].session
     return orders
+
+
+def _beside(sequence: int, known: Mapping[int, messages.CandidateRow], orders: Mapping[int, int]) -> list[int]:
+    """A message between the one before and the one after it, as far as they are loaded."""
+    session, order = known[sequence].session, orders[sequence]
+    near = {orders[one]: one for one in known if known[one].session == session and abs(orders[one] - order) <= 1}
+    return [near[place] for place in sorted(near)]
 
 
 def _found(ranked: Ranked, known: Mapping[int, Message], chain: Sequence[int]) -> FoundMessage:

@@ -100,16 +100,6 @@ class Scope:
         """Whether every message of the agent may answer."""
         return not (self.project or self.session or self.role or self.since or self.until)
 
-    def allows(self, message: Message) -> bool:
-        """Whether a message of the agent may answer."""
-        return (
-            self.project in ("", message.project)
-            and self.session in ("", message.session)
-            and self.role in ("", message.role)
-            and (self.since is None or message.created_at >= self.since)
-            and (self.until is None or message.created_at < self.until)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

@@ -139,6 +139,11 @@ def moment(value: object) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
+def seconds(value: object) -> float:
+    """A time that an engine has read, in seconds since 1970."""
+    return value / 1e6 if isinstance(value, int) else moment(value).timestamp()
+
+
 def microseconds(value: datetime) -> int:
     """A time as SQLite stores it. A time without a zone is local."""
     return (value.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested
+from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested, seconds
 from sage_code.memory.tiers.engines.scoping import conditions
 from sage_code.memory.tiers.tables.agents import count_messages, set_message_ids
 from sage_code.memory.tiers.values import Agent, Message, NewMessage, Scope
@@ -71,6 +71,42 @@ def messages_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> d
         sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})"
         found |= {row[0]: _message(row) for row in rows.all(sql, (agent_id, *some))}
     return found
+
+
+class CandidateRow(NamedTuple):
+    """What the ranking of a search needs of a message; a whole one takes three times as long to make."""
+
+    role: str
+    content: str
+    created: float  # seconds since 1970
+    session: int
+    speaker: str
+
+
+def candidates_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> dict[int, CandidateRow]:
+    """The agent's messages with these sequences, as candidates."""
+    found: dict[int, CandidateRow] = {}
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        sql = (
+            "SELECT sequence, role, content, created_at, session, speaker FROM messages"
+            f" WHERE agent_id = ? AND sequence IN ({marks(some)})"
+        )
+        for sequence, role, content, created, session, speaker in rows.all(sql, (agent_id, *some)):
+            found[sequence] = CandidateRow(role, content, seconds(created), session, speaker)
+    return found
+
+
+def allowed_of(rows: Transaction, scope: Scope, sequences: Sequence[int]) -> set[int]:
+    """Those of the messages that are in a scope."""
+    wanted, values = conditions("message", scope)
+    if not sequences:
+        return set()
+    found = rows.all(
+        f"SELECT r.sequence FROM messages r WHERE {wanted} AND r.sequence IN ({marks(sequences)})",
+        [*values, *sequences],
+    )
+    return {row[0] for row in found}
 
 
 def messages_with_ids(rows: Transaction, agent_id: str, ids: Sequence[str]) -> dict[str, Message]:
