@@ -5,7 +5,8 @@
 Messages are made up: words of a Zipf distribution over 60,000, about 25 a message and now and then 400, ten thousand
 sessions, through `RecallMemory.add` in batches of 1,000 with masks, words and vectors. A question is five words of a
 message that is stored; how often that message is among the first ten says that the answers are real. Every count is
-searched by a process of its own, whose peak memory is the figure; for PostgreSQL that of the server is added.
+searched by a process of its own, whose peak memory is the figure (without the server of PostgreSQL). "FTS5" is the time
+of SQLite's own ranking of the same words in the same process.
 """
 
 from __future__ import annotations
@@ -25,9 +26,14 @@ from pathlib import Path
 
 import measure
 
+from sage_code.memory.tiers.engines.opening import is_server
+from sage_code.memory.tiers.engines.protocol import Engine
+from sage_code.memory.tiers.ranking.parts import words_of_text
+
 BATCH = 1_000
 QUESTIONS = 200
 WARM_UP = 10
+ASKED = "what did we say about "
 _SYLLABLES = ("ka", "lo", "mi", "ter", "ra", "ven", "sol", "pre", "in", "dan", "go", "fi", "nu", "bel", "tor", "as")
 _START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -60,7 +66,7 @@ class Messages:
         """A question, and the text that it is about."""
         text = self.batch(chooser.randrange(count // BATCH))[chooser.randrange(BATCH)][3]
         words = list(dict.fromkeys(text.split()))
-        return "what did we say about " + " ".join(chooser.sample(words, min(5, len(words)))), text
+        return ASKED + " ".join(chooser.sample(words, min(5, len(words)))), text
 
 
 def fill(uri: str, counts: list[int]) -> None:
@@ -92,7 +98,7 @@ def fill(uri: str, counts: list[int]) -> None:
         result = found.json()
         print(
             f"| {count:,} | {rate:,.0f} | {upkeep:.1f} | {result['p50']:.1f} | {result['p95']:.1f} |"
-            f" {result['first']:.0f} | {result['found']:.2f} | {found.own_mb:.0f} |"
+            f" {result['plain']:.1f} | {result['first']:.0f} | {result['found']:.2f} | {found.own_mb:.0f} |"
             f" {recall.engine.size() / measure.MB:,.0f} |",
             flush=True,
         )
@@ -114,6 +120,7 @@ def search(uri: str, count: int) -> None:
         spent = (time.perf_counter() - started) * 1_000
         times.append(spent)
         hits += number >= WARM_UP and any(one.message.content == text for one in found)
+    plain = [_plain_fts5(recall.engine, made.question(chooser, count)[0]) for _ in range(QUESTIONS // 4)]
     warm = times[WARM_UP:]
     print(
         json.dumps(
@@ -122,9 +129,21 @@ def search(uri: str, count: int) -> None:
                 "p95": statistics.quantiles(warm, n=20)[-1],
                 "first": times[0],
                 "found": hits / QUESTIONS,
+                "plain": statistics.median(plain),
             }
         )
     )
+
+
+def _plain_fts5(engine: Engine, question: str) -> float:
+    """The milliseconds of the ordinary query of FTS5 for the same words, by words alone; 0 for PostgreSQL."""
+    if is_server(engine.uri):
+        return 0.0
+    words = " OR ".join(f'"{word}"' for word in words_of_text(question.removeprefix(ASKED)).split())
+    started = time.perf_counter()
+    with engine.reading() as rows:
+        rows.all("SELECT rowid FROM message_words WHERE message_words MATCH ? ORDER BY rank LIMIT 10", (words,))
+    return (time.perf_counter() - started) * 1_000
 
 
 def _status(name: str) -> float:
@@ -153,9 +172,9 @@ def main() -> None:
         else:
             uri = os.path.join(folder, "memory.db")
         print(
-            "| messages | stored a second | upkeep s | search p50 ms | p95 ms | first ms | found | peak MB | disk MB |"
+            "| messages | stored a second | upkeep s | p50 ms | p95 ms | FTS5 ms | first | found | peak MB | disk MB |"
         )
-        print("|---|---|---|---|---|---|---|---|---|", flush=True)
+        print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
         fill(uri, sorted(given.counts))
 
 

@@ -73,7 +73,12 @@ class Meanings(dict[str, int]):
         sums = np.add.reduceat(vectors.astype(np.float64), starts)
         lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1e-9)
         made = np.rint(sums / lengths[:, None] * _PARTS).astype(np.float32)
-        self._vectors = np.concatenate([self._vectors, made])
+        before = len(self) - len(self._new)
+        if len(self) > len(self._vectors):  # twice the room, so that vectors are seldom copied
+            room = np.zeros((2 * len(self), self._model.dim), np.float32)
+            room[:before] = self._vectors[:before]
+            self._vectors = room
+        self._vectors[before : len(self)] = made
         self._new = []
 
     def _forms(self, stemmed: str) -> list[str]:
