@@ -32,7 +32,7 @@ _MAX_EXACT = 20_000
 # 1,500 have 0.93; with equal weights 2,000 have 0.79 of the nearest 100. A search needs 40.
 _SHORTLIST = 1_000
 # In more vectors, only the signs of the larger half of the query's components count, and all the same: that takes two
-# thirds of the time. Of 25,500 passages of LoCoMo and BEAM, a shortlist of 200 then has 0.82 of the nearest 20, not 0.89.
+# thirds of the time. In 25,500 passages of LoCoMo and BEAM, 200 then have 0.82 of the nearest 20 instead of 0.89.
 _MAX_WEIGHTED = 250_000
 _SHARPNESS = 1.2
 # Signs and vectors are read in blocks that fit into the processor's cache.
