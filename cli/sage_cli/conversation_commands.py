@@ -14,7 +14,7 @@ from sage_cli.dates import before as before_of
 from sage_cli.dates import since as since_of
 from sage_cli.dates import until as until_of
 from sage_cli.dates import when
-from sage_cli.options import DatesOption, JsonOption, LimitOption, PositiveLimitOption
+from sage_cli.options import DatesOption, JsonOption, LimitOption, PositiveLimitOption, ProjectOption
 from sage_cli.output import answer, colours, exit_if_nothing, one_line, plain, print_json, say, say_warnings, wrapped
 from sage_cli.tables import answer_table, shortened
 from sage_cli.terminal import TerminalProgress
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from sage_code.memory.tiers.values import Message, Session
 
 app = typer.Typer(name="conversations", help="Find what was said in past sessions of agents.", no_args_is_help=True)
-ProjectOption = Annotated[
-    str, typer.Option("--project", metavar="NAME|PATH", help="Only this project; without it, all of them.")
-]
 HereOption = Annotated[bool, typer.Option("--here", help="Only the project around the current folder.")]
 SinceOption = Annotated[
     str, typer.Option("--since", metavar="WHEN", help="Not before: 2026-03, 2026-03-01, '2 weeks ago', 'last week'.")
@@ -128,7 +125,7 @@ def search(
     dates: DatesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what was said, in all projects, by words and meaning; times in the question count.
+    """Find what was said, in all projects unless one is named, by words and meaning; times in the question count.
 
     Each result is the best passage of a message, with what was said before (<) and after (>) it. `show SESSION --around
     MESSAGE` shows more. Exits with 1 when nothing fits.
@@ -241,7 +238,7 @@ def import_(
 @app.command("forget")
 def forget(
     session: Annotated[str, typer.Option("--session", metavar="ID", help="This session.")] = "",
-    project: Annotated[str, typer.Option("--project", metavar="NAME|PATH", help="Everything of this project.")] = "",
+    project: ProjectOption = "",
     before: Annotated[str, typer.Option("--before", metavar="WHEN", help="What was said before this time.")] = "",
     message: Annotated[str, typer.Option("--message", metavar="ID", help="This message.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Everything that was ever said.")] = False,

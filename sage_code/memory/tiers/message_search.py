@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # recall on BEAM and LoCoMo is the same (within 0.006) and a search takes three times as long. The weights were learned
 # on pools of this size (`benchmarks/recall.py`).
 POOL_BY_WORDS, POOL_BY_MEANING = 60, 40
+# A message with a lower score is not shown: 0.1 % of the messages that answer questions of BEAM and LoCoMo have less.
+_LEAST_SCORE = 0.002
 # Between messages of a session that are not known to follow each other.
 _GAP = 10
 # What a word is worth that speaks of the conversation itself ("mention", "in order"), when messages are collected.
@@ -90,7 +92,7 @@ def search_messages(
             )
             for sequence, one in known.items()
         ]
-        ranked = rank(question, candidates, statistics, limit)
+        ranked = [one for one in rank(question, candidates, statistics, limit) if one.score >= _LEAST_SCORE]
         chains = {one.key: _beside(one.key, known, orders) for one in ranked}
         shown = messages.messages_at(
             rows, scope.agent.id, list({sequence for chain in chains.values() for sequence in chain})

@@ -227,3 +227,11 @@ def test_threads_that_make_up_for_vectors_at_once_make_each_once(engine: Engine)
     with engine.reading() as rows:
         counted = rows.one("SELECT count(*), count(DISTINCT sequence) FROM message_parts")
     assert counted == (20 * len(TALK), 20 * len(TALK))
+
+
+def test_what_has_nothing_to_do_with_the_question_is_not_shown(recall: RecallMemory) -> None:
+    recall.add(talk())
+    recall.add([NewMessage("user", "Let us paint the bike shed green", session="shed")])
+    found = recall.search("exponential backoff with jitter", 20)
+    assert found[0].message.content == TALK[1][1]
+    assert all(one.message.session != "shed" for one in found)
