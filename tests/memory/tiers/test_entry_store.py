@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_ids import new_uuid
 
 from sage_code.errors import Conflict, UsageError
 from sage_code.memory.tiers.engines.protocol import Engine
@@ -95,7 +95,7 @@ def test_what_is_stored_is_read(
     session: str | None, tags: list[str], metadata: dict[str, Any], summary_of: list[str],
 ) -> None:  # fmt: skip
     metadata.pop("$id", None)
-    store = _store(engine, str(uuid4()))
+    store = _store(engine, str(new_uuid()))
     added = store.add(
         MemoryEntry(
             id_, type_, content, priority, 0, created, created, session, None, tags, metadata, False, summary_of
@@ -132,7 +132,7 @@ def test_what_cannot_be_stored_is_refused(store: MemoryStore) -> None:
 
 
 def test_an_id_is_added_once(store: MemoryStore) -> None:
-    for id_ in ("one", str(uuid4())):
+    for id_ in ("one", str(new_uuid())):
         store.add(MemoryEntry(id_, MemoryType.CONTEXT, "first"))
         with pytest.raises(UsageError, match="already"):
             store.add(MemoryEntry(id_, MemoryType.CONTEXT, "second"))
@@ -362,7 +362,7 @@ ENTRIES = st.lists(
 def test_pruning_never_touches_what_must_stay(
     engine: Engine, made: list[tuple[MemoryPriority, int, bool]], most: int
 ) -> None:
-    store = _store(engine, str(uuid4()))
+    store = _store(engine, str(new_uuid()))
     for number, (priority, tokens, _) in enumerate(made):
         store.add(MemoryEntry(f"e{number}", MemoryType.CONTEXT, "x", priority, tokens))
     doomed = [f"e{number}" for number, (_, _, is_summarised) in enumerate(made) if is_summarised]

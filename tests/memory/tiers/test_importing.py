@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid5
 
 import pytest
+from made_ids import new_uuid
 
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.engines.sqlite import SqliteEngine
@@ -58,7 +59,7 @@ class Claude:
         self.count += 1
         stamp = f"2026-03-02T10:{self.count // 60 % 60:02}:{self.count % 60:02}.000Z"
         record = {
-            "type": kind, "uuid": str(uuid4()), "sessionId": self.session, "cwd": self.cwd, "gitBranch": "main",
+            "type": kind, "uuid": str(new_uuid()), "sessionId": self.session, "cwd": self.cwd, "gitBranch": "main",
             "timestamp": stamp, "message": {"role": kind, "content": content}, **more,
         }  # fmt: skip
         with self.path.open("a") as file:
@@ -358,7 +359,7 @@ def test_the_kind_of_a_file_is_in_it_not_in_its_name(tmp_path: Path) -> None:
 
 def test_ids_are_those_of_the_standard() -> None:
     for number in range(200):
-        space = uuid4()
+        space = new_uuid()
         assert UUID(id_of(space.bytes, f"é{number}")) == uuid5(space, f"é{number}")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
+from made_ids import new_uuid
 
 import sage_code
 from sage_code.errors import UsageError
@@ -199,7 +200,7 @@ def test_another_users_agent_is_as_unknown_as_none(opened: Open) -> None:
     mine = opened("sage", "ann")
     with pytest.raises(UsageError) as foreign:
         opened(mine.agent.id, "bob")
-    unknown = str(uuid4())
+    unknown = str(new_uuid())
     with pytest.raises(UsageError) as missing:
         opened(unknown, "bob")
     assert foreign.value.message.replace(mine.agent.id, "") == missing.value.message.replace(unknown, "")

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_ids import new_uuid
 
 from sage_code.errors import UsageError
 from sage_code.memory.tiers.engines.protocol import Engine
@@ -310,7 +310,9 @@ def test_a_handoff_is_never_over_its_limit(
     state = SessionState(
         "s", current_objective=objective, completed_steps=completed, pending_steps=pending, progress_percentage=progress
     )
-    entries = [[MemoryEntry(str(uuid4()), MemoryType.DECISION, text) for text in some] for some in (decisions, context)]
+    entries = [
+        [MemoryEntry(str(new_uuid()), MemoryType.DECISION, text) for text in some] for some in (decisions, context)
+    ]
     made = package(state, summary, *entries, max_tokens)
     cost = count_tokens(made.to_prompt())
     assert made.token_count == cost <= max_tokens
@@ -324,7 +326,7 @@ def test_a_handoff_is_never_over_its_limit(
 @given(seed=st.integers(0, 10_000), max_tokens=st.integers(80, 2_000))
 def test_a_stored_session_is_handed_off_within_its_limit(engine: Engine, seed: int, max_tokens: int) -> None:
     chance = random.Random(seed)
-    continuity = SessionContinuity(_store(engine, str(uuid4())))
+    continuity = SessionContinuity(_store(engine, str(new_uuid())))
 
     def text() -> str:
         return " ".join(chance.choice(("bus", "Protocol.", "naïve", "x" * 90, "\n", "§§§")) for _ in range(30))

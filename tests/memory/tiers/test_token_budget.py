@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_ids import new_uuid
 
 from sage_code.errors import ConfigError
 from sage_code.memory.tiers.engines.protocol import Engine
@@ -228,7 +228,7 @@ def test_a_summariser_that_fails_is_replaced(store: MemoryStore) -> None:
 def test_enforcing_never_touches_permanent_or_critical(
     engine: Engine, made: list[tuple[MemoryPriority, int]], auto_prune: bool
 ) -> None:
-    store = MemoryStore(agent=str(uuid4()), user="ann", settings=SETTINGS, engine=engine)
+    store = MemoryStore(agent=str(new_uuid()), user="ann", settings=SETTINGS, engine=engine)
     budget = _budget(store, auto_prune=auto_prune)
     for number, (priority, tokens) in enumerate(made):
         content = f"What was said in part {number}."

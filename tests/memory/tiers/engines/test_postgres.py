@@ -9,10 +9,11 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
+from random import Random
 
 import numpy as np
 import pytest
+from made_ids import new_uuid
 from postgres_server import PostgresServer, running_server
 
 from sage_code.errors import Busy, ConfigError, FormatTooNew, SageError, StoreError
@@ -63,7 +64,7 @@ def agent_named(engine: PostgresEngine, name: str = "sage") -> Agent:
 def store(engine: PostgresEngine, rows: Transaction, agent: Agent, texts: list[str]) -> list[int]:
     """Messages with their words and, if there is a model, a vector that is made from the number of the message."""
     number = sessions.make_session(rows, agent.id, "s1", now(), project="p")
-    new = [NewMessage("user", text, id=str(uuid4()), created_at=now(), tokens=1) for text in texts]
+    new = [NewMessage("user", text, id=str(new_uuid()), created_at=now(), tokens=1) for text in texts]
     sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, number, new)]
     engine.add_words(rows, "message", list(zip(sequences, texts, strict=True)))
     agents.count_messages(rows, agent.id, len(sequences), len(sequences))
@@ -425,8 +426,8 @@ def test_a_server_that_goes_away_in_a_transaction_and_comes_back(own_server: Pos
 
 def store_much(engine: PostgresEngine, agent: Agent) -> None:
     with engine.writing() as rows:
-        for _ in range(50):
-            store(engine, rows, agent, [os.urandom(500_000).hex()])
+        for number in range(50):
+            store(engine, rows, agent, [Random(number).randbytes(500_000).hex()])
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(own_server: PostgresServer) -> None:

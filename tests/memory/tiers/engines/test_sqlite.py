@@ -55,7 +55,7 @@ def add(engine: SqliteEngine, *texts: str) -> list[int]:
         rows.many(
             "INSERT INTO messages (sequence, id, agent_id, session, role, created_at, content)"
             " VALUES (?, ?, ?, 1, 'user', ?, ?)",
-            ((one, os.urandom(8).hex(), ADA.id, now(), text) for one, text in zip(sequences, texts, strict=True)),
+            ((one, f"id {one}", ADA.id, now(), text) for one, text in zip(sequences, texts, strict=True)),
         )
         rows.run("UPDATE agents SET message_count = message_count + ?", (len(texts),))
         engine.add_words(rows, "message", list(zip(sequences, texts, strict=True)))
