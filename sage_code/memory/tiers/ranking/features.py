@@ -323,7 +323,7 @@ def _by_text(out: dict[str, Floats], question: Question, pool: Pool, roles: _Rol
 
 
 def _with_phrase(texts: Sequence[str], phrases: Sequence[str]) -> Floats:
-    """1 for each text with one of the phrases. All texts are searched as one, which is four times as fast."""
+    """1 for each text with one of the phrases. All texts are searched as one, with fewer steps in Python."""
     joined = "\n".join(texts)
     starts = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
     places: list[int] = []

@@ -74,7 +74,7 @@ def messages_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> d
 
 
 class CandidateRow(NamedTuple):
-    """What the ranking of a search needs of a message; a whole one takes three times as long to make."""
+    """What the ranking of a search needs of a message; a whole one takes longer to make."""
 
     role: str
     content: str
