@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.protocol import Engine, Transaction
 
 # Messages that the ranking compares, with their neighbours: so many by words and so many by meaning. With 150 of each,
-# recall on BEAM and LoCoMo is the same (within 0.006) and a search of 10,000 messages took 146 ms, not 49. The weights were learned
-# on pools of this size (`benchmarks/recall.py`).
+# recall on BEAM and LoCoMo is the same (within 0.006) and a search of 10,000 messages took 146 ms instead of 49. The
+# weights were learned on pools of this size (`benchmarks/recall.py`).
 POOL_BY_WORDS, POOL_BY_MEANING = 60, 40
 # A message with a lower score is not shown: 0.1 % of the messages that answer questions of BEAM and LoCoMo have less.
 _LEAST_SCORE = 0.002

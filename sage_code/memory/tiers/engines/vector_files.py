@@ -31,8 +31,8 @@ _MAX_EXACT = 20_000
 # 325,000 windows of 25 words from LoCoMo and BEAM, 2,000 have 0.95 of the true nearest 100 and 0.99 of the nearest 20,
 # 1,500 have 0.93; with equal weights 2,000 have 0.79 of the nearest 100. A search needs 40.
 _SHORTLIST = 1_000
-# In more vectors, only the signs of the larger half of the query's components count, and all the same, which are
-# fewer steps for each block. In 25,500 passages of LoCoMo and BEAM, 200 then have 0.82 of the nearest 20 instead of 0.89.
+# In more vectors, only the signs of the larger half of the query's components count, and all the same: fewer steps for
+# each block. In 25,500 passages of LoCoMo and BEAM, 200 then have 0.82 of the nearest 20 instead of 0.89.
 _MAX_WEIGHTED = 250_000
 _SHARPNESS = 1.2
 # Signs and vectors are read in blocks that fit into the processor's cache.
