@@ -81,7 +81,7 @@ def _archive(agent: str, project: str = "") -> Iterator[ArchivalMemory]:
 @app.command("blocks")
 def blocks(
     label: Annotated[str, typer.Argument(metavar="[LABEL]", help="Show the text of one; list all without it.")] = "",
-    prompt: Annotated[bool, typer.Option("--prompt", help="Print them as they stand in a system prompt.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print them as a system prompt has them.")] = False,
     agent: AgentOption = "",
     dates: DatesOption = False,
     as_json: JsonOption = False,

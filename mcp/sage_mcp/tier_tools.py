@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # The same text may be added twice on purpose; every edit can be undone, so none destroys.
 _EDITS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _MOST_RESULTS = 50
-# Sessions and speakers are named by whoever wrote a transcript.
+# The names of sessions and speakers come from a transcript, which anybody may have written.
 _NAME_CHARS = 80
 _INDENT = "   "
 _KEPT_ARCHIVES = 8

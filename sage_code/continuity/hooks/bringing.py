@@ -52,7 +52,7 @@ def catch_up(state: Session) -> None:
 
 
 def has_unremembered(state: Session) -> bool:
-    """Whether other sessions here are over whose last messages nobody has brought into recall memory."""
+    """Whether other sessions here have ended with messages that are not in recall memory yet."""
     return bool(left_behind(state.id, state.root))
 
 
