@@ -43,7 +43,7 @@ ROOMS = (
 # The same inside of rooms that have rooms, or single modules; "" are the modules that join them.
 INNER_ROOMS = {
     "sage_code.index": ("", "portable"),
-    "sage_code.memory": ("files", "index", "recall", "code", "tiers", ""),
+    "sage_code.memory": ("files", "index", "recall", "code", "context", "tiers", "channels", ""),
     "sage_code.memory.tiers": ("values", "ranking", "engines", "tables", ""),
 }
 

@@ -31,8 +31,8 @@ from sage_code.text.masking import mask, mask_all
 from sage_code.text.tokens import count_tokens
 
 if TYPE_CHECKING:
+    from sage_code.memory.context.summary import Summariser
     from sage_code.memory.tiers.engines.protocol import Engine, Transaction
-    from sage_code.memory.tiers.summariser import Summariser
 
 __all__ = ["PRUNABLE", "MemoryEntry", "MemoryPriority", "MemoryStore", "MemoryType"]
 

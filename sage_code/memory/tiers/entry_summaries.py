@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from sage_code.memory.tiers.summariser import ExtractiveSummariser, Summariser
+from sage_code.memory.context.extractive import ExtractiveSummariser
+from sage_code.memory.context.summary import Summariser
 from sage_code.memory.tiers.tables.entries import MemoryEntry, MemoryType
 from sage_code.memory.tiers.values import Message
 from sage_code.text.tokens import count_tokens, first_lines

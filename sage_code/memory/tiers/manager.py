@@ -21,13 +21,13 @@ from typing import Any, ParamSpec, Self, TypeVar
 from uuid import UUID
 
 from sage_code.errors import UsageError
+from sage_code.memory.context.summary import SUMMARY_WORDS, Summariser
 from sage_code.memory.tiers.archival_memory import ArchivalMemory
 from sage_code.memory.tiers.core_memory import CoreMemory
 from sage_code.memory.tiers.engines.opening import open_engine
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.opened import opened_agent, user_of
 from sage_code.memory.tiers.recall_memory import RecallMemory
-from sage_code.memory.tiers.summariser import SUMMARY_WORDS, Summariser
 from sage_code.memory.tiers.summary_memory import SummaryMemory
 from sage_code.memory.tiers.tables import agents
 from sage_code.memory.tiers.tools import Tool, memory_tools

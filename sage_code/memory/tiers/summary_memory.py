@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from sage_code.errors import Conflict, UsageError
+from sage_code.memory.context.extractive import ExtractiveSummariser
+from sage_code.memory.context.summary import SUMMARY_WORDS, StructuredSummary, Summariser, words_in
 from sage_code.memory.tiers.storable import storable
-from sage_code.memory.tiers.summariser import SUMMARY_WORDS, ExtractiveSummariser, Summariser, Summary, words_in
 from sage_code.memory.tiers.tables import agents, messages, summaries
 from sage_code.memory.tiers.values import Agent, Message, NewMessage
 from sage_code.settings.table import Settings
@@ -156,7 +157,7 @@ class SummaryMemory:
             agents.set_message_ids(rows, self.agent.id, (*(id_ for id_ in before if id_ in still), *added))
         return summary
 
-    def _summarise(self, replaced: Sequence[Message], max_words: int) -> tuple[Summary, str]:
+    def _summarise(self, replaced: Sequence[Message], max_words: int) -> tuple[StructuredSummary, str]:
         """A summary, and what went wrong with the chosen summariser, if the extractive one had to step in."""
         try:
             summary = self.summariser.summarise(replaced, max_words)

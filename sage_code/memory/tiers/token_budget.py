@@ -27,7 +27,7 @@ from sage_code.errors import ConfigError, Conflict
 from sage_code.memory.tiers.entry_store import PRUNABLE, MemoryEntry, MemoryStore, MemoryType
 
 if TYPE_CHECKING:
-    from sage_code.memory.tiers.summariser import Summariser
+    from sage_code.memory.context.summary import Summariser
 
 # Entries that are shorter than a sentence or two gain nothing from a summary.
 _LEAST_TOKENS = 40

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sage_code.errors import Conflict, UsageError
+from sage_code.memory.context.extractive import ExtractiveSummariser
+from sage_code.memory.context.summary import SUMMARY_WORDS, StructuredSummary, Summariser, words_in
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.opened import opened_agent
 from sage_code.memory.tiers.recall_memory import RecallMemory
-from sage_code.memory.tiers.summariser import SUMMARY_WORDS, ExtractiveSummariser, Summariser, Summary, words_in
 from sage_code.memory.tiers.summary_memory import LEAST_KEPT, SummaryMemory, cut_of
 from sage_code.memory.tiers.values import Message, NewMessage, now
 from sage_code.settings.table import Settings
@@ -123,10 +124,10 @@ class _Failing:
     def __init__(self, answer: str | None) -> None:
         self._answer = answer
 
-    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> Summary:
+    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> StructuredSummary:
         if self._answer is None:
             raise ConnectionError("no server")
-        return Summary(self._answer, self.name)
+        return StructuredSummary(self._answer, self.name)
 
 
 @pytest.mark.parametrize(
@@ -153,11 +154,11 @@ class _Meanwhile:
         self._memory, self._compacts = memory, compacts
         self.added: list[str] = []
 
-    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> Summary:
+    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> StructuredSummary:
         self.added = self._memory.add(talk(1, start=500))
         if self._compacts:
             assert self._memory.compact() is not None
-        return Summary("A summary.", self.name)
+        return StructuredSummary("A summary.", self.name)
 
 
 def test_what_is_added_while_it_summarises_stays(engine: Engine) -> None:

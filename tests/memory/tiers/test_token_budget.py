@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from made_ids import new_uuid
 
 from sage_code.errors import ConfigError
+from sage_code.memory.context.summary import StructuredSummary
 from sage_code.memory.tiers.engines.protocol import Engine
 from sage_code.memory.tiers.entry_store import MemoryEntry, MemoryPriority, MemoryStore, MemoryType
-from sage_code.memory.tiers.summariser import Summary
 from sage_code.memory.tiers.token_budget import TokenBudget, TokenBudgetConfig, TokenWarning, TokenWarningLevel
 from sage_code.memory.tiers.values import Message
 from sage_code.settings.table import Settings
@@ -32,10 +32,10 @@ class _Wordy:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def summarise(self, messages: Sequence[Message], max_words: int = 100) -> Summary:
+    def summarise(self, messages: Sequence[Message], max_words: int = 100) -> StructuredSummary:
         if not self._text:
             raise TimeoutError
-        return Summary(self._text, self.name)
+        return StructuredSummary(self._text, self.name)
 
 
 @pytest.fixture

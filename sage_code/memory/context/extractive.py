@@ -1,4 +1,4 @@
-"""Summaries of messages that leave a context: the protocol of a summariser, and one that needs no language model.
+"""A summariser that needs no language model.
 
 `ExtractiveSummariser` chooses sentences and never rewrites them: what was asked first, what was decided and done, where
 the work stands, what comes next, which files and names it is about. A summary among the messages is merged: its request
@@ -10,13 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
-from sage_code.memory.tiers.values import Message
+from sage_code.memory.context.summary import CHARS_A_WORD, SUMMARY_WORDS, Spoken, StructuredSummary, words_in
 
-# The specification's length of a summary.
-SUMMARY_WORDS = 100
 # The parts of a summary, in order, each with its share of the words. What one part leaves is given to `Done`.
 _SHARES = {"Request": 0.22, "Done": 0.32, "State": 0.18, "Next": 0.16, "Names": 0.12}
 # Of the room of `Done`, what sentences of the summary before may take.
@@ -24,8 +20,6 @@ _SHARE_OF_BEFORE = 0.5
 # A longer sentence is cut; a shorter one says nothing by itself.
 _MOST_WORDS, _LEAST_WORDS = 18, 3
 _LEAST_CHARS = 6  # of a sentence in a script without blanks
-# A text without blanks (Chinese, a long path) counts as one word for so many characters.
-_CHARS_A_WORD = 12
 # A message beyond this is a paste: its beginning says what it is.
 _READ_CHARS = 4_000
 _MOST_NAMES = 8
@@ -51,33 +45,17 @@ _NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What is left of messages in a context."""
-
-    text: str
-    by: str  # the name of the summariser
-
-
-class Summariser(Protocol):
-    """Writes summaries. It may take long and may raise anything: the caller has another one."""
-
-    @property
-    def name(self) -> str:
-        """What a summary says that it was made by."""
-
-    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> Summary:
-        """The summary of messages, oldest first; one of them may be a summary, which is to be merged."""
-
-
 class ExtractiveSummariser:
     """Chooses sentences of the messages; see the module's docstring."""
 
     name = "extractive"
 
-    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> Summary:
+    def summarise(
+        self, messages: Sequence[Spoken], max_words: int = SUMMARY_WORDS, previous: StructuredSummary | None = None
+    ) -> StructuredSummary:
         """See `Summariser`."""
-        before = _merged(message.content for message in messages if message.role == "summary")
+        earlier = [previous.text] if previous is not None else []
+        before = _merged([*earlier, *(message.content for message in messages if message.role == "summary")])
         said = [message for message in messages if message.role in ("user", "assistant")]
         room = {name: max(int(share * max_words), 1) for name, share in _SHARES.items()}
         used: set[str] = set()
@@ -93,12 +71,7 @@ class ExtractiveSummariser:
         new = _fitting(_results(said), left - sum(words_in(text) + 1 for text in old), used)
         chosen["Done"] = [*(text for text in before["Done"] if text in old), *new]
         text = _laid_out(chosen, max_words)
-        return Summary(text or f"{len(messages)} messages without a sentence to quote", self.name)
-
-
-def words_in(text: str) -> int:
-    """How many words a text counts as, also in a language without blanks."""
-    return max(len(text.split()), -(-len(text) // _CHARS_A_WORD))
+        return StructuredSummary(text or f"{len(messages)} messages without a sentence to quote", self.name)
 
 
 def _laid_out(chosen: dict[str, list[str]], max_words: int) -> str:
@@ -138,7 +111,7 @@ def _sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _opening(said: Sequence[Message]) -> list[str]:
+def _opening(said: Sequence[Spoken]) -> list[str]:
     """What the person asked for first."""
     first = next((message for message in said if message.role == "user"), said[0] if said else None)
     if first is None:
@@ -146,7 +119,7 @@ def _opening(said: Sequence[Message]) -> list[str]:
     return [*_sentences(first.content)][:2] or [" ".join(first.content[:_READ_CHARS].split())]
 
 
-def _latest(said: Sequence[Message]) -> list[str]:
+def _latest(said: Sequence[Spoken]) -> list[str]:
     """What the agent said last that is a result."""
     for message in reversed(said):
         if message.role == "assistant":
@@ -156,7 +129,7 @@ def _latest(said: Sequence[Message]) -> list[str]:
     return []
 
 
-def _coming(said: Sequence[Message]) -> list[str]:
+def _coming(said: Sequence[Spoken]) -> list[str]:
     """What the person asked for last, and the last next step that anybody named."""
     found = []
     for message in reversed(said):
@@ -170,7 +143,7 @@ def _coming(said: Sequence[Message]) -> list[str]:
     return found
 
 
-def _results(said: Sequence[Message]) -> list[str]:
+def _results(said: Sequence[Spoken]) -> list[str]:
     """Sentences about what was decided and done, best first; of equal ones the latest."""
     found = [
         (_worth(text), order, text)
@@ -192,7 +165,7 @@ def _worth(text: str) -> float:
     return score - (0.5 if words_in(text) > _MOST_WORDS or text.endswith("?") else 0.0)
 
 
-def _names(messages: Sequence[Message], before: Sequence[str], room: int) -> list[str]:
+def _names(messages: Sequence[Spoken], before: Sequence[str], room: int) -> list[str]:
     """The files and names that occur most, those of the earlier summary first counted as often as the best new one."""
     counts: Counter[str] = Counter()
     for message in messages:
@@ -236,4 +209,4 @@ def _cut(text: str, most: int) -> str:
     words = text.split()[:most]
     while len(words) > 1 and words_in(" ".join(words)) > most - 1:
         words.pop()
-    return f"{' '.join(words)[: most * _CHARS_A_WORD - 1]}…"
+    return f"{' '.join(words)[: most * CHARS_A_WORD - 1]}…"
