@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from sage_code.errors import SageError
 from sage_code.memory.context.clients.answering import problem_with
 from sage_code.memory.context.clients.asking import Model
-from sage_code.memory.context.clients.command import Command
-from sage_code.memory.context.clients.model_summariser import ModelSummariser
 from sage_code.memory.context.extractive import ExtractiveSummariser
 from sage_code.memory.context.summary import SUMMARY_WORDS, Spoken, StructuredSummary, Summariser
 from sage_code.settings.table import Settings
@@ -106,6 +104,9 @@ def summariser_of(settings: Settings) -> Summariser:
     model = _model(settings)
     if model is None:
         return ExtractiveSummariser()
+    # lazy: like the models, only for those who ask one
+    from sage_code.memory.context.clients.model_summariser import ModelSummariser
+
     asking = ModelSummariser(model, settings.summariser_timeout_s, settings.summariser_input_tokens)
     with _LOCK:
         breaker = _BREAKERS.setdefault(model, Breaker())
@@ -122,7 +123,7 @@ def _model(settings: Settings) -> Model | None:
     name, url, most = settings.summariser_model, settings.summariser_url, settings.summariser_max_tokens
     match settings.summariser:
         case "anthropic":
-            # lazy: HTTP and TLS, for those who ask a service
+            # lazy: HTTP, TLS and processes, for those who ask a service or a program
             from sage_code.memory.context.clients.anthropic_messages import AnthropicMessages
 
             return AnthropicMessages(name, settings.anthropic_api_key, url, most)
@@ -131,6 +132,8 @@ def _model(settings: Settings) -> Model | None:
 
             return OpenAICompatible(name, url, settings.openai_api_key, most)
         case "command":
+            from sage_code.memory.context.clients.command import Command
+
             return Command(settings.summariser_command)
     return None
 

@@ -19,6 +19,8 @@ MOST_ANSWER_CHARS = 100_000
 # The same on its way: a service wraps each token into an event of 200 to 400 bytes.
 MOST_ANSWER_BYTES = 4_000_000
 
+_HIDDEN = "***"
+
 _Result = TypeVar("_Result")
 
 
@@ -125,6 +127,13 @@ def retried(attempt: Callable[[], _Result], deadline: Deadline, pace: Pace) -> _
             asked = f"it asks to wait {wait:.0f} s" if failure.wait_s is not None else "there is no time to ask again"
             raise _after(Failed(f"{failure.message}; {asked}", "raise the setting summariser_timeout_s"), number)
         pace.sleep(wait)
+
+
+def without(text: str, secrets: tuple[str, ...]) -> str:
+    """A text in which secrets are hidden."""
+    for secret in secrets:
+        text = text.replace(secret, _HIDDEN)
+    return text
 
 
 def _after(failure: Failed, attempts: int) -> Failed:

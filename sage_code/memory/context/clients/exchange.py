@@ -126,7 +126,8 @@ def _failures(address: Address, deadline: Deadline) -> Iterator[None]:
         why = error.strerror or type(error).__name__
         raise Failed(f"no connection to {where}: {why}", "is the service running?", again=True) from None
     except http.client.HTTPException as error:
-        raise Failed(f"{where} broke off ({type(error).__name__})", "is it such a service?", again=True) from None
+        again = isinstance(error, http.client.BadStatusLine | http.client.IncompleteRead)
+        raise Failed(f"{where} broke off ({type(error).__name__})", "is it such a service?", again=again) from None
 
 
 class _Connection(http.client.HTTPConnection):

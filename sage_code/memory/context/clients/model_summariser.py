@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sage_code.memory.context.clients.answering import summary_of
-from sage_code.memory.context.clients.asking import Answer, Deadline, Failed, Model
+from sage_code.memory.context.clients.asking import Answer, Deadline, Failed, Model, without
 from sage_code.memory.context.clients.prompting import written
-from sage_code.memory.context.clients.service import without
 from sage_code.memory.context.summary import SUMMARY_WORDS, Spoken, StructuredSummary
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
-from sage_code.memory.context.clients.asking import MOST_ANSWER_CHARS, Failed
+from sage_code.memory.context.clients.asking import MOST_ANSWER_CHARS, Failed, without
 from sage_code.memory.context.clients.exchange import Reply
 from sage_code.text.escaping import one_line
 from sage_code.text.masking import mask
@@ -18,7 +18,8 @@ _PASSING = (408, 425, 429, 500, 502, 503, 504, 529)
 # The same as events inside of a stream that began well; `overloaded_error` is the common one.
 _PASSING_KINDS = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error", "server_error")
 _MOST_SAID = 160
-_HIDDEN = "***"
+# Local services are given words such as `none` or `ollama` for a key, and a summary may need them.
+_LEAST_KEY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Service:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be seen in any text."""
-        return (self.key,) if self.key else ()
+        return (self.key,) if len(self.key) >= _LEAST_KEY else ()
 
     def failure(self, reply: Reply) -> Failed:
         """The failure that a status other than 200 means."""
@@ -115,13 +116,6 @@ class Written:
     def failed(self, failure: Failed) -> Failed:
         """A failure in the middle. After its first words an answer is not asked for again: it would be paid twice."""
         return Failed(failure.message, failure.hint, again=failure.again and not self.has_text, wait_s=failure.wait_s)
-
-
-def without(text: str, secrets: tuple[str, ...]) -> str:
-    """A text in which secrets are hidden."""
-    for secret in secrets:
-        text = text.replace(secret, _HIDDEN)
-    return text
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -23,7 +23,17 @@ from sage_code.memory.tiers.values import NewMessage
 from sage_code.settings.loading import load_settings, set_value
 
 MESSAGES = said(["We decided to rename the cache to store."])
-ECHO = json.dumps({"error": {"type": "api_error", "message": f"Wrong key {KEY} in header {KEY}"}})
+# A key of a known shape, and one that masking does not find by itself.
+KEYS = (KEY, "open-sesame-local")
+
+
+@pytest.fixture(params=KEYS, ids=["known", "plain"])
+def key(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def echo(key: str) -> str:
+    return json.dumps({"error": {"type": "api_error", "message": f"Wrong key {key} in header {key}"}})
 
 
 @pytest.fixture(params=PROTOCOLS, ids=lambda protocol: protocol.name)
@@ -35,7 +45,7 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 
 
 @pytest.fixture(autouse=True)
-def everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def everything_is_logged(key: str, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Every logger at its most talkative, and none of them says the key."""
     caplog.set_level(logging.DEBUG)
     loggers = [logging.getLogger(name) for name in ("anthropic", "anthropic._base_client", "httpx2", "httpcore2")]
@@ -45,20 +55,20 @@ def everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     for logger, level in zip(loggers, before, strict=True):
         logger.setLevel(level)
-    assert KEY not in caplog.text
-    assert KEY not in "".join(f"{record.__dict__}" for record in caplog.records)
+    assert key not in caplog.text
+    assert key not in "".join(f"{record.__dict__}" for record in caplog.records)
 
 
-def hostile(protocol: Protocol) -> dict[str, Script]:
+def hostile(protocol: Protocol, key: str) -> dict[str, Script]:
     """Services that say the key wherever they can."""
-    text = protocol.text(f"the key is {KEY}")
+    text = protocol.text(f"the key is {key}")
     return {
-        **{f"{code}": status(code, ECHO, x_echo=KEY) for code in (400, 401, 403, 404, 413, 429, 500, 529)},
-        "redirect": status(307, ECHO, location=f"http://127.0.0.1/{KEY}"),
-        "type": stream(b"x", content_type=f"text/{KEY.lower()}"),
-        "event": stream(protocol.opening + protocol.error("api_error", f"bad {KEY}")),
-        "kind": stream(protocol.opening + protocol.error(KEY, "bad")),
-        "wrong": stream(protocol.opening + f"event: message_start\ndata: {KEY}\n\n".encode()),
+        **{f"{code}": status(code, echo(key), x_echo=key) for code in (400, 401, 403, 404, 413, 429, 500, 529)},
+        "redirect": status(307, echo(key), location=f"http://127.0.0.1/{key}"),
+        "type": stream(b"x", content_type=f"text/{key.lower()}"),
+        "event": stream(protocol.opening + protocol.error("api_error", f"bad {key}")),
+        "kind": stream(protocol.opening + protocol.error(key, "bad")),
+        "wrong": stream(protocol.opening + f"event: message_start\ndata: {key}\n\n".encode()),
         "middle": broken(protocol.opening + text),
         "reset": reset,
     }
@@ -70,43 +80,43 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def test_no_error_says_the_key(protocol: Protocol, capfd: pytest.CaptureFixture[str]) -> None:
-    for name, script in hostile(protocol).items():
+def test_no_error_says_the_key(protocol: Protocol, key: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, script in hostile(protocol, key).items():
         with Local(script) as server:
             with pytest.raises(Failed) as failed:
-                protocol.summariser(server.url).summarise(MESSAGES)
-            assert any(KEY in value for value in server.requests[0].headers.values())
+                protocol.summariser(server.url, key=key).summarise(MESSAGES)
+            assert any(key in value for value in server.requests[0].headers.values())
         for error in chain(failed.value):
             known = [str(error), repr(error), f"{error.args}", getattr(error, "hint", ""), f"{vars(error)}"]
-            assert KEY not in "".join(known), name
-        assert KEY not in "".join(traceback.format_exception(failed.value)), name
-    assert KEY not in "".join(capfd.readouterr())
+            assert key not in "".join(known), name
+        assert key not in "".join(traceback.format_exception(failed.value)), name
+    assert key not in "".join(capfd.readouterr())
 
 
-def test_no_summary_says_the_key(protocol: Protocol) -> None:
-    document = {"text": f"They used {KEY} today", "topics": [KEY], "decisions": [f"use {KEY}"]}
+def test_no_summary_says_the_key(protocol: Protocol, key: str) -> None:
+    document = {"text": f"They used {key} today", "topics": [key], "decisions": [f"use {key}"]}
     with Local(stream(protocol.answer(json.dumps(document)))) as server:
-        summary = protocol.summariser(server.url).summarise(MESSAGES)
+        summary = protocol.summariser(server.url, key=key).summarise(MESSAGES)
     assert summary.text == "They used *** today"
-    assert KEY not in f"{summary}{summary.to_json()}"
+    assert key not in f"{summary}{summary.to_json()}"
 
 
-def test_no_representation_says_the_key(protocol: Protocol) -> None:
-    settings = load_settings(None, {f"{protocol.name.partition('-')[0]}_api_key": KEY, "summariser": protocol.name})
+def test_no_representation_says_the_key(protocol: Protocol, key: str) -> None:
+    settings = load_settings(None, {f"{protocol.name.partition('-')[0]}_api_key": key, "summariser": protocol.name})
     summariser = summariser_of(settings)
     assert isinstance(summariser, FallingBack)
     for one in (settings, summariser, summariser.first, summariser.first.model):  # type: ignore[attr-defined]
-        assert KEY not in repr(one)
+        assert key not in repr(one)
 
 
-def test_no_database_and_no_file_but_its_own_holds_the_key(protocol: Protocol, sage_home: Path, tmp_path: Path) -> None:
+def test_no_database_and_no_file_but_its_own_holds_the_key(protocol: Protocol, key: str, sage_home: Path) -> None:
     kind = protocol.name.partition("-")[0]
-    set_value(f"{kind}_api_key", KEY, "user")
+    set_value(f"{kind}_api_key", key, "user")
     set_value("summariser", protocol.name, "user")
     set_value("summariser_model", "m", "user")
     set_value("summariser_timeout_s", "5", "user")
-    echoing = stream(protocol.answer(json.dumps({"text": f"a summary with {KEY} in it"})))
-    with Local(status(400, ECHO), echoing) as server:
+    echoing = stream(protocol.answer(json.dumps({"text": f"a summary with {key} in it"})))
+    with Local(status(400, echo(key)), echoing) as server:
         set_value("summariser_url", f"{server.url}/v1", "user")
         settings = load_settings(None)
         engine = SqliteEngine(str(sage_home / "memory" / "memory.db"))
@@ -119,7 +129,7 @@ def test_no_database_and_no_file_but_its_own_holds_the_key(protocol: Protocol, s
             summaries.append(memory.compact())
         engine.close()
     assert [one.metadata["summariser"] for one in summaries if one] == ["extractive", protocol.name]
-    holding = [path for path in sage_home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    holding = [path for path in sage_home.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
     assert holding == [sage_home / "config.yaml"]
     if os.name == "posix":
         assert stat.S_IMODE(holding[0].stat().st_mode) == 0o600
