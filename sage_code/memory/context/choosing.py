@@ -72,6 +72,8 @@ class FallingBack:
         self, messages: Sequence[Spoken], max_words: int = SUMMARY_WORDS, previous: StructuredSummary | None = None
     ) -> StructuredSummary:
         """See `Summariser`."""
+        if not any(message.content.strip() for message in messages):  # nothing to ask for, and no failure
+            return ExtractiveSummariser().summarise(messages, max_words, previous)
         problem = self.breaker.refusal()
         if not problem:
             try:

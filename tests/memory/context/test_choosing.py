@@ -73,6 +73,12 @@ def test_a_good_summary_has_no_problem_and_sees_the_one_before() -> None:
     assert scripted.previous == [before]
 
 
+def test_nobody_is_asked_about_nothing() -> None:
+    scripted = Scripted(["Fine."])
+    assert with_fallback(scripted).summarise([Said(" ")]).problem == ""
+    assert scripted.calls == 0
+
+
 def test_a_problem_is_short_masked_and_on_one_line() -> None:
     problem = with_fallback(Scripted([OSError(f"api_key={KEY}\n\x1b[31m{'x' * 1_000}")])).summarise(MESSAGES).problem
     assert KEY not in problem

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -39,11 +40,13 @@ class Request:
 class Local:
     """A server; as a context manager it ends with the block."""
 
-    def __init__(self, *scripts: Script) -> None:
-        self.scripts = scripts
+    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
+        self.scripts, self._tls = scripts, tls
         self.requests: list[Request] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        if tls is not None:
+            self.url = self.url.replace("http:", "https:")
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> Self:
@@ -62,6 +65,8 @@ class Local:
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
             connection.settimeout(10)
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
             request = _read(connection)
             self.requests.append(request)
             if self.scripts:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import ssl
+import subprocess
 import time
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 from local_services import (
@@ -220,6 +224,22 @@ def test_an_address_of_another_kind_is_an_error(protocol: Protocol, url: str, wh
     with Local(raw(b"HTTP/1.1 400 Bad\r\n\r\n")) as server, pytest.raises(Failed, match=what) as failed:
         protocol.summariser(server.url.replace("http://", url)).summarise(MESSAGES)
     assert "summariser_url" in failed.value.hint
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate")
+def test_a_certificate_must_be_trusted(protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = f"req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", *words.split(), *names], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with Local(good(protocol), tls=context) as server:
+        with pytest.raises(Failed, match="the certificate of .* is not valid"):
+            protocol.summariser(server.url).summarise(MESSAGES)
+        assert server.requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert protocol.summariser(server.url).summarise(MESSAGES).text == TEXT
 
 
 def test_a_key_is_not_sent_unencrypted_to_another_machine(protocol: Protocol) -> None:
