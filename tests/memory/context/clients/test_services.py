@@ -235,7 +235,7 @@ def test_a_certificate_must_be_trusted(protocol: Protocol, tmp_path: Path, monke
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with Local(good(protocol), tls=context) as server:
-        with pytest.raises(Failed, match="the certificate of .* is not valid"):
+        with pytest.raises(Failed, match=r"the certificate of .* is not valid"):
             protocol.summariser(server.url).summarise(MESSAGES)
         assert server.requests == []
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
