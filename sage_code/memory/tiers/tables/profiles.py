@@ -67,12 +67,13 @@ def add_facts(rows: Transaction, agent_id: str, facts: Sequence[StoredFact], whe
 
 
 def retire_facts(rows: Transaction, agent_id: str, ids: Sequence[str], by: str, when: datetime) -> int:
-    """Note that facts were taken back; returns how many."""
+    """Note that facts were taken back; returns how many. What a person takes back keeps its id and loses its text."""
     changed = 0
+    wiped = ", text = '', subject = ''" if by == BY_HAND else ""
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
         changed += rows.run(
-            f"UPDATE profile_facts SET retired_by = ?, changed_at = ? WHERE agent_id = ? AND retired_by = ''"
+            f"UPDATE profile_facts SET retired_by = ?, changed_at = ?{wiped} WHERE agent_id = ? AND retired_by = ''"
             f" AND id IN ({marks(some)})",
             (by, when, agent_id, *some),
         )
