@@ -48,7 +48,7 @@ $(VENV)/.run: pyproject.toml
 # The extra `codesage` brings torch at its pinned version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[dev,codesage,postgres]'
+	$(PIP) -e '.[dev,codesage,postgres,anthropic]'
 	touch $@ $(VENV)/.run
 
 clean:

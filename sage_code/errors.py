@@ -11,6 +11,7 @@
     ├── MemoryDamaged         a checkpoint, knowledge item or template cannot be read
     ├── Conflict              somebody else has changed it since it was read; nothing was changed
     ├── ArchiveError          a file is no index archive, or does not fit this project; nothing was changed
+    ├── SummariserError       a service or a program did not write the summary that it was asked for
     └── Busy                  another process holds the lock for longer than we wait
 
 Every message says what happened and to which file; every hint says what to do next. Faces print both and exit 2.
@@ -81,6 +82,12 @@ class ArchiveError(SageError):
     """A file is no sound index archive, or does not fit here."""
 
     code = "archive"
+
+
+class SummariserError(SageError):
+    """A service or a program did not write the summary that it was asked for."""
+
+    code = "summariser"
 
 
 class MemoryDamaged(SageError):  # noqa: N818

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # the library is loaded by the command that runs, not by `sag
 
 app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True, add_completion=False)
 
+_LONGEST_KEY = 10_000
+
 KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="A setting; `sage config list` shows all.")]
 
 
@@ -33,7 +35,7 @@ def list_settings(as_json: JsonOption = False, project: ProjectOption = ".") -> 
         print_json({"settings": [_record(settings, key) for key in TABLE], "warnings": list(settings.warnings)})
         return
     for key, known in TABLE.items():
-        source, value = settings.origin(key), one_line(_text(getattr(settings, key)))
+        source, value = settings.origin(key), one_line(_text(settings, key))
         if sys.stdout.isatty():
             say(f"{key} = {value}  ({'default' if source.kind == 'default' else one_line(source.where)})")
             say(f"    {known.help}")
@@ -51,7 +53,7 @@ def get_setting(key: KeyArgument, as_json: JsonOption = False, project: ProjectO
 
     setting(key)  # an unknown key is refused before anything else can be wrong
     settings = _load(project)
-    answer(_record(settings, key), as_json, one_line(_text(getattr(settings, key))))
+    answer(_record(settings, key), as_json, one_line(_text(settings, key)))
 
 
 @app.command("set")
@@ -61,17 +63,20 @@ def set_setting(
     scope: ScopeOption = ScopeChoice.USER,
     project: ProjectOption = ".",
 ) -> None:
-    """Give a setting a value, for yourself or for one project.
+    """Give a setting a value, for yourself or for one project. For a key, `-` reads it from stdin.
 
     Example:  sage config set code_embedding_model BAAI/bge-base-en-v1.5
 
     Example:  sage config set exclude 'vendor/,*.min.js' --scope project
     """
-    from sage_code.settings.loading import set_value, tuning_path
+    from sage_code.settings.loading import file_of, set_value
+    from sage_code.settings.table import setting
 
     root = _root(project)
+    if value == "-" and setting(key).secret:  # what is typed as an argument stays in the history of the shell
+        value = sys.stdin.readline(_LONGEST_KEY)
     written = set_value(key, value, scope.value, root)
-    say(f"{key} = {one_line(_text(written))}  ({one_line(tuning_path(scope.value, root))})")
+    say(f"{key} = {one_line(_as_typed(setting(key).shown(written)))}  ({one_line(file_of(key, scope.value, root))})")
     winner = _load(project).origin(key)
     if winner.kind != scope.value:
         print(f"note: {one_line(winner.where)} sets {key} too, and wins here", file=sys.stderr)
@@ -85,15 +90,15 @@ def reset_settings(
 ) -> None:
     """Remove settings from the user's file, or the project's; then the next file or the default counts again.
 
-    Exits with 1 when there was nothing to remove.
+    A key of a service is removed only if it is named. Exits with 1 when there was nothing to remove.
 
     Example:  sage config reset recall_threshold
     """
-    from sage_code.settings.loading import reset, tuning_path
+    from sage_code.settings.loading import file_of, reset
 
     root = _root(project)
     removed = reset(scope.value, root, key)
-    where = tuning_path(scope.value, root)
+    where = file_of(key, scope.value, root)
     exit_if_nothing(removed, f"nothing to reset in {one_line(where)}")
     print(f"reset {', '.join(removed)}  ({one_line(where)})")
 
@@ -119,7 +124,7 @@ def _record(settings: Settings, key: str) -> dict[str, Any]:
     source = settings.origin(key)
     return {
         "key": key,
-        "value": _shown(getattr(settings, key)),
+        "value": TABLE[key].shown(getattr(settings, key)),
         "default": TABLE[key].default,
         "source": source.kind,
         "where": source.where,
@@ -128,16 +133,14 @@ def _record(settings: Settings, key: str) -> dict[str, Any]:
     }
 
 
-def _shown(value: Value) -> Value:
-    """A value without the password that an address may have."""
-    from sage_code.settings.table import without_password
+def _text(settings: Settings, key: str) -> str:
+    """The value of a setting as `sage config set` would take it, but for secrets and passwords."""
+    from sage_code.settings.loading import TABLE
 
-    return without_password(value) if isinstance(value, str) else value
+    return _as_typed(TABLE[key].shown(getattr(settings, key)))
 
 
-def _text(given: Value) -> str:
-    """A value as `sage config set` would take it, but for a password."""
-    value = _shown(given)
+def _as_typed(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

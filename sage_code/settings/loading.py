@@ -5,6 +5,9 @@ A cloned repository is not trusted. Only the user sets what could send data else
 code, and a project may only lower how much of the machine is used. Such a key in a project's file is ignored with a
 message in `Settings.warnings`; the rest of the file applies. Unknown keys are ignored in the same way, since a newer
 Sage may have written them. A known key with an invalid value is an error.
+
+A secret (`Setting.secret`) is kept apart from what people share with their dotfiles: only `config.yaml` in Sage's home,
+which its owner alone can read, and variables may hold it.
 """
 
 from __future__ import annotations
@@ -32,12 +35,14 @@ from sage_code.settings.table import (
 )
 from sage_code.values import Scope
 
-__all__ = ["TABLE", "Origin", "Setting", "Settings", "load_settings", "reset", "set_value", "tuning_path"]
+__all__ = ["TABLE", "Origin", "Setting", "Settings", "file_of", "load_settings", "reset", "set_value", "tuning_path"]
 
 
 TUNING_FILE = "tuning.yaml"
+SECRETS_FILE = "config.yaml"
 _PATIENCE_S = 10.0
 _PREFIX = "SAGE_"
+_OTHERS = 0o077  # the rights of everybody but the owner
 _MODEL_KEYS = ("code_embedding_model", "embedding_model")
 
 
@@ -48,7 +53,9 @@ def load_settings(root: str | None, overrides: Mapping[str, object] | None = Non
     """
     found: dict[str, tuple[Value, Origin]] = {}
     warnings: list[str] = []
+    _layer_common_variables(found, warnings)
     _layer_file(found, "user", tuning_path("user"), warnings)
+    _layer_secrets(found, warnings)
     configured = {str(found[key][0]) for key in _MODEL_KEYS if key in found}
     _layer_environment(found)
     if root is not None and not _is_user_file(tuning_path("project", root)):
@@ -82,22 +89,23 @@ def set_value(key: str, text: str, scope: Scope, root: str | None = None) -> Val
         own = {name: (getattr(user, name), user.origin(name)) for name in TABLE}
         if complaint := _not_for_projects(key, value, models) or _raised(key, value, own):
             raise ConfigError(complaint, f"set it for yourself: `sage config set {key} VALUE`")
-    path = _writable_path(scope, root)
+    path = _writable_path(scope, root, key)
     with _editing():
-        tuning_file.edit(path, {key: value}, private=scope == "user")
+        tuning_file.edit(path, {key: value}, private=scope == "user", secret=TABLE[key].secret)
     if scope == "project" and root is not None:
         dot_sage.share(root)
     return value
 
 
 def reset(scope: Scope, root: str | None = None, key: str | None = None) -> tuple[str, ...]:
-    """Remove one setting, or all known ones, from a file, and return the keys that were there."""
-    path = _writable_path(scope, root)
-    wanted = [setting(key).key] if key is not None else list(TABLE)
+    """Remove one setting, or all known ones but secrets, from a file, and return the keys that were there."""
+    path = _writable_path(scope, root, key)
+    is_secret = key is not None and setting(key).secret
+    wanted = [key] if key is not None else list(TABLE)
     with _editing():
-        present = tuple(name for name in tuning_file.read(path).entries if name in wanted)
+        present = tuple(name for name in tuning_file.read(path, secret=is_secret).entries if name in wanted)
         if present:
-            tuning_file.edit(path, dict.fromkeys(present), private=scope == "user")
+            tuning_file.edit(path, dict.fromkeys(present), private=scope == "user", secret=is_secret)
     return present
 
 
@@ -110,6 +118,13 @@ def tuning_path(scope: Scope, root: str | None = None) -> str:
     return os.path.join(root, DOT_SAGE, TUNING_FILE)
 
 
+def file_of(key: str | None, scope: Scope, root: str | None = None) -> str:
+    """The file that holds a setting in a scope: secrets have their own."""
+    if key is not None and setting(key).secret and scope == "user":
+        return os.path.join(sage_home(), SECRETS_FILE)
+    return tuning_path(scope, root)
+
+
 def _editing() -> AbstractContextManager[None]:
     """A lock for one editor at a time, so that no change is lost if two are made at once."""
     return locked(os.path.join(sage_home(), "tuning.lock"), timeout_s=_PATIENCE_S)
@@ -120,8 +135,34 @@ def _layer_file(found: dict[str, tuple[Value, Origin]], kind: OriginKind, path: 
         where = f"{path}:{entry.line}"
         if key not in TABLE:
             warnings.append(f"{where}: there is no setting {key[:80]!r}; {nearest(key[:80])}")
+        elif TABLE[key].secret and kind == "user":
+            warnings.append(f"{where}: ignored, {key} is a secret: move the line to {file_of(key, 'user')}")
         elif entry.value is not None:  # `key:` without a value sets nothing
             found[key] = (TABLE[key].check(entry.value, where), Origin(kind, where))
+
+
+def _layer_secrets(found: dict[str, tuple[Value, Origin]], warnings: list[str]) -> None:
+    path = os.path.join(sage_home(), SECRETS_FILE)
+    entries = tuning_file.read(path, secret=True).entries
+    if entries and os.name == "posix" and os.stat(path).st_mode & _OTHERS:
+        warnings.append(f"{path} holds secrets and others can read it: run `chmod 600` on it")
+    for key, entry in entries.items():
+        where = f"{path}:{entry.line}"
+        if key not in TABLE or not TABLE[key].secret:
+            warnings.append(f"{where}: ignored, {key[:80]!r} is no secret; settings are in {tuning_path('user')}")
+        elif entry.value is not None:
+            found[key] = (TABLE[key].check(entry.value, where), Origin("user", where))
+
+
+def _layer_common_variables(found: dict[str, tuple[Value, Origin]], warnings: list[str]) -> None:
+    """Variables that other programs read too. They are not Sage's, so an unusable one is no error."""
+    for key, known in TABLE.items():
+        for variable in known.variables:
+            if text := os.environ.get(variable):
+                try:
+                    found[key] = (known.parse(text, variable), Origin("env", variable))
+                except ConfigError as error:
+                    warnings.append(f"{error.message}; ignored")
 
 
 def _layer_environment(found: dict[str, tuple[Value, Origin]]) -> None:
@@ -160,8 +201,8 @@ def _is_user_file(path: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(tuning_path("user"))
 
 
-def _writable_path(scope: Scope, root: str | None) -> str:
-    path = tuning_path(scope, root)
+def _writable_path(scope: Scope, root: str | None, key: str | None) -> str:
+    path = file_of(key, scope, root)
     if scope == "project" and root is not None:
         # In a cloned repository `.sage` may be a link to anywhere; Sage does not write outside of the project.
         inside = os.path.join(os.path.realpath(root), "")

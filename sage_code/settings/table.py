@@ -30,6 +30,9 @@ _NOT_EMPTY: dict[str, object] = {"pattern": re.compile(r"\S.*"), "pattern_help":
 # What of an address is secret: all between the name of a user and the last @, and a password among the parameters. A
 # password that is not escaped may itself have a slash or an @.
 _PASSWORDS = re.compile(r"(?<=://)([^:@/]*):.*@|\b((?:ssl)?password\s*=\s*)[^&\s]+", re.IGNORECASE | re.DOTALL)
+# What is printed for a secret that is set.
+HIDDEN = "***"
+_SUMMARISERS = ("extractive", "anthropic", "openai-compatible", "command")
 _KINDS = {"bool": "bool", "int": "int", "float": "float", "str": "text", "tuple[str, ...]": "list"}
 
 
@@ -58,6 +61,8 @@ class Setting:
     pattern_help: str = ""
     user_only: bool = False
     costs: bool = False  # a larger value uses more of the machine: a project may only lower it
+    secret: bool = False  # never shown, and kept in a file of its own
+    variables: tuple[str, ...] = ()  # other programs' variables that give it too, if nothing of Sage's does
 
     @property
     def allowed(self) -> str:
@@ -88,9 +93,15 @@ class Setting:
         if self.kind == "float" and type(value) is int and abs(value) <= self.high:
             value = float(value)
         if not self._accepts(value):
-            shown = _short(without_password(value) if isinstance(value, str) else value)
+            shown = HIDDEN if self.secret else _short(without_password(value) if isinstance(value, str) else value)
             raise ConfigError(f"{where}: {self.key} cannot be {shown}", f"allowed is {self.allowed}")
         return value  # type: ignore[return-value]  # `_accepts` has looked at the type
+
+    def shown(self, value: Value) -> Value:
+        """A value as it may be printed: *** for a secret, and for the password that an address may have."""
+        if self.secret:
+            return HIDDEN if value else ""
+        return without_password(value) if isinstance(value, str) else value
 
     def _accepts(self, value: object) -> bool:
         """Whether `value` has this setting's type and range."""
@@ -131,6 +142,12 @@ def _number(default: float, low: float, high: float, about: str, **more: object)
 
 def _other(default: Value, about: str, **more: object) -> Any:
     return field(default=default, metadata={"help": about, **more})
+
+
+def _key(about: str, *variables: str) -> Any:
+    """The key of a service. Blanks and other letters have no place in the header that it is sent in."""
+    more = {"pattern": re.compile(r"[\x21-\x7e]*"), "pattern_help": "without blanks", "variables": variables}
+    return field(default="", repr=False, metadata={"help": about, "user_only": True, "secret": True, **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +216,35 @@ class Settings:
     )
     scheduler_tick_s: float = _number(60, 1, 86_400, "Seconds between two looks for summaries that are due.")
     block_chars: int = _number(20_000, 100, 1_000_000, "Most characters of a new block of core memory.", user_only=True)
+
+    # Who writes summaries. A project may neither send what was said elsewhere nor start a program.
+    summariser: str = _other(
+        "extractive",
+        "Who writes summaries: extractive (no network), anthropic, openai-compatible (also a local Ollama), command.",
+        user_only=True,
+        pattern=re.compile("|".join(_SUMMARISERS)),
+        pattern_help="one of " + ", ".join(_SUMMARISERS),
+    )
+    summariser_model: str = _other("", "Model that writes summaries, as its service names it.", user_only=True)
+    summariser_url: str = _other(
+        "",
+        "Base address of the service; empty: Anthropic's own, or an Ollama on this machine.",
+        user_only=True,
+        pattern=re.compile(r"(?:https?://[^\s@]+)?"),
+        pattern_help="http:// or https://, without a password",
+    )
+    summariser_command: tuple[str, ...] = _other(
+        (), "Program and arguments that read a prompt and print a summary; no shell is involved.", user_only=True
+    )
+    summariser_timeout_s: float = _number(
+        60.0, 0.1, 600, "Seconds for one summary with all retries; then sentences are chosen.", user_only=True
+    )
+    summariser_max_tokens: int = _number(1_500, 100, 8_000, "Most tokens of an answer of the model.", user_only=True)
+    summariser_input_tokens: int = _number(
+        16_000, 500, 500_000, "Most tokens of messages that the model is given, the newest.", user_only=True
+    )
+    anthropic_api_key: str = _key("Key of the Anthropic API.", "ANTHROPIC_API_KEY")
+    openai_api_key: str = _key("Key of the OpenAI-compatible service, if it wants one.", "OPENAI_API_KEY")
 
     # When to save a checkpoint
     trigger_threshold: float = _ratio(0.60, "Least combined score of the signals for a checkpoint.")

@@ -8,6 +8,7 @@ file to read or write.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 
@@ -37,8 +38,10 @@ class TuningFile:
     entries: dict[str, Entry] = field(default_factory=dict)
 
 
-def read(path: str) -> TuningFile:
-    """The file at `path`, or a ConfigError that says what is wrong and where."""
+def read(path: str, *, secret: bool = False) -> TuningFile:
+    """The file at `path`, or a ConfigError that says what is wrong and where; of a `secret` file it quotes nothing."""
+    if secret:
+        return _read_secret(path)
     try:
         raw = read_regular(path, _MAX_BYTES, follow=True)  # people link to their dotfiles
     except (FileNotFoundError, NotADirectoryError):
@@ -56,13 +59,13 @@ def read(path: str) -> TuningFile:
     return _parse(path, text.removeprefix("\ufeff"))
 
 
-def edit(path: str, changes: dict[str, object], *, private: bool = False) -> None:
+def edit(path: str, changes: dict[str, object], *, private: bool = False, secret: bool = False) -> None:
     """Set keys in the file at `path`, or remove those that are None; writes atomically, all or nothing.
 
     A `private` file is its owner's alone: an address in it may have a password.
     """
     changes = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
-    before = read(path)
+    before = read(path, secret=secret)
     text = before.text
     # From the end, so that the offsets of earlier entries stay valid.
     for key, entry in sorted(before.entries.items(), key=lambda item: -item[1].start):
@@ -77,6 +80,16 @@ def edit(path: str, changes: dict[str, object], *, private: bool = False) -> Non
         raise ConfigError(f"{path} is laid out in a way that Sage cannot edit", "change it by hand")
     if text != before.text:
         _replace(path, text, private)
+
+
+def _read_secret(path: str) -> TuningFile:
+    try:
+        return read(path)
+    except ConfigError as error:
+        # What cannot be read may itself be quoted, also by the parser's error that this one was raised from.
+        place = re.search(r", line \d+,", error.message)
+    where = f"{path}{place[0]}" if place else path
+    raise ConfigError(f"{where} cannot be read", "it must hold lines of the form `key: value`, in UTF-8")
 
 
 def _values(file: TuningFile) -> dict[str, object]:
