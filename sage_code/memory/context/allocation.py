@@ -1,0 +1,184 @@
+"""Who gets how much of a budget: components are filled with whole items, by priority, minimum and maximum share.
+
+Items are escaped and counted one by one, and only as long as there is room: what cannot fit costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from sage_code.memory.context.components import Component, Item, Kept, Piece, Priority, text_of
+from sage_code.text.fencing import inert, inert_line
+
+Counter: TypeAlias = Callable[[str], int]
+
+FULL = "the budget was full"
+REPEATED = "said by another part"
+# A sentence that another one contains says nothing new. A shorter text does, such as the name of a file that a sentence
+# has too, unless it is a line by itself.
+_MIN_SENTENCE_CHARS = 60
+# The longest piece that the default counter finds has so many characters with its blank: a text with fewer tokens than
+# that gives was not counted.
+_MAX_CHARS_A_TOKEN = 9
+_TOKENS_A_CHAR = 0.26  # of chats (LoCoMo), for components of which nothing was counted
+
+
+class Room:
+    """What is left of a budget, and what was said with the rest."""
+
+    def __init__(self, tokens: int, chars: int, *, notes_said: bool) -> None:
+        self.tokens, self.chars = tokens, chars
+        self.shared = tokens  # what shares are shares of
+        self._notes_said, self._said = notes_said, ""
+
+    def has(self, tokens: int, chars: int) -> bool:
+        """Whether so much fits."""
+        return tokens <= self.tokens and chars <= self.chars
+
+    def take(self, tokens: int, chars: int, text: str) -> None:
+        """Use so much for this text."""
+        self.tokens -= tokens
+        self.chars -= chars
+        if self._notes_said:
+            self._said += f"{text}\n"
+
+    def says(self, text: str) -> bool:
+        """Whether what was chosen so far says this already."""
+        return text in (self._said if len(text) >= _MIN_SENTENCE_CHARS else self._said.split("\n"))
+
+
+class Part:
+    """A component while it is filled."""
+
+    def __init__(self, component: Component, counter: Counter, *, is_inside: bool) -> None:
+        self.component, self._counter = component, counter
+        has_text = any(text_of(item).strip() for item in component.items)
+        self._items: Sequence[Item] = component.items if has_text else ()
+        self.lines: list[str] = []  # the most important first, as they are shown
+        self._costs: list[tuple[int, int]] = []  # tokens and characters of each line with its end
+        self._repeats = 0
+        self._used = 0  # tokens, with the frame and what is kept free for the line about what was cut
+        self._ready: tuple[str, int, int] | None = None  # the next item, which did not fit before
+        self._why = ""
+        has_element = component.is_foreign and not is_inside
+        title = [f"{inert_line(component.title)}:"] if component.title else []
+        self._head = [f"<{component.name}>", *title] if has_element else title
+        self._foot = [f"</{component.name}>"] if has_element else []
+        self._frame = self._cost(*self._head, *self._foot)
+        self._note = self._cost(self._rest(len(self._items))) if component.rest else (0, 0)
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether it must be whole."""
+        return self.component.priority is Priority.CRITICAL
+
+    @property
+    def waiting(self) -> int:
+        """How many items were neither taken nor left out as repeats."""
+        return len(self._items) - len(self.lines) - self._repeats
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of `shown`, each line with its end."""
+        if not self.lines:
+            return 0
+        rest = self._cost(self._rest(self.waiting))[0] if self._has_rest else 0
+        return sum(tokens for tokens, _ in self._costs) + self._frame[0] + rest
+
+    def fill(self, room: Room, *, is_minimum: bool) -> int:
+        """Take items as long as there is room, up to the minimum or the maximum share; returns how many."""
+        before = len(self.lines)
+        while self.waiting:
+            text, tokens, chars = self._ready = self._ready or self._next()
+            if not self.lines:
+                tokens += self._frame[0] + self._note[0]
+                chars += self._frame[1] + self._note[1]
+            if not room.has(tokens, chars):
+                self._why = FULL
+                break
+            has_all = self.component.keeps_first and not (self.lines or self._repeats)
+            share = self.component.max_share if has_all or not is_minimum else self.component.min_share
+            if self._used + tokens > share * room.shared:
+                self._why = f"over its share of {100 * share:.0f} %"
+                break
+            if self.component.drops_repeats and room.says(text):
+                self._repeats += 1
+                self._ready = None
+                continue
+            self._used += tokens
+            room.take(tokens, chars, text)
+            self._take(*self._ready)
+        return len(self.lines) - before
+
+    def take_all(self, room: Room) -> None:
+        """Take every item, also if there is no room for it."""
+        while self.waiting:
+            text, tokens, chars = self._next()
+            self._take(text, tokens, chars)
+            room.take(tokens, chars, text)
+        if self.lines:
+            room.take(*self._frame, "")
+
+    def drop_last(self) -> int:
+        """Leave out the item that was taken last; returns its tokens."""
+        self.lines.pop()
+        self._why = FULL
+        return self._costs.pop()[0]
+
+    def shown(self) -> list[str]:
+        """The lines of the component; none if no item was taken."""
+        if not self.lines:
+            return []
+        rest = [self._rest(self.waiting)] if self._has_rest else []
+        body = [*rest, *reversed(self.lines)] if self.component.keep == "end" else [*self.lines, *rest]
+        return [*self._head, *body, *self._foot]
+
+    def report(self) -> Kept:
+        """What became of the component."""
+        component, tokens = self.component, self.tokens
+        lines = self.lines if component.keep == "start" else self.lines[::-1]
+        why = self._why if self.waiting else REPEATED if self._repeats else ""
+        return Kept(
+            component.name, component.priority, tokens, tokens + self._missing(), len(lines), len(self._items), why,
+            tuple(lines),
+        )  # fmt: skip
+
+    @property
+    def _has_rest(self) -> bool:
+        return bool(self.component.rest and self.waiting)
+
+    def _take(self, text: str, tokens: int, chars: int) -> None:
+        self.lines.append(self.component.bullet + text)
+        self._costs.append((tokens, chars))
+        self._ready = None
+
+    def _next(self) -> tuple[str, int, int]:
+        """The next item without its bullet, and the tokens and characters of its line."""
+        component, place = self.component, len(self.lines) + self._repeats
+        item = self._items[place if component.keep == "start" else -1 - place]
+        said = text_of(item)
+        text = said if not component.is_foreign else inert_line(said) if component.bullet else inert(said)
+        known = item.tokens if isinstance(item, Piece) and text == said and not component.bullet else 0
+        is_believed = known > 0 and known * _MAX_CHARS_A_TOKEN >= len(text)
+        line = component.bullet + text
+        return text, (known if is_believed else self._counter(line)) + 1, len(line) + 1
+
+    def _cost(self, *lines: str) -> tuple[int, int]:
+        """The tokens and characters of lines with their ends."""
+        return sum(self._counter(line) + 1 for line in lines), sum(len(line) + 1 for line in lines)
+
+    def _rest(self, left: int) -> str:
+        return self.component.rest.replace("{left}", str(left))
+
+    def _missing(self) -> int:
+        """About how many tokens the items that wait have."""
+        if not self.waiting:
+            return 0
+        place = len(self.lines) + self._repeats
+        waiting = self._items[place:] if self.component.keep == "start" else self._items[: self.waiting]
+        known = sum(item.tokens for item in waiting if isinstance(item, Piece))
+        chars = sum(len(text_of(item)) for item in waiting if isinstance(item, str) or not item.tokens)
+        seen = sum(length for _, length in self._costs)
+        share = sum(tokens for tokens, _ in self._costs) / seen if seen else _TOKENS_A_CHAR
+        return known + len(waiting) + round(chars * share)
