@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import xxhash
 
@@ -39,6 +39,7 @@ _SLICE_S = 5.0
 _SKEW = timedelta(minutes=2)
 # A channel whose summary fails is tried again after so many ticks, twice as many each time.
 _MOST_TICKS_BETWEEN = 64
+_MOST_SHOWN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,24 @@ class Scheduler:
         end, wall = time.monotonic() + pause, time.time() + pause
         while (left := end - time.monotonic()) > 0 and time.time() < wall and not stop.wait(min(left, _SLICE_S)):
             pass
+
+
+def status_of(engine: Engine, user: str, settings: Settings) -> dict[str, Any]:
+    """Whether a process leads, how many messages wait in how many channels, and how many channels are due."""
+    with engine.leading(job_of(user)) as is_leader:
+        leads = not is_leader()
+    moment = now()
+    before = moment - timedelta(minutes=settings.summary_minutes)
+    with engine.reading() as rows:
+        dirty = [
+            one
+            for agent in agents.agents_of(rows, user)
+            for one in channels.due_channels(
+                rows, agent.id, least=0, before=moment, after=moment + _SKEW, limit=_MOST_SHOWN
+            )
+        ]
+    due = [one for one in dirty if one.waiting >= settings.summary_messages or (one.dirty_at or moment) <= before]
+    return {"leads": leads, "waiting": sum(one.waiting for one in dirty), "dirty": len(dirty), "due": len(due)}
 
 
 def job_of(user: str) -> str:

@@ -99,7 +99,9 @@ class ChannelSummaries:
             rows.lock_agent(self.agent.id)
             present = channels.channel_of(rows, self.agent.id, name)
             newest = self._newest(rows, name, "rolling")
-            if (newest.version if newest else 0) != rolling.version - 1 or (present or channel).seen_id != channel.seen_id:
+            if (newest.version if newest else 0) != rolling.version - 1 or (
+                present or channel
+            ).seen_id != channel.seen_id:
                 return None
             if present is None:
                 channels.add_waiting(rows, self.agent.id, name, len(unseen), moment)
@@ -147,4 +149,3 @@ class ChannelSummaries:
 
     def _newest(self, rows: Transaction, name: str, kind: channels.Kind) -> StoredSummary | None:
         return next(iter(channels.summaries_of(rows, self.agent.id, name, kind)), None)
-
