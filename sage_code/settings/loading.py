@@ -142,6 +142,7 @@ def _layer_file(found: dict[str, tuple[Value, Origin]], kind: OriginKind, path: 
 
 
 def _layer_secrets(found: dict[str, tuple[Value, Origin]], warnings: list[str]) -> None:
+    """What the file of secrets sets; anything else in it is ignored."""
     path = os.path.join(sage_home(), SECRETS_FILE)
     entries = tuning_file.read(path, secret=True).entries
     if entries and os.name == "posix" and os.stat(path).st_mode & _OTHERS:

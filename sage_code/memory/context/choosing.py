@@ -118,6 +118,7 @@ _LOCK = threading.Lock()
 
 
 def _model(settings: Settings) -> Model | None:
+    """The model that the settings name; None for the extractive summariser, which needs none."""
     name, url, most = settings.summariser_model, settings.summariser_url, settings.summariser_max_tokens
     match settings.summariser:
         case "anthropic":

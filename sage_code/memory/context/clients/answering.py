@@ -74,6 +74,7 @@ def _object_in(text: str) -> dict[str, Any] | None:
 
 
 def _bounded(given: StructuredSummary, ids: Mapping[str, str], by: str) -> StructuredSummary:
+    """A summary within the limits of its fields, masked, with the real ids of the messages."""
     known = {**{id_: id_ for id_ in ids.values()}, **ids}
 
     def real(named: Sequence[str]) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[Event]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """The whole lines of a stream."""
     pending = b""
     looked_at = 0  # a long line that arrives in pieces is searched once
     for chunk in chunks:

@@ -89,8 +89,9 @@ def posted(address: Address, headers: Mapping[str, str], body: bytes, deadline: 
             sent = {"Accept-Encoding": "identity", "Connection": "close", **headers}
             connection.request("POST", address.target, body, sent)
             response = connection.getresponse()
-        fields = {name.lower(): value for name, value in response.getheaders()}
-        yield Reply(response.status, fields, _chunks(response, address, deadline))
+        with closing(response):
+            fields = {name.lower(): value for name, value in response.getheaders()}
+            yield Reply(response.status, fields, _chunks(response, address, deadline))
 
 
 def _chunks(response: http.client.HTTPResponse, address: Address, deadline: Deadline) -> Iterator[bytes]:
@@ -153,20 +154,22 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _Timed:
-    """As much of a socket as `http.client` uses."""
+    """As much of a socket as `http.client` uses. It is closed before the answer is read; then the file is the owner."""
 
     def __init__(self, plain: socket.socket, deadline: Deadline) -> None:
-        self._plain, self._deadline = plain, deadline
+        self._plain, self._deadline, self._has_file = plain, deadline, False
 
     def sendall(self, data: bytes) -> None:
         self._plain.settimeout(self._deadline.left())
         self._plain.sendall(data)
 
     def makefile(self, _mode: str) -> IO[bytes]:
+        self._has_file = True
         return io.BufferedReader(_Received(self._plain, self._deadline), _AT_ONCE)
 
     def close(self) -> None:
-        self._plain.close()
+        if not self._has_file:
+            self._plain.close()
 
 
 class _Received(io.RawIOBase):
@@ -193,6 +196,7 @@ class _Received(io.RawIOBase):
 
 
 def _connected(host: str, port: int, deadline: Deadline) -> socket.socket:
+    """A socket that is connected to the first address of the host that answers."""
     problem: OSError | None = None
     for family, kind, protocol, _, place in _looked_up(host, port, deadline):
         one = socket.socket(family, kind, protocol)

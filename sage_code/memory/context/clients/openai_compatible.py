@@ -62,6 +62,7 @@ class OpenAICompatible:
         return {**request, "max_tokens": self.max_tokens, "temperature": 0}
 
     def _attempt(self, address: Address, body: bytes, deadline: Deadline) -> Answer:
+        """One request."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
