@@ -128,25 +128,25 @@ class Part:
 
     def shown(self) -> list[str]:
         """The lines of the component; none if no item was taken."""
-        if not self.lines:
-            return []
-        rest = [self._rest(self.waiting)] if self._has_rest else []
-        body = [*rest, *reversed(self.lines)] if self.component.keep == "end" else [*self.lines, *rest]
-        return [*self._head, *body, *self._foot]
+        return [*self._head, *self._body(), *self._foot] if self.lines else []
 
     def report(self) -> Kept:
         """What became of the component."""
         component, tokens = self.component, self.tokens
-        lines = self.lines if component.keep == "start" else self.lines[::-1]
         why = self._why if self.waiting else REPEATED if self._repeats else ""
         return Kept(
-            component.name, component.priority, tokens, tokens + self._missing(), len(lines), len(self._items), why,
-            tuple(lines),
+            component.name, component.priority, tokens, tokens + self._missing(), len(self.lines), len(self._items),
+            why, "\n".join(self._body()),
         )  # fmt: skip
+
+    def _body(self) -> list[str]:
+        """The items in their order, with the line about what was cut where it was cut."""
+        rest = [self._rest(self.waiting)] if self._has_rest else []
+        return [*rest, *reversed(self.lines)] if self.component.keep == "end" else [*self.lines, *rest]
 
     @property
     def _has_rest(self) -> bool:
-        return bool(self.component.rest and self.waiting)
+        return bool(self.component.rest and self.waiting and self.lines)
 
     def _take(self, text: str, tokens: int, chars: int) -> None:
         self.lines.append(self.component.bullet + text)

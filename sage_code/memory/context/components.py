@@ -67,10 +67,10 @@ class Kept(NamedTuple):
     items_kept: int
     items: int
     why: str  # why something is missing; empty if nothing is
-    lines: tuple[str, ...] = ()  # the kept items as they are shown
+    text: str = ""  # what is shown of it, without its title and element
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON knows it, without the text."""
+        """What became of it as JSON knows it, without its text."""
         return {
             "name": self.name,
             "priority": self.priority.name.lower(),
