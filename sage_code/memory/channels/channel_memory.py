@@ -27,7 +27,7 @@ from sage_code.memory.tiers.values import Agent, Message, NewMessage
 
 if TYPE_CHECKING:
     from sage_code.memory.channels.user_profiles import UserProfile
-    from sage_code.memory.context.builder import BuiltContext
+    from sage_code.memory.context.components import BuiltContext
     from sage_code.memory.tiers.engines.protocol import Engine
     from sage_code.settings.table import Settings
 

@@ -99,9 +99,8 @@ class ChannelSummaries:
             rows.lock_agent(self.agent.id)
             present = channels.channel_of(rows, self.agent.id, name)
             newest = self._newest(rows, name, "rolling")
-            if (newest.version if newest else 0) != rolling.version - 1 or (
-                present or channel
-            ).seen_id != channel.seen_id:
+            is_mine = (newest.version if newest else 0) == rolling.version - 1
+            if not is_mine or (present or channel).seen_id != channel.seen_id:
                 return None
             if present is None:
                 channels.add_waiting(rows, self.agent.id, name, len(unseen), moment)

@@ -264,6 +264,8 @@ def said(texts: Iterable[str], roles: Sequence[str] = ("user", "assistant")) -> 
     from datetime import UTC, datetime
 
     return [
-        replace(Said(f"id-{number}", roles[number % len(roles)], text), created_at=datetime(2026, 11, 18, 5, tzinfo=UTC))
+        replace(
+            Said(f"id-{number}", roles[number % len(roles)], text), created_at=datetime(2026, 11, 18, 5, tzinfo=UTC)
+        )
         for number, text in enumerate(texts)
     ]
