@@ -135,8 +135,12 @@ class Model:
             steps.zero_grad()
             logits = torch.sparse.mm(matrix, w[:, None])[:, 0] + b
             turn_logits = _noisy_or(logits, owner, len(turns))
-            loss = (torch.nn.functional.binary_cross_entropy_with_logits(turn_logits, holds, reduction="none") * weight).sum()
-            of_clauses = torch.nn.functional.binary_cross_entropy_with_logits(logits, guessed.clamp(min=0), reduction="none")
+            loss = (
+                torch.nn.functional.binary_cross_entropy_with_logits(turn_logits, holds, reduction="none") * weight
+            ).sum()
+            of_clauses = torch.nn.functional.binary_cross_entropy_with_logits(
+                logits, guessed.clamp(min=0), reduction="none"
+            )
             total = (loss + (of_clauses * known).sum()) / weight.sum() + _RIDGE * (w**2).sum()
             total.backward()
             steps.step()
@@ -164,7 +168,9 @@ class Model:
                 owner.append(number)
                 row += 1
         shape = (row, len(self.names))
-        return torch.sparse_coo_tensor(torch.tensor([rows, columns]), torch.ones(len(rows)), shape).to_sparse_csr(), torch.tensor(owner)
+        return torch.sparse_coo_tensor(
+            torch.tensor([rows, columns]), torch.ones(len(rows)), shape
+        ).to_sparse_csr(), torch.tensor(owner)
 
 
 def _noisy_or(logits: torch.Tensor, owner: torch.Tensor, count: int) -> torch.Tensor:
@@ -190,7 +196,9 @@ def compare(turns: Sequence[Turn], work: Sequence[Turn], folds: int = 4) -> None
     scores = np.zeros(len(turns))
     of_work = np.zeros(len(work))
     for fold in range(folds):
-        model = _model([*(t for t in turns if t.group // 2 % folds != fold), *(t for t in work if t.group % folds != fold)])
+        model = _model(
+            [*(t for t in turns if t.group // 2 % folds != fold), *(t for t in work if t.group % folds != fold)]
+        )
         chosen = [n for n, t in enumerate(turns) if t.group // 2 % folds == fold]
         scores[chosen] = model.scores([turns[n] for n in chosen])
         chosen = [n for n, t in enumerate(work) if t.group % folds == fold]

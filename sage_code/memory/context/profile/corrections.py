@@ -43,32 +43,72 @@ _ENDED = re.compile(
     r"|totaled|totalled|wrecked|stolen|ran away|is gone|are gone|is dead|fell through|kicked the habit|turned in|handed over|stepped down|phased out|removed|left behind)\b"
     r"|\bleft (?!handed|-|over|side|hand\b|for\b)|\bover (?:my|the) .{1,30}phase\b|\bhaven't .{1,40} in (?:years|ages|months)\b|\b(?:my|the|our) .{1,30} (?:broke|expired|ended)\b"
 )
-_ENDED_LOVE = re.compile(r"\b(?:broke up|split(?:ting)? up|we split|divorced?|separated|left me|called off|dumped|ended things|single(?: again| now)|ended our|widow(?:ed|er)?)\b")
-_BEGAN_LOVE = re.compile(r"\b(?:got married|get married|tied the knot|got engaged|got hitched|just married|married now|now married|is now my (?:wife|husband)|met someone|in a relationship now)\b")
+_ENDED_LOVE = re.compile(
+    r"\b(?:broke up|split(?:ting)? up|we split|divorced?|separated|left me|called off|dumped|ended things|single(?: again| now)|ended our|widow(?:ed|er)?)\b"
+)
+_BEGAN_LOVE = re.compile(
+    r"\b(?:got married|get married|tied the knot|got engaged|got hitched|just married|married now|now married|is now my (?:wife|husband)|met someone|in a relationship now)\b"
+)
 _ENDED_JOB = re.compile(
     r"\b(?:laid off|(?:was|got|been) fired|let go|made redundant|resigned|retired|quit|left) ?(?:from )?(?:my|the|that|this|our)? ?(?:old |day |last |current )?(?:job|work|company|position|post|career|firm|employer)?\b|\blost my job\b|\bunemployed\b|\bnot working any ?more\b|\bstepped down\b|\bhanded in my notice\b|\bbetween jobs\b"
 )
-_ENDED_STUDY = re.compile(r"\b(?:graduated|dropped out|finished (?:my )?(?:degree|school|college|university|studies|phd|thesis|masters?)|got my degree|defended my)\b")
-_STRONG_QUIT = re.compile(r"\b(?:laid off|fired|let go|made redundant|resigned|retired|lost my job|unemployed|quit(?: my job)?$|quit my (?:job|work)|left my (?:job|company|work)|handed in my notice|between jobs|stepped down)\b")
+_ENDED_STUDY = re.compile(
+    r"\b(?:graduated|dropped out|finished (?:my )?(?:degree|school|college|university|studies|phd|thesis|masters?)|got my degree|defended my)\b"
+)
+_STRONG_QUIT = re.compile(
+    r"\b(?:laid off|fired|let go|made redundant|resigned|retired|lost my job|unemployed|quit(?: my job)?$|quit my (?:job|work)|left my (?:job|company|work)|handed in my notice|between jobs|stepped down)\b"
+)
 # "From A to B" and its kin: what is named first or last is gone.
-_FROM = re.compile(r"\b(?:switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed|ing)|went|converted|transitioned|upgraded|downgraded|transferred)\b.{0,30}?\b(?:away )?from (?P<old>.{2,60}?)(?: (?:to|over to|onto|into) (?P<new>.+)|$)")
+_FROM = re.compile(
+    r"\b(?:switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed|ing)|went|converted|transitioned|upgraded|downgraded|transferred)\b.{0,30}?\b(?:away )?from (?P<old>.{2,60}?)(?: (?:to|over to|onto|into) (?P<new>.+)|$)"
+)
 _EXCHANGED = re.compile(
     r"\b(?:replaced|swapped|traded|exchanged|substituted|gave up|ditched|dropped)\b (?:out )?(?:in )?(?P<old>.{2,60}?) (?:with|for|by|in favou?r of) (?P<new>.+)"
 )
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|as opposed to|over)\b (?P<old>[^,.;]{2,50})")
-_NOT_THIS = re.compile(r"(?:,|\bbut|\band|—|-)? ?\bnot (?:in |at |a |an |the |on |from |for |as )?(?P<old>[^,.;]{2,40})$|\bnot (?P<old2>[^,.;]{2,40}?)(?:,? but |, (?:it's|it is|i'm|i am|they're|but) )")
-_SWITCHED = re.compile(r"\b(?:switch(?:ed)?|converted|migrated|went|gone|moved(?: over)?|changed|upgraded|back|defected|transitioned|started using|now us(?:e|ing)|us(?:e|ing) .{1,40} now|on .{1,30} now|prefer .{1,40} now|now prefer|drink .{1,30} now|these days|nowadays)\b")
+_NOT_THIS = re.compile(
+    r"(?:,|\bbut|\band|—|-)? ?\bnot (?:in |at |a |an |the |on |from |for |as )?(?P<old>[^,.;]{2,40})$|\bnot (?P<old2>[^,.;]{2,40}?)(?:,? but |, (?:it's|it is|i'm|i am|they're|but) )"
+)
+_SWITCHED = re.compile(
+    r"\b(?:switch(?:ed)?|converted|migrated|went|gone|moved(?: over)?|changed|upgraded|back|defected|transitioned|started using|now us(?:e|ing)|us(?:e|ing) .{1,40} now|on .{1,30} now|prefer .{1,40} now|now prefer|drink .{1,30} now|these days|nowadays)\b"
+)
 _NEW_VALUE = re.compile(
     r"\b(?:now|nowadays|these days|currently|recently|lately|just|finally|new|since|as of|became|become|turned|promoted|started|moved|relocated|actually|correction|"
     r"sorry|i meant|meant to say|i mean|not .{1,30} any ?more|switched|changed|in fact|update|updated|turns out|got a|got an|mistake|wrong|mixed up|misspoke|typo|legally)\b"
 )
-_FIX = re.compile(r"\b(?:actually|correction|i meant|meant to say|sorry|scratch that|misspoke|my mistake|i was wrong|that was wrong|got that wrong|typo|mixed (?:that|it|them|up)|not quite right|in fact|wait|strike that|let me correct|oops|whoops)\b")
-_NEGATIVE = re.compile(r"\b(?:not|don't|doesn't|didn't|never|can't|cannot|won't|isn't|aren't|no|hate|hates|dislike|despise|can't stand|avoid|without|allergic|neither|nor|haven't|sick of|tired of|fed up)\b")
+_FIX = re.compile(
+    r"\b(?:actually|correction|i meant|meant to say|sorry|scratch that|misspoke|my mistake|i was wrong|that was wrong|got that wrong|typo|mixed (?:that|it|them|up)|not quite right|in fact|wait|strike that|let me correct|oops|whoops)\b"
+)
+_NEGATIVE = re.compile(
+    r"\b(?:not|don't|doesn't|didn't|never|can't|cannot|won't|isn't|aren't|no|hate|hates|dislike|despise|can't stand|avoid|without|allergic|neither|nor|haven't|sick of|tired of|fed up)\b"
+)
 _PAST = re.compile(r"\bused to\b|\bno longer\b|\bany ?more\b|\bas a (?:kid|child)\b")
-_MOVED_HOME = re.compile(r"\b(?:moved|relocated|moving)\b(?! (?:on|the|my|our|it|this|that|all|from (?:npm|vim|aws))\b)|\b(?:live|living|reside|based|settled)\b.*\b(?:now|in|at|near)\b|\bnew (?:house|home|apartment|flat|place)\b|\bbought a (?:house|home|flat|condo)\b")
+_MOVED_HOME = re.compile(
+    r"\b(?:moved|relocated|moving)\b(?! (?:on|the|my|our|it|this|that|all|from (?:npm|vim|aws))\b)|\b(?:live|living|reside|based|settled)\b.*\b(?:now|in|at|near)\b|\bnew (?:house|home|apartment|flat|place)\b|\bbought a (?:house|home|flat|condo)\b"
+)
 # What somebody with a new way of eating no longer eats.
-_NO_MEAT = re.compile(r"\b(?:vegan|vegetarian|stopped eating meat|no longer eat meat|plant[- ]based|gave up meat|quit meat|don't eat meat)\b")
-_MEAT = frozenset("meat steak bacon burger chicken beef pork barbecue bbq rib sausage ham turkey wing carnivor".split())
+_NO_MEAT = re.compile(
+    r"\b(?:vegan|vegetarian|stopped eating meat|no longer eat meat|plant[- ]based|gave up meat|quit meat|don't eat meat)\b"
+)
+_MEAT = frozenset(
+    [
+        "meat",
+        "steak",
+        "bacon",
+        "burger",
+        "chicken",
+        "beef",
+        "pork",
+        "barbecue",
+        "bbq",
+        "rib",
+        "sausage",
+        "ham",
+        "turkey",
+        "wing",
+        "carnivor",
+    ]
+)
 _SAID_TWICE = frozenset({"origin", "retired", "children", "study", "diet"})
 
 
@@ -151,7 +191,9 @@ def _is_ended(clause: str, text: str, context: str) -> bool:
     slots = slots_of(text)
     if _ENDED_LOVE.search(clause) and "relationship" in slots and "single" not in text and "divorced" not in text:
         return not owner_of(clause) or owner_of(clause) in text or "me" in clause.split()
-    if _BEGAN_LOVE.search(clause) and re.search(r"\b(?:single|girlfriend|boyfriend|engaged|fianc\w+|dating|wedding)\b", text):
+    if _BEGAN_LOVE.search(clause) and re.search(
+        r"\b(?:single|girlfriend|boyfriend|engaged|fianc\w+|dating|wedding)\b", text
+    ):
         return "wedding" not in text or "plan" in text
     if _STRONG_QUIT.search(clause) and "job" in slots and "study" not in slots:
         return True
@@ -189,7 +231,9 @@ def _is_exchanged(clause: str, text: str) -> bool:
         for match in pattern.finditer(clause):
             named = match.groupdict()
             old = named.get("old") or named.get("old2") or ""
-            if pattern is _INSTEAD and not (_NEW_VALUE.search(clause) or _SWITCHED.search(clause) or "instead" in clause):
+            if pattern is _INSTEAD and not (
+                _NEW_VALUE.search(clause) or _SWITCHED.search(clause) or "instead" in clause
+            ):
                 continue
             words = strong_words(old)
             if words & strong_words(text) and len(words & strong_words(text)) >= _SHARED_LEAST * len(words):
@@ -197,7 +241,7 @@ def _is_exchanged(clause: str, text: str) -> bool:
                 if not new & strong_words(text) - words:
                     return True
     kinds = kinds_of(clause) & kinds_of(text)
-    if not kinds or _NEGATIVE.search(text) and not _SWITCHED.search(clause):
+    if not kinds or (_NEGATIVE.search(text) and not _SWITCHED.search(clause)):
         return False
     changed = bool(_SWITCHED.search(clause) or _NEW_VALUE.search(clause))
     return changed and not _named(clause, kinds) & _named(text, kinds)
@@ -211,10 +255,17 @@ def _named(text: str, kinds: Iterable[str]) -> set[str]:
 def _is_renewed(clause: str, text: str) -> bool:
     """Whether a clause answers a question anew that the fact answered, and differently."""
     both = slots_of(clause) & slots_of(text)
-    if "home" in slots_of(text) and re.search(r"\b(?:moved|relocated) (?:back )?(?:to|into|out)\b", clause) and _MOVED_HOME.search(clause):
+    if (
+        "home" in slots_of(text)
+        and re.search(r"\b(?:moved|relocated) (?:back )?(?:to|into|out)\b", clause)
+        and _MOVED_HOME.search(clause)
+    ):
         both = both | {"home"}
     counted, before = numbers_in(clause), numbers_in(text)
-    if any(before[what] != counted[what] for what in counted.keys() & before.keys()) and _SAME_LEAST <= _likeness(clause, text):
+    if (
+        any(before[what] != counted[what] for what in counted.keys() & before.keys())
+        and _likeness(clause, text) >= _SAME_LEAST
+    ):
         return True
     for slot in both:
         if _agree(clause, text):
@@ -224,7 +275,11 @@ def _is_renewed(clause: str, text: str) -> bool:
                 return True
             if slot in ("job", "study", "relationship", "diet") and _NEW_VALUE.search(clause) and _is_state(clause):
                 return True
-            if slot == "children" and re.search(r"\b(?:born|had (?:a|our|twins)|gave birth|pregnant|expecting)\b", clause) and re.search(r"\bdon't have|\bno kids|expecting|pregnant", text):
+            if (
+                slot == "children"
+                and re.search(r"\b(?:born|had (?:a|our|twins)|gave birth|pregnant|expecting)\b", clause)
+                and re.search(r"\bdon't have|\bno kids|expecting|pregnant", text)
+            ):
                 return True
         elif slot not in _SAID_TWICE:
             return True
@@ -233,7 +288,12 @@ def _is_renewed(clause: str, text: str) -> bool:
 
 def _is_state(clause: str) -> bool:
     """Whether the clause says what the person is, and not what happened at work today."""
-    return bool(re.search(r"\b(?:i'm|i am|i work|i started|i became|i got|my (?:new )?(?:job|role|title|major)|we're|i switched|i changed|promoted|i teach|i took|i joined|i've been|i've become|i went|i study|i eat)\b", clause))
+    return bool(
+        re.search(
+            r"\b(?:i'm|i am|i work|i started|i became|i got|my (?:new )?(?:job|role|title|major)|we're|i switched|i changed|promoted|i teach|i took|i joined|i've been|i've become|i went|i study|i eat)\b",
+            clause,
+        )
+    )
 
 
 def _plain_home(clause: str, text: str) -> bool:

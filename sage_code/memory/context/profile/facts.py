@@ -33,7 +33,9 @@ _QUESTION_CHARS = 60
 # Of the words of a clause, so many must be ones that English talk is full of.
 _ENGLISH_LEAST = 0.4
 
-_SELF = frozenset("i i'm i've i'd i'll my mine myself we we're we've we'll our ours".split())
+_SELF = frozenset(
+    ["i", "i'm", "i've", "i'd", "i'll", "my", "mine", "myself", "we", "we're", "we've", "we'll", "our", "ours"]
+)
 _LEAD_IN = re.compile(
     r"(?:(?:well|yes|yeah|yep|yup|no|nope|oh|ah|aw|wow|haha+|lol|hi|hey|hello|ok|okay|sure|right|also|and|but|so|plus|actually|"
     r"honestly|personally|true|exactly|same here|me too|of course|indeed|anyway|by the way|btw|fyi|note that|cool|nice|"
@@ -41,7 +43,8 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 _STANDING = re.compile(
-    r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w", re.IGNORECASE
+    r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w",
+    re.IGNORECASE,
 )
 # Orders to a model, and what must not be learned whoever says it.
 _ORDER = re.compile(
@@ -63,7 +66,10 @@ _ASKS_FACT = re.compile(
     r"|who(?:'s| is) your|when(?:'s| is) your birthday)\b",
     re.IGNORECASE,
 )
-_ASKS_NOW = re.compile(r"\b(?:today|tonight|now|this (?:morning|week|weekend|time)|want me|like me|prefer i|next|should i|shall i|plans)\b", re.IGNORECASE)
+_ASKS_NOW = re.compile(
+    r"\b(?:today|tonight|now|this (?:morning|week|weekend|time)|want me|like me|prefer i|next|should i|shall i|plans)\b",
+    re.IGNORECASE,
+)
 _REPORTED = re.compile(r"^(?:he|she|they|it|you|someone|somebody|people)\b", re.IGNORECASE)
 
 
@@ -112,7 +118,9 @@ def _is_short_answer(clause: Clause, asked: Clause) -> bool:
     return (
         len(clause.words) <= 6
         and not {"i", "i'm", "i've", "my", "we", "don't"}.intersection(clause.words)
-        and not clause.text.lower().startswith(("i don't", "not sure", "maybe", "what", "why", "how", "thanks", "thank"))
+        and not clause.text.lower().startswith(
+            ("i don't", "not sure", "maybe", "what", "why", "how", "thanks", "thank")
+        )
         and bool(_ASKS_FACT.search(asked.text))
         and not _ASKS_NOW.search(asked.text)
         and not _ORDER.search(asked.text)
