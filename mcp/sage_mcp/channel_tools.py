@@ -1,4 +1,4 @@
-"""Tools for what is going on in a channel and who takes part: its summary, what an agent should see, a person's profile.
+"""Tools for what is going on in a channel and who takes part: its summary, a context for an answer, a profile.
 
 A channel is all that was said to agents in a project, or a room. They work on the agent of the user's settings, as all
 tools of memory do. Every text in an answer comes from somebody: each of its lines follows a `|`.
@@ -41,10 +41,8 @@ def channel_summary(
     memory = _channel(context, channel)
     if summarise:
         memory.summarise()
-    stored = {
-        "summary": memory.summaries.newest(memory.name),
-        "profile": memory.summaries.newest(memory.name, "profile"),
-    }
+    newest = memory.summaries.newest
+    stored = {"summary": newest(memory.name), "profile": newest(memory.name, "profile")}
     known = memory.channel()
     lines = [f"Channel {one_line(memory.name)}, {known.waiting} messages wait for the next summary"]
     titles = {"summary": "Lately", "profile": "Lasting"}

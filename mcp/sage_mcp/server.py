@@ -18,7 +18,8 @@ from sage_code import __version__
 from sage_mcp.tooling import as_tool
 
 TOOL_MODULES = (
-    "code_tools", "lookup_tools", "core_tools", "memory_tools", "tier_tools", "channel_tools", "continuity_tools", "about_tools",
+    "code_tools", "lookup_tools", "core_tools", "memory_tools", "tier_tools", "channel_tools", "continuity_tools",
+    "about_tools",
 )  # fmt: skip
 
 INSTRUCTIONS = """\

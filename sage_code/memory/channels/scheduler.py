@@ -162,6 +162,20 @@ def status_of(engine: Engine, user: str, settings: Settings) -> dict[str, Any]:
     return {"leads": leads, "waiting": sum(one.waiting for one in dirty), "dirty": len(dirty), "due": len(due)}
 
 
+def next_due(engine: Engine, user: str, settings: Settings) -> float | None:
+    """The seconds until a channel is due, if nobody says anything more; None if nothing waits."""
+    moment = now()
+    with engine.reading() as rows:
+        first = [
+            dirty
+            for agent in agents.agents_of(rows, user)
+            if (dirty := channels.first_dirty(rows, agent.id)) is not None
+        ]
+    if not first:
+        return None
+    return max((min(first) + timedelta(minutes=settings.summary_minutes) - moment).total_seconds(), 0.0)
+
+
 def job_of(user: str) -> str:
     """The name of the job that one process of a user leads; it is part of the name of a file."""
     return f"scheduler-{xxhash.xxh3_64_hexdigest(user.encode('utf-8', 'replace'))}"

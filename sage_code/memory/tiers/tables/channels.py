@@ -104,6 +104,12 @@ def due_channels(
     return [_channel(row) for row in found]
 
 
+def first_dirty(rows: Transaction, agent_id: str) -> datetime | None:
+    """Since when the channel waits that waits longest."""
+    found = rows.one("SELECT min(dirty_at) FROM channels WHERE agent_id = ? AND dirty_at IS NOT NULL", (agent_id,))
+    return None if found is None or found[0] is None else moment(found[0])
+
+
 def unseen_messages(rows: Transaction, agent_id: str, channel: Channel, limit: int) -> list[Message]:
     """What was said in a channel since its last summary, in the order of storing: the last `limit` messages of it."""
     seen = rows.one(
