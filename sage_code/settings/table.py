@@ -189,6 +189,9 @@ class Settings:
     )
     memory_window: int = _number(256_000, 1_000, 100_000_000, "Tokens of the context of agents that Sage compacts for.")
     compaction_threshold: float = _ratio(0.80, "Share of the context from which its oldest messages are summarised.")
+    relationship_hints: bool = _other(
+        False, "Say who works and talks with whom, also where several people take part.", user_only=True
+    )
     block_chars: int = _number(20_000, 100, 1_000_000, "Most characters of a new block of core memory.", user_only=True)
 
     # When to save a checkpoint

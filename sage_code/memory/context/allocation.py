@@ -60,7 +60,7 @@ class Part:
         self._repeats = 0
         self._used = 0  # tokens, with the frame and what is kept free for the line about what was cut
         self._ready: tuple[str, int, int] | None = None  # the next item, which did not fit before
-        self._why = ""
+        self._why = FULL  # of the items that wait
         has_element = component.is_foreign and not is_inside
         title = [f"{inert_line(component.title)}:"] if component.title else []
         self._head = [f"<{component.name}>", *title] if has_element else title
