@@ -21,7 +21,8 @@ def test_an_exchange_is_a_message_with_what_was_answered() -> None:
         "Ana: Run the tests.\nassistant: I run them.\ntool: 2 passed\nassistant: They pass.",
         "Ana: Thanks",
     ]
-    assert exchanges([]) == []
+    assert list(exchanges([])) == []
+    assert [piece.text for piece in exchanges(messages)[-1:]] == [exchanges(messages)[2].text]
 
 
 def test_a_message_cannot_speak_for_another() -> None:
