@@ -215,6 +215,9 @@ class Settings:
         True, "Keep summaries of channels and profiles of people up to date in the background.", user_only=True
     )
     scheduler_tick_s: float = _number(60, 1, 86_400, "Seconds between two looks for summaries that are due.")
+    relationship_hints: bool = _other(
+        False, "Say who works and talks with whom, also where several people take part.", user_only=True
+    )
     block_chars: int = _number(20_000, 100, 1_000_000, "Most characters of a new block of core memory.", user_only=True)
 
     # Who writes summaries. A project may neither send what was said elsewhere nor start a program.

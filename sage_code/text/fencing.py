@@ -19,6 +19,8 @@ _INSTEAD = "‹"
 
 def inert(text: str) -> str:
     """Foreign text that opens and closes no element and has no unseen characters; its lines stay."""
+    if "<" not in text and text.isascii() and text.isprintable():  # nearly all messages
+        return text
     return _without_tags(visible(text))
 
 

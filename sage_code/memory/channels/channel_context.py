@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from sage_code.memory.context.builder import ContextBuilder
 from sage_code.memory.context.components import BuiltContext, Component, Priority
 from sage_code.memory.context.exchanges import exchanges
-from sage_code.memory.context.hints import hints
+from sage_code.memory.context.git_hints import project_hints
+from sage_code.memory.context.hints import hints, may_hint
 from sage_code.memory.context.summary import StructuredSummary
 from sage_code.memory.tiers.core_memory import CoreMemory
 
@@ -67,14 +68,11 @@ def channel_context(
     return builder.add(Component("transcript", Priority.LOW, pieces, keep="end")).build()
 
 
-def _relationships(memory: ChannelMemory, said: Sequence[Message], people: Sequence[str]) -> list[str]:
+def _relationships(memory: ChannelMemory, said: Sequence[Message], names: Sequence[str]) -> list[str]:
     """Who answers whom, and who works on what in a project; nothing where several people have not agreed to it."""
-    from sage_code.memory.context.git_hints import git_hints  # lazy: asks git
-
-    is_shared = memory.settings.relationship_hints
-    found = hints(said) if is_shared or len(people) < 2 else []
+    found = hints(said) if may_hint(len(names), memory.settings) else []
     root = next((message.project for message in reversed(said) if message.project), "")
-    return [*found, *(git_hints(root, many=is_shared) if root else [])]
+    return [*found, *(project_hints(root, memory.settings) if root else [])]
 
 
 def _lines(summary: StructuredSummary | None) -> list[str]:

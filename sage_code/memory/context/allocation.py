@@ -5,13 +5,15 @@ Items are escaped and counted one by one, and only as long as there is room: wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from sage_code.memory.context.components import Component, Item, Kept, Piece, Priority, text_of
+from sage_code.memory.context.components import Component, Item, Kept, Priority, text_of
 from sage_code.text.fencing import inert, inert_line
 
 Counter: TypeAlias = Callable[[str], int]
+# An item as it is shown, without its bullet, and the tokens and characters of its line.
+_Ready: TypeAlias = tuple[str, int, int]
 
 FULL = "the budget was full"
 REPEATED = "said by another part"
@@ -21,6 +23,7 @@ _MIN_SENTENCE_CHARS = 60
 # The longest piece that the default counter finds has so many characters with its blank: a text with fewer tokens than
 # that gives was not counted.
 _MAX_CHARS_A_TOKEN = 9
+_LOOKED_AT = 100  # items that were cut: enough to say how much was
 _TOKENS_A_CHAR = 0.26  # of chats (LoCoMo), for components of which nothing was counted
 
 
@@ -32,9 +35,10 @@ class Room:
         self.shared = tokens  # what shares are shares of
         self._notes_said, self._said = notes_said, ""
 
-    def has(self, tokens: int, chars: int) -> bool:
-        """Whether so much fits."""
-        return tokens <= self.tokens and chars <= self.chars
+    @property
+    def is_there(self) -> bool:
+        """Whether no more was used than there was."""
+        return self.tokens >= 0 and self.chars >= 0
 
     def take(self, tokens: int, chars: int, text: str) -> None:
         """Use so much for this text."""
@@ -58,9 +62,10 @@ class Part:
         self.lines: list[str] = []  # the most important first, as they are shown
         self._costs: list[tuple[int, int]] = []  # tokens and characters of each line with its end
         self._repeats = 0
+        self._prepared = self._in_order()
         self._used = 0  # tokens, with the frame and what is kept free for the line about what was cut
-        self._ready: tuple[str, int, int] | None = None  # the next item, which did not fit before
-        self._why = ""
+        self._ready: _Ready | None = None  # the next item, which did not fit before
+        self._why = FULL  # of the items that wait
         has_element = component.is_foreign and not is_inside
         title = [f"{inert_line(component.title)}:"] if component.title else []
         self._head = [f"<{component.name}>", *title] if has_element else title
@@ -88,35 +93,35 @@ class Part:
 
     def fill(self, room: Room, *, is_minimum: bool) -> int:
         """Take items as long as there is room, up to the minimum or the maximum share; returns how many."""
-        before = len(self.lines)
-        while self.waiting:
-            text, tokens, chars = self._ready = self._ready or self._next()
-            if not self.lines:
+        component, lines, before = self.component, self.lines, len(self.lines)
+        while (ready := self._ready or next(self._prepared, None)) is not None:
+            self._ready = ready
+            text, tokens, chars = ready
+            if not lines:
                 tokens += self._frame[0] + self._note[0]
                 chars += self._frame[1] + self._note[1]
-            if not room.has(tokens, chars):
+            if tokens > room.tokens or chars > room.chars:
                 self._why = FULL
                 break
-            has_all = self.component.keeps_first and not (self.lines or self._repeats)
-            share = self.component.max_share if has_all or not is_minimum else self.component.min_share
+            has_all = not is_minimum or (component.keeps_first and not (lines or self._repeats))
+            share = component.max_share if has_all else component.min_share
             if self._used + tokens > share * room.shared:
                 self._why = f"over its share of {100 * share:.0f} %"
                 break
-            if self.component.drops_repeats and room.says(text):
+            self._ready = None
+            if component.drops_repeats and room.says(text):
                 self._repeats += 1
-                self._ready = None
                 continue
             self._used += tokens
             room.take(tokens, chars, text)
-            self._take(*self._ready)
-        return len(self.lines) - before
+            self._take(ready)
+        return len(lines) - before
 
     def take_all(self, room: Room) -> None:
         """Take every item, also if there is no room for it."""
-        while self.waiting:
-            text, tokens, chars = self._next()
-            self._take(text, tokens, chars)
-            room.take(tokens, chars, text)
+        for ready in self._prepared:
+            self._take(ready)
+            room.take(ready[1], ready[2], ready[0])
         if self.lines:
             room.take(*self._frame, "")
 
@@ -148,21 +153,20 @@ class Part:
     def _has_rest(self) -> bool:
         return bool(self.component.rest and self.waiting and self.lines)
 
-    def _take(self, text: str, tokens: int, chars: int) -> None:
-        self.lines.append(self.component.bullet + text)
-        self._costs.append((tokens, chars))
-        self._ready = None
+    def _take(self, ready: _Ready) -> None:
+        self.lines.append(self.component.bullet + ready[0])
+        self._costs.append((ready[1], ready[2]))
 
-    def _next(self) -> tuple[str, int, int]:
-        """The next item without its bullet, and the tokens and characters of its line."""
-        component, place = self.component, len(self.lines) + self._repeats
-        item = self._items[place if component.keep == "start" else -1 - place]
-        said = text_of(item)
-        text = said if not component.is_foreign else inert_line(said) if component.bullet else inert(said)
-        known = item.tokens if isinstance(item, Piece) and text == said and not component.bullet else 0
-        is_believed = known > 0 and known * _MAX_CHARS_A_TOKEN >= len(text)
-        line = component.bullet + text
-        return text, (known if is_believed else self._counter(line)) + 1, len(line) + 1
+    def _in_order(self) -> Iterator[_Ready]:
+        """The items, the most important first, prepared one by one as they are asked for."""
+        bullet, is_foreign, counter = self.component.bullet, self.component.is_foreign, self._counter
+        made = inert_line if bullet else inert
+        for item in self._items if self.component.keep == "start" else reversed(self._items):
+            said, known = (item, 0) if isinstance(item, str) else item
+            text = made(said) if is_foreign else said
+            line = bullet + text
+            is_believed = known * _MAX_CHARS_A_TOKEN >= len(line) and known > 0 and line == said
+            yield text, (known if is_believed else counter(line)) + 1, len(line) + 1
 
     def _cost(self, *lines: str) -> tuple[int, int]:
         """The tokens and characters of lines with their ends."""
@@ -172,13 +176,14 @@ class Part:
         return self.component.rest.replace("{left}", str(left))
 
     def _missing(self) -> int:
-        """About how many tokens the items that wait have."""
-        if not self.waiting:
+        """About how many tokens the items that wait have, from the length of some of them."""
+        count = self.waiting
+        if not count:
             return 0
-        place = len(self.lines) + self._repeats
-        waiting = self._items[place:] if self.component.keep == "start" else self._items[: self.waiting]
-        known = sum(item.tokens for item in waiting if isinstance(item, Piece))
-        chars = sum(len(text_of(item)) for item in waiting if isinstance(item, str) or not item.tokens)
+        first = len(self._items) - count if self.component.keep == "start" else 0
+        some = [self._items[place] for place in range(first, first + count, -(-count // _LOOKED_AT))]
         seen = sum(length for _, length in self._costs)
         share = sum(tokens for tokens, _ in self._costs) / seen if seen else _TOKENS_A_CHAR
-        return known + len(waiting) + round(chars * share)
+        pieces = [(item, 0) if isinstance(item, str) else item for item in some]
+        tokens = sum(known or share * len(text) for text, known in pieces) + len(pieces)
+        return max(round(tokens * count / len(some)), 1)

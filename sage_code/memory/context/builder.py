@@ -75,7 +75,7 @@ class ContextBuilder:
         for part in parts:
             if part.is_critical:
                 part.take_all(room)
-        granted = _shared_out(parts, room) if room.has(0, 0) else []
+        granted = _shared_out(parts, room) if room.is_there else []
         text, tokens = self._verified(parts, granted)
         return BuiltContext(text, tokens, self.max_tokens, tuple(part.report() for part in parts))
 
