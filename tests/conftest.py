@@ -66,6 +66,8 @@ def sage_home(
     monkeypatch.setenv("USERPROFILE", str(home))
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):  # where agents keep theirs
         monkeypatch.delenv(variable, raising=False)
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("SAGE_HOME", str(home / ".sage"))
     return home / ".sage"
 

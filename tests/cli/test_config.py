@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -126,3 +128,41 @@ def test_config_list_says_what_each_setting_does_at_any_width_without_broken_wor
         assert all(len(line) <= width or " " not in line.strip() for line in shown.split("\n"))
         words = " ".join(shown.split())
         assert all(" ".join(known.help.split()) in words for known in TABLE.values())
+
+
+KEY = "sk-ant-api03-Zk4v9Qm2Lx7Tn1Rw8Yp3Hs6Jd5Fc0Bg-uVeXoKiAa"
+
+
+def test_a_key_is_never_printed(
+    project: Path, sage_home: Path, sage: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed(*words: str, code: int | None = 0) -> str:
+        outcome = sage(*words)
+        assert code is None or outcome.code == code, outcome.err
+        assert KEY not in outcome.out + outcome.err
+        return f"{outcome.out}{outcome.err}"
+
+    assert f"anthropic_api_key = ***  ({sage_home}/config.yaml)" in printed("config", "set", "anthropic_api_key", KEY)
+    assert printed("config", "get", "anthropic_api_key") == "***\n"
+    assert json.loads(printed("config", "get", "anthropic_api_key", "--json"))["value"] == "***"
+    rows = {row["key"]: row for row in json.loads(printed("config", "list", "--json"))["settings"]}
+    assert rows["anthropic_api_key"]["value"] == "***"
+    assert rows["openai_api_key"]["value"] == ""
+    assert "anthropic_api_key\t***\tuser\t" in printed("config", "list")
+    printed("config", "set", "openai_api_key", f"{KEY} {KEY}", code=2)
+    printed("config", "set", "openai_api_key", KEY, "--scope", "project", code=2)
+    monkeypatch.setenv("SAGE_OPENAI_API_KEY", f"{KEY} x")
+    printed("config", "list", code=2)
+    printed("config", "list", "--json", code=2)
+    monkeypatch.setenv("SAGE_OPENAI_API_KEY", KEY)
+    printed("config", "list")
+    printed("doctor", "--json", code=None)
+    printed("status", code=None)
+    assert "reset anthropic_api_key" in printed("config", "reset", "anthropic_api_key")
+    assert [path for path in sage_home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_key_can_be_read_from_stdin(project: Path, sage_home: Path) -> None:
+    result = CliRunner().invoke(app, ["set", "openai_api_key", "-"], input=f"{KEY}\n", catch_exceptions=False)
+    assert (result.exit_code, KEY in result.output) == (0, False)
+    assert load_settings(None).openai_api_key == KEY

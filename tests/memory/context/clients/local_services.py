@@ -14,7 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
 
 from sage_code.memory.context.clients.anthropic_messages import AnthropicMessages
 from sage_code.memory.context.clients.asking import Pace
@@ -40,12 +42,11 @@ class Local:
     def __init__(self, *scripts: Script) -> None:
         self.scripts = scripts
         self.requests: list[Request] = []
-        self.sent_bytes = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Local:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -257,15 +258,9 @@ class Said:
     role: str
     content: str
     speaker: str = ""
-    created_at: object = None
+    created_at: datetime = datetime(2026, 11, 18, tzinfo=UTC)
 
 
 def said(texts: Iterable[str], roles: Sequence[str] = ("user", "assistant")) -> list[Said]:
-    from datetime import UTC, datetime
-
-    return [
-        replace(
-            Said(f"id-{number}", roles[number % len(roles)], text), created_at=datetime(2026, 11, 18, 5, tzinfo=UTC)
-        )
-        for number, text in enumerate(texts)
-    ]
+    at = datetime(2026, 11, 18, 5, tzinfo=UTC)
+    return [Said(f"id-{number}", roles[number % len(roles)], text, "", at) for number, text in enumerate(texts)]

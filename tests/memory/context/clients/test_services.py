@@ -1,4 +1,4 @@
-"""The clients of services against servers that speak the real protocols: each case ends in a summary or a clear error."""
+"""The clients against servers that speak the real protocols: each case ends in a summary or a clear error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DOCUMENT = {
     "code_refs": [{"text": "store", "message_ids": []}],
 }
 GOOD = json.dumps(DOCUMENT, ensure_ascii=False)
-DROPPED_MB = 10
+MEGABYTES = 10
 
 
 @pytest.fixture(params=PROTOCOLS, ids=lambda protocol: protocol.name)
@@ -282,7 +282,7 @@ def test_json_of_another_shape_is_an_error(protocol: Protocol, value: str) -> No
 @pytest.mark.parametrize("form", ["events", "one event", "one line", "header"])
 def test_ten_megabytes_are_not_read(protocol: Protocol, form: str) -> None:
     filler = "word " * 2_000
-    count = DROPPED_MB * 1_000_000 // len(filler)
+    count = MEGABYTES * 1_000_000 // len(filler)
     reached: list[int] = []
 
     def run(connection: object) -> None:
