@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from sage_code.memory.context.profile.clauses import plain, words_of
 from sage_code.search.words import stem
@@ -33,7 +34,7 @@ _EMPTY = frozenset(
     weekends weeks well went were what what's when where which while who whole whom why will with without won't would
     wouldn't year years yes yesterday yet you you're your yours
     january february march april june july august september october november december monday tuesday wednesday thursday
-    friday saturday sunday morning evening night""".split()
+    friday saturday sunday morning evening sadly unfortunately""".split()
 )
 # Verbs and nouns that a fact may be found by only together with another word.
 _WEAK = frozenset(
@@ -62,17 +63,18 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("pronouns", r"\bmy pronouns\b"),
         ("age", r"\b(?:i'm|i am|i turned|i just turned|turning) (?:\d{1,3}|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty)(?:[ -]\w+)?)(?: years? old| now|$|\W)|\byears old\b|\bmy age\b"),
         ("origin", r"\b(?:grew up|born|raised)\b|\bi(?:'m| am| come) (?:originally )?from\b"),
-        ("home", r"\b(?:i|we)(?: \w+)? (?:live|reside|stay|rent|settled|moved|relocated|living)\b(?! with\b| alone\b)(?: \w+){0,4}? (?:in|at|near|outside|on|to|by|around)\b|\b(?:i'm|i am|we're|we are)(?: \w+)? (?:living|based|located)\b|\bmy (?:home|house|apartment|flat|place) is\b|\bi live (?:here|there|downtown|abroad)\b"),
+        ("home", r"\b(?:i|we|my \w+)(?: \w+)? (?:lives?|resides?|stay|rent|settled|moved|relocated|living)\b(?! with\b| alone\b)(?: \w+){0,4}? (?:in|at|near|outside|on|to|by|around)\b|\b(?:i'm|i am|we're|we are)(?: \w+)? (?:living|based|located)\b|\bmy (?:home|house|apartment|flat|place) is\b|\bi live (?:here|there|downtown|abroad)\b"),
         ("household", r"\blive (?:alone|with|by myself)\b|\bliving (?:alone|with)\b|\broommates?\b|\bmoved in with\b|\bmoved out\b"),
         ("relationship", r"\b(?:married|divorced|single|engaged|widow(?:er|ed)?|separated|dating|my (?:wife|husband|girlfriend|boyfriend|fiancee?|fiancé|spouse|partner|ex|marriage|wedding|anniversary)|in a relationship|see(?:ing)? someone)\b"),
         ("retired", r"\b(?:i'm|i am) retired\b|\bi retired\b"),
         ("study", r"\b(?:i'm|i am|i) (?:\w+ )?(?:study|studying|major|majoring|enrolled)\b|\bmy (?:major|degree|thesis|phd|studies)\b|\bin (?:college|university|high school|grad school|medical school|law school)\b|\b(?:a|an|college|university|high school|grad|graduate|phd|law|medical|nursing|art) student\b"),
-        ("job", rf"\b(?:i|we)(?: \w+)? (?:work|teach|freelance)\b(?! out\b| from\b| on\b| best\b| better\b| with\b| mostly with)|\b(?:i'm|i am)(?: \w+)? (?:working|employed)\b(?! out\b| on\b)|\bmy (?:job|career|occupation|profession|employer|title|role|company|work) (?:is|as)\b|\b(?:i'm|i am|i was|i became|i work as|working as|i got promoted to|job as)(?: \w+)? (?:an?|the|senior|lead|head|chief|principal|staff|junior) {_NO_PROFESSION}{_PROFESSION}\b|\b(?:new|second|part[- ]time|full[- ]time|my|two|a|the) jobs?\b|\bunemployed\b|\bbetween jobs\b"),
+        ("job", rf"\b(?:i|we)(?: \w+)? (?:work|teach|freelance)\b(?! out\b| from\b| on\b| best\b| better\b| with\b| mostly with)|\b(?:i'm|i am)(?: \w+)? (?:working|employed)\b(?! out\b| on\b)|\bmy (?:job|career|occupation|profession|employer|title|role|company|work) (?:is|as)\b|\b(?:i'm|i am|i was|became|i work as|working as|job as)(?: \w+)? (?:an?|the|senior|lead|head|chief|principal|staff|junior) {_NO_PROFESSION}{_PROFESSION}\b|\b(?:new|second|part[- ]time|full[- ]time|my|two|a|the) jobs?\b|\bunemployed\b|\bbetween jobs\b|\bpromoted to\b|\b(?:night|day|early|late) shifts?\b|\bmy \w+ (?:is an? (?:\w+ )?(?:nurse|doctor|teacher|lawyer|engineer|pilot|chef|driver|cop|farmer|mechanic|accountant)|works (?:at|for|as|in))\b"),
         ("diet", r"\b(?:vegan|vegetarian|pescatarian|keto|kosher|halal|carnivore|paleo|gluten[- ]free|meat)\b"),
         ("children", r"\b(?:i|we) (?:\w+ )?(?:have|had|don't have|want)(?: \w+){0,3} (?:kids?|child|children|sons?|daughters?|bab(?:y|ies)|twins)\b|\bexpecting\b|\bpregnant\b"),
     )
 )
-_MY_IS = re.compile(r"\b(?:my|our) ((?:favou?rite )?[a-z]+(?: [a-z]+){0,2}?)(?: (?:of all time|now|these days))? (?:is|are|runs|will be|has become|became|has always been)\b")
+_MY_IS = re.compile(r"\b(?:my|our) ((?:favou?rite )?[a-z]+(?: [a-z]+){0,2}?)(?: (?:of all time|now|these days))? (?:is|are|runs|takes|costs|lasts|will be|has become|became|has always been)\b")
+_KIN_IS = re.compile(r"\bmy (?:older |younger |little |big |oldest |youngest )?([a-z]+) (?:is|was) (?:in|at|a|an|on)\b")
 _FAVOURITE = re.compile(r"\bmy (?:new |all[- ]time |absolute |current )*favou?rite ([a-z]+)")
 _IS_FAVOURITE = re.compile(r"\b(?:is|are|was) (?:my|our) (?:new |all[- ]time |absolute |current )*favou?rite ([a-z]+)")
 # Things of one kind, of which a person uses one at a time.
@@ -103,6 +105,15 @@ _KINDS = {
     "containers": "docker podman",
 }  # fmt: skip
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_NEGATIVE = re.compile(
+    r"\b(?:not|don't|doesn't|didn't|never|can't|cannot|won't|isn't|aren't|no|hate|hates|dislike|despise|avoid|without|neither|nor|"
+    r"haven't|sick of|tired of|fed up)\b"
+)
+_PAST = re.compile(r"\bused to\b|\bno longer\b|\bany ?more\b|\bas a (?:kid|child)\b|\bwhen i was\b")
+_LIVES = re.compile(
+    r"\b(?:i|we) (?:now |currently |actually |both )?(?:live|reside) in\b|\b(?:i'm|i am|we're) (?:based|living|located) in\b"
+)
+_DIGITS = re.compile(r"\d+")
 _NUMBER = frozenset("one two three four five six seven eight nine ten eleven twelve dozen a an single twenty thirty".split())
 
 
@@ -126,6 +137,8 @@ def slots_of(text: str) -> frozenset[str]:
     found = {name for name, pattern in _SLOTS if pattern.search(lowered)}
     if "origin" in found:
         found.discard("home")
+    if (kin := _KIN_IS.search(lowered)) and kin[1] in _KIN_WORD:
+        found.add(f"kin {kin[1]}")
     if "study" in found or "retired" in found:
         found.add("job")
     for match in (*_FAVOURITE.finditer(lowered), *_IS_FAVOURITE.finditer(lowered)):
@@ -163,6 +176,47 @@ def numbers_in(text: str) -> dict[str, str]:
                 if follower not in _EMPTY and follower not in "?!":
                     found[stem(follower)] = "one" if word in ("a", "an", "single") else word
     return found
+
+
+class Told(NamedTuple):
+    """A clause or a fact as corrections see it."""
+
+    text: str
+    words: frozenset[str]
+    telling: tuple[str, ...]
+    strong: frozenset[str]
+    owner: str
+    slots: frozenset[str]
+    kinds: frozenset[str]
+    numbers: dict[str, str]
+    digits: tuple[str, ...]
+    negative: bool
+    past: bool  # it is told as something that was
+    lives: bool  # it says outright where the person lives
+
+
+@lru_cache(maxsize=_KEPT)
+def told(text: str) -> Told:
+    """What a text in lower case is about."""
+    return Told(
+        text,
+        frozenset(words_of(text)),
+        telling_words(text),
+        strong_words(text),
+        owner_of(text),
+        slots_of(text),
+        kinds_of(text),
+        numbers_in(text),
+        tuple(_DIGITS.findall(text)),
+        bool(_NEGATIVE.search(text)),
+        bool(_PAST.search(text)),
+        bool(_LIVES.search(text)),
+    )
+
+
+def things_of(about: Told, kinds: frozenset[str]) -> set[str]:
+    """The things of these kinds that a text names."""
+    return {word for word in about.words if _KIND_OF.get(word) in kinds}
 
 
 def subject_of(text: str) -> str:
