@@ -20,15 +20,18 @@ READ_CHARS = 6_000
 MAX_CLAUSES = 60
 # A longer clause is no sentence of talk.
 MAX_WORDS = 60
+# Of a question before the message, so much is read, and so much may follow it.
+_QUESTION_CHARS = 300
+_AFTER_QUESTION = 200
+_WORDS_OF_NAME = 3  # of "my best friend" in "my best friend and I"
 
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'"})
-_BORDER = re.compile(r"(?<=[.!?])[)\"']?\s+(?=\S)|(?<=[a-z]{3}[.!?])(?=[A-Z])|[\n\r]+")
+_BORDER = re.compile(r"(?<=[.!?])[)\"']?\s+(?=\S)|(?<=[a-z][.!?])(?=[A-Z][a-z' ])|[\n\r]+")
+_SELF = r"(?:i|i'm|i've|i'd|i'll|im|ive|my|we|we're|our)\b"
+_AND = r"(?:and|but|so|plus|although|though) "
 # A new clause begins where the person speaks of themselves again; "because I" and "when I" belong together.
 _JOINT = re.compile(
-    r"(?:\s*[,;:]+\s+|\s+[-–—]+\s+|\.{2,}\s*)(?:(?:and|but|so|plus|although|though)\s+)?(?=(?:i|i'm|i've|i'd|i'll|im|ive|my|we|we're|our)\b)"
-    r"|\s+(?:and|but|so|plus|although|though)\s+(?=(?:i|i'm|i've|i'd|i'll|im|ive|my|we|we're|our)\s)"
-    r"|\s*;\s+|\.{3,}\s*|\s+[–—]+\s+|\s+--+\s+",
-    re.IGNORECASE,
+    rf"[,;:]+ (?:{_AND})?(?={_SELF})| {_AND}(?={_SELF})| [-–—]+ (?={_SELF})|; |\.\.+ ?| (?:[–—]|--)+ ", re.IGNORECASE
 )
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•#|]+|\d{1,3}[.)])\s+")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[?!]")
@@ -38,10 +41,12 @@ _WRITTEN_OUT = {
     "isnt": "isn't", "wasnt": "wasn't", "wont": "won't", "havent": "haven't", "hasnt": "hasn't", "thats": "that's",
     "youre": "you're", "theyre": "they're", "whats": "what's", "couldnt": "couldn't", "wouldnt": "wouldn't",
 }  # fmt: skip
-# A line of a log, a stack trace, a table or code that was pasted without a fence.
+# A line of a log, a stack trace, a table or code that was pasted without a fence. The first pattern is a quick one.
+_MAY_BE_PASTED = re.compile(r"[{}()=<>:;$\"\[]|^\d|[A-Z]{4}|Error|^(?:import|from|def|class|const|let|var|export)\s")
 _PASTED = re.compile(
-    r"^\s*(?:\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|Traceback|File \"|at [\w.$<>]+\()"
-    r"|[{};]\s*$|=>|->|::|\w\(\w*\)|[=!]=|\w+Error\b|^\s*(?:import|from|def|class|const|let|var|function|return|export)\s\S+\s*(?:[=({:]|$)"
+    r"^(?:\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|Traceback"
+    r"|File \"|at [\w.$<>]+\(|(?:import|from|def|class|const|let|var|function|return|export) \S+ ?(?:[=({:]|import\b|$))"
+    r"|[{};]$|[=-]>|::|\w\(\w*\)|[=!]=|\wError\b"
 )
 
 
@@ -68,8 +73,8 @@ def clauses_of(content: str) -> list[Clause]:
     """The clauses of a message, in order."""
     found: list[Clause] = []
     for sentence in _sentences(content[:READ_CHARS]):
-        asks = sentence.endswith("?") or "?" in sentence[-4:]
-        for piece in _JOINT.split(sentence):
+        asks = "?" in sentence[-4:]
+        for piece in _pieces(sentence):
             words = words_of(piece)
             if 0 < len(words) <= MAX_WORDS and (len(words) > 1 or words[0] not in "?!"):
                 found.append(Clause(piece.strip(), words, asks, not found))
@@ -85,13 +90,37 @@ def question_before(message: Spoken, before: Sequence[Spoken]) -> Clause | None:
             continue
         if earlier.role == message.role and earlier.speaker == message.speaker:
             return None
-        last = [clause for clause in clauses_of(earlier.content[-READ_CHARS:]) if clause.asks]
-        return last[-1] if last else None
+        return _last_question(earlier.content)
     return None
 
 
+def _last_question(content: str) -> Clause | None:
+    """The last sentence of a message that asks, if no other text than one sentence follows it."""
+    end = content.rfind("?")
+    if end < 0 or len(content) - end > _AFTER_QUESTION:
+        return None
+    sentence = ""
+    for piece in _BORDER.split(plain(content[max(end - _QUESTION_CHARS, 0) : end + 1])):
+        sentence = " ".join(piece.split()) or sentence
+    words = words_of(sentence)
+    return Clause(sentence, words, True, False) if 1 < len(words) <= MAX_WORDS else None
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """A sentence split where a clause begins; "My wife and I" stays whole."""
+    start = 0
+    for joint in _JOINT.finditer(sentence):
+        head = sentence[start : joint.start()]
+        if joint[0].lower() == " and " and head.count(" ") < _WORDS_OF_NAME and sentence[joint.end()] in "Ii":
+            continue
+        yield head
+        start = joint.end()
+    yield sentence[start:]
+
+
 def _sentences(text: str) -> Iterator[str]:
+    """The sentences of a text that a person wrote."""
     for piece in _BORDER.split(plain(said(text))):
         sentence = " ".join(_LIST_MARK.sub("", piece).split())
-        if sentence and not _PASTED.search(sentence):
+        if sentence and not (_MAY_BE_PASTED.search(sentence) and _PASTED.search(sentence)):
             yield sentence

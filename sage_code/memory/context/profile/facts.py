@@ -24,7 +24,7 @@ from sage_code.text.escaping import one_line
 __all__ = ["FACT_LEAST", "TURN_LEAST", "Fact", "durable_score", "facts_in", "retired"]
 
 # The probability from which on a clause is kept. A wrong fact in a profile does more harm than a missing one.
-FACT_LEAST = 0.70
+FACT_LEAST = 0.35
 # A fact is a line of a profile, not a paragraph.
 MAX_CHARS = 140
 _LEAST_CHARS = 6
@@ -33,9 +33,7 @@ _QUESTION_CHARS = 60
 # Of the words of a clause, so many must be ones that English talk is full of.
 _ENGLISH_LEAST = 0.4
 
-_SELF = frozenset(
-    ["i", "i'm", "i've", "i'd", "i'll", "my", "mine", "myself", "we", "we're", "we've", "we'll", "our", "ours"]
-)
+_SELF = frozenset("i i'm i've i'd i'll my mine myself we we're we've we'll our ours".split())
 _LEAD_IN = re.compile(
     r"(?:(?:well|yes|yeah|yep|yup|no|nope|oh|ah|aw|wow|haha+|lol|hi|hey|hello|ok|okay|sure|right|also|and|but|so|plus|actually|"
     r"honestly|personally|true|exactly|same here|me too|of course|indeed|anyway|by the way|btw|fyi|note that|cool|nice|"
@@ -43,8 +41,7 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 _STANDING = re.compile(
-    r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w",
-    re.IGNORECASE,
+    r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w", re.IGNORECASE
 )
 # Orders to a model, and what must not be learned whoever says it.
 _ORDER = re.compile(
@@ -66,11 +63,8 @@ _ASKS_FACT = re.compile(
     r"|who(?:'s| is) your|when(?:'s| is) your birthday)\b",
     re.IGNORECASE,
 )
-_ASKS_NOW = re.compile(
-    r"\b(?:today|tonight|now|this (?:morning|week|weekend|time)|want me|like me|prefer i|next|should i|shall i|plans)\b",
-    re.IGNORECASE,
-)
-_REPORTED = re.compile(r"^(?:he|she|they|it|you|someone|somebody|people)\b", re.IGNORECASE)
+_ASKS_NOW = re.compile(r"\b(?:today|tonight|now|this (?:morning|week|weekend|time)|want me|like me|prefer i|next|should i|shall i|plans)\b", re.IGNORECASE)
+_OTHERS = re.compile(r"^(?:he|she|they|it|you|someone|somebody|people)\b", re.IGNORECASE)
 
 
 def facts_in(message: Spoken, before: Sequence[Spoken] = ()) -> list[Fact]:
@@ -81,7 +75,7 @@ def facts_in(message: Spoken, before: Sequence[Spoken] = ()) -> list[Fact]:
     found: dict[str, Fact] = {}
     for clause in clauses_of(message.content):
         text, score = _judged(clause, asked)
-        if text and score >= FACT_LEAST:
+        if text:
             fact = Fact(
                 fact_id(message.id, text), text, message.id, message.created_at, round(score, 3), subject_of(text)
             )
@@ -91,21 +85,23 @@ def facts_in(message: Spoken, before: Sequence[Spoken] = ()) -> list[Fact]:
 
 def _judged(clause: Clause, asked: Clause | None) -> tuple[str, float]:
     """A clause as the text of a fact, and its probability; no text where it cannot be one."""
-    if clause.asks or _ORDER.search(clause.text) or _SECRET.search(clause.text) or not _is_english(clause):
+    if clause.asks:
         return "", 0.0
-    text = _tidied(clause.text)
-    if len(text) < _LEAST_CHARS and not (clause.first and asked):
+    text, score = "", 0.0
+    if _STANDING.match(tidy := _tidied(clause.text)):
+        text, score = f'Asks: "{_cut(tidy)}"', _STANDING_SCORE
+    elif clause.first and asked is not None and _is_short_answer(clause, asked):
+        text, score = f"{_cut(one_line(asked.text), _QUESTION_CHARS)} {_cut(one_line(clause.text))}", _ANSWER_SCORE
+    elif len(tidy) >= _LEAST_CHARS and _SELF.intersection(clause.words) and not _is_of_others(tidy, clause):
+        text, score = _cut(tidy), probability(clause, asked)
+    if score < FACT_LEAST or not _is_english(clause) or _ORDER.search(clause.text) or _SECRET.search(clause.text):
         return "", 0.0
-    if _STANDING.match(text):
-        return f'Asks: "{_cut(text)}"', max(probability(clause, asked), _STANDING_SCORE)
-    if clause.first and asked is not None and _is_short_answer(clause, asked):
-        question = one_line(asked.text)
-        return f"{_cut(question, _QUESTION_CHARS)} {_cut(one_line(clause.text))}", max(
-            probability(clause, asked), _ANSWER_SCORE
-        )
-    if not _SELF.intersection(clause.words) or (_REPORTED.match(text) and not _SELF.intersection(clause.words[:2])):
-        return "", 0.0
-    return _cut(text), probability(clause, asked)
+    return text, score
+
+
+def _is_of_others(text: str, clause: Clause) -> bool:
+    """Whether a clause begins with somebody else and comes to its speaker only later."""
+    return bool(_OTHERS.match(text)) and not _SELF.intersection(clause.words[:2])
 
 
 # What the two kinds that a rule decides are worth in a profile, beside the probabilities of the model.
@@ -118,9 +114,7 @@ def _is_short_answer(clause: Clause, asked: Clause) -> bool:
     return (
         len(clause.words) <= 6
         and not {"i", "i'm", "i've", "my", "we", "don't"}.intersection(clause.words)
-        and not clause.text.lower().startswith(
-            ("i don't", "not sure", "maybe", "what", "why", "how", "thanks", "thank")
-        )
+        and not clause.text.lower().startswith(("i don't", "not sure", "maybe", "what", "why", "how", "thanks", "thank"))
         and bool(_ASKS_FACT.search(asked.text))
         and not _ASKS_NOW.search(asked.text)
         and not _ORDER.search(asked.text)

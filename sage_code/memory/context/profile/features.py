@@ -13,129 +13,15 @@ from sage_code.memory.context.profile.clauses import Clause
 # Marks of work on code: names with underscores, capitals or ends of files, options, and its everyday words.
 _CODE_SIGN = re.compile(r"\w_\w|[a-z][A-Z]|\w\.(?:[a-z]{1,4}|json|yaml|toml|html)\b|(?:^|\s)--?[a-z]|/\w|#\d|\(\)")
 _CODE_WORDS = frozenset(
-    [
-        "api",
-        "app",
-        "argument",
-        "backend",
-        "bug",
-        "build",
-        "cache",
-        "ci",
-        "class",
-        "cli",
-        "code",
-        "codebase",
-        "column",
-        "command",
-        "commit",
-        "compile",
-        "component",
-        "config",
-        "container",
-        "css",
-        "database",
-        "db",
-        "deploy",
-        "diff",
-        "directory",
-        "doc",
-        "docker",
-        "docs",
-        "endpoint",
-        "env",
-        "error",
-        "exception",
-        "fail",
-        "failed",
-        "failing",
-        "fails",
-        "feature",
-        "field",
-        "file",
-        "files",
-        "flag",
-        "folder",
-        "frontend",
-        "function",
-        "git",
-        "github",
-        "html",
-        "import",
-        "index",
-        "install",
-        "interface",
-        "issue",
-        "json",
-        "key",
-        "lib",
-        "library",
-        "line",
-        "lint",
-        "linter",
-        "log",
-        "logs",
-        "merge",
-        "message",
-        "method",
-        "migration",
-        "module",
-        "null",
-        "output",
-        "package",
-        "page",
-        "param",
-        "parse",
-        "path",
-        "plan",
-        "pr",
-        "project",
-        "prompt",
-        "pull",
-        "push",
-        "query",
-        "readme",
-        "refactor",
-        "regex",
-        "release",
-        "repo",
-        "repository",
-        "request",
-        "return",
-        "review",
-        "schema",
-        "script",
-        "server",
-        "session",
-        "setup",
-        "sql",
-        "stack",
-        "step",
-        "string",
-        "sync",
-        "syntax",
-        "table",
-        "task",
-        "terminal",
-        "test",
-        "tests",
-        "thread",
-        "token",
-        "trace",
-        "type",
-        "ui",
-        "undefined",
-        "unit",
-        "update",
-        "user",
-        "ux",
-        "value",
-        "variable",
-        "version",
-        "view",
-        "workflow",
-    ]
+    """api app argument backend bug build cache ci class cli code codebase column command commit compile component
+    config container css database db deploy diff directory doc docker docs endpoint env error exception fail failed
+    failing fails feature field file files flag folder frontend function git github html import index install interface
+    issue json key lib library line lint linter log logs merge message method migration module null output package page
+    param parse path plan pr project prompt pull push query readme refactor regex release repo repository request return
+    review schema script server session setup sql stack step string sync syntax table task terminal test tests thread
+    token trace type ui undefined unit update user ux value variable version view workflow""".split()
 )
+_NAME = re.compile(r" (?!I\b)[A-Z]")
 _LENGTHS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30)
 # A general name of features: what a person has, does and likes changes with the topic, this does not.
 _GROUPS = {
@@ -157,6 +43,14 @@ _GROUPS = {
     "NICE": "wow cool nice great awesome sorry thanks thank haha lol yes yeah yep ok okay oh sure hi hello hey amazing",
     "NOT": "not don't never no doesn't can't isn't didn't won't haven't wasn't none nothing",
 }  # fmt: skip
+_FORMS = (
+    ("STATE", re.compile(r"^(?:i|we) (?:always |also |only |mostly |usually |really |still |both |just )?(?:have|own|live|work|like|love|hate|prefer|use|play|collect|drive|speak|drink|eat|teach|study|enjoy|need|want|go|run|wear|take|deploy|know|dislike|ride|write|read|watch|cook|sing|belong|support|follow|host|keep|smoke|attend|subscribe|volunteer)\b")),
+    ("AM", re.compile(r"^(?:i'm|i am|we're|we are) (?:not )?(?:an?|the|in|from|on|at|very|afraid|allergic|married|single|divorced|engaged|retired|vegan|vegetarian|\d)")),
+    ("DOING", re.compile(r"^(?:i'm|i am|we're|we are|i've been) (?:\w+ )?\w+ing\b")),
+    ("MINE", re.compile(r"^(?:my|our) \w+(?: \w+)?(?: \w+)? (?:is|are|runs|has|have|lives|works|uses|takes|loves|likes)\b")),
+    ("PAST", re.compile(r"^(?:i|we) (?:just |also |already |finally )?(?:\w+ed|got|went|did|was|were|had|made|saw|ran|took|found|told|said|came|bought|began)\b")),
+    ("WILL", re.compile(r"^(?:i'll|i will|we'll|i'd|i would|i should|i could|i might|i can|let|i need|i want|we need|we should|i was)\b")),
+)  # fmt: skip
 _GROUP_OF = {word: group for group, words in _GROUPS.items() for word in words.split()}
 
 
@@ -181,14 +75,20 @@ def features_of(clause: Clause, asked: Clause | None = None) -> set[str]:
         found.add("NOSELF")
         if "OTHER" in found:
             found.add("NOSELF OTHER")
+    lowered = " ".join(words)
+    form = next((name for name, pattern in _FORMS if pattern.match(lowered)), "")
+    if form:
+        found.add(form)
+        found.add(f"{form} #{min(count, 10)}")
+        if "NOW" in found:
+            found.add(f"{form} NOW")
     technical = sum(word in _CODE_WORDS for word in words)
     if technical:
         found.add("CODE" if technical == 1 else "CODES")
+        found.add(f"{form} CODE")
     if _CODE_SIGN.search(clause.text):
         found.add("SIGN")
-    if clause.text[1:] != clause.text[1:].lower() and any(
-        word[:1].isupper() for word in clause.text.split()[1:] if word[:2] not in _I
-    ):
+    if _NAME.search(clause.text):
         found.add("NAMED")
     if clause.first:
         found.add("FIRST")
@@ -200,6 +100,3 @@ def features_of(clause: Clause, asked: Clause | None = None) -> set[str]:
             found.update([f"?{one} {two}" for one, two in zip(asked.words, asked.words[1:], strict=False)])
             found.add(f"ANSWER ^{words[0]}")
     return found
-
-
-_I = ("I", "I'")

@@ -1,12 +1,14 @@
 """The profile: the current facts about a person that say most, one a line, within a fixed number of characters.
 
-Facts come in one after the other, as they were said. One that only repeats what is there changes nothing. When the room
-is used up, the line that says least beside the others goes. So a new fact leaves all other lines as they are, and
-their order: a prompt that begins with the profile stays in the cache of a model as far as possible.
+Facts come in one after the other, as they were said. One that only repeats a line changes nothing. When the room is
+used up, the line that says least beside the others goes. So a new fact leaves all other lines as they are, and their
+order: a prompt that begins with the profile stays in the cache of a model as far as possible. Where room is left, a
+last line names the people, animals and things that the lines only mention ("My son is in junior high": "I have a son").
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -20,8 +22,15 @@ PROFILE_CHARS = 800
 _REPEATED = 0.15
 # What a line is worth besides its words, so that short ones do not fill the profile.
 _LINE = 0.5
-# A fact whose words are all there already is a repetition.
-_NEW_WORDS = 1
+# Whoever speaks of "my son" has one. Only people and animals, homes and vehicles: "my way", "my day" say nothing.
+_OWNED = re.compile(
+    r"\b(?:my|our) (?:[a-z]+ )?(wife|husband|son|daughter|kids|children|mom|dad|mother|father|parents|sister|brother|sisters|"
+    r"brothers|siblings|grandma|grandpa|grandmother|grandfather|grandparents|grandson|granddaughter|aunt|uncle|cousins?|niece|"
+    r"nephew|boyfriend|girlfriend|fiance|fiancee|roommates?|dogs?|cats?|pets?|puppy|puppies|kitten|horses?|family|sons|"
+    r"daughters|car|truck|bike|boat|house|garden|farm|job|boss|friends?|team|company|business|laptop|band)\b"
+)
+_SEVERAL = frozenset("kids children parents family siblings grandparents".split())
+_HAS = re.compile(r"\b(?:i|we) (?:\w+ )?(?:have|own|got)\b")
 
 
 class _Line(NamedTuple):
@@ -37,9 +46,7 @@ def profile_text(facts: Sequence[Fact], max_chars: int = PROFILE_CHARS) -> str:
     used = 0
     for fact in sorted(_current(facts), key=lambda one: (one.said_at, one.message_id, one.id)):
         line = _Line(fact.text, frozenset(telling_words(fact.text)), fact.score)
-        if not line.words or len(line.text) > max_chars:
-            continue
-        if sum(word not in counts for word in line.words) < _NEW_WORDS:
+        if not line.words or len(line.text) > max_chars or any(line.words <= known.words for known in lines):
             continue
         lines.append(line)
         counts.update(line.words)
@@ -47,9 +54,12 @@ def profile_text(facts: Sequence[Fact], max_chars: int = PROFILE_CHARS) -> str:
         while used - 1 > max_chars:
             least = min(range(len(lines)), key=lambda number: (_worth(lines[number], counts), -number))
             gone = lines.pop(least)
-            counts -= Counter(gone.words)
+            counts.subtract(gone.words)
             used -= len(gone.text) + 1
-    return "\n".join(line.text for line in lines)
+    texts = [line.text for line in lines]
+    if (owned := _owned(texts)) and used + len(owned) <= max_chars:
+        texts.append(owned)
+    return "\n".join(texts)
 
 
 def _current(facts: Sequence[Fact]) -> Iterable[Fact]:
@@ -61,3 +71,17 @@ def _worth(line: _Line, counts: Counter[str]) -> float:
     """What would be lost for each character with a line."""
     own = sum(1.0 if counts[word] == 1 else _REPEATED for word in line.words)
     return line.score * (_LINE + own) / (len(line.text) + 1)
+
+
+def _owned(texts: Sequence[str]) -> str:
+    """A line about what the others only mention."""
+    found: dict[str, None] = {}
+    said = " ".join(text.lower() for text in texts if _HAS.search(text.lower()))
+    for text in texts:
+        for match in _OWNED.finditer(text.lower()):
+            if match[1] not in said:
+                found[match[1]] = None
+    if not found:
+        return ""
+    names = [name if name in _SEVERAL or name.endswith("s") else f"a {name}" for name in found]
+    return f"I have {' and '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}"
