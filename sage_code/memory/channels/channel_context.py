@@ -14,6 +14,8 @@ What changes seldom comes first, so that a prompt cache keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sage_code.memory.context.builder import ContextBuilder
@@ -21,58 +23,64 @@ from sage_code.memory.context.components import BuiltContext, Component, Priorit
 from sage_code.memory.context.exchanges import exchanges
 from sage_code.memory.context.git_hints import project_hints
 from sage_code.memory.context.hints import hints, may_hint
-from sage_code.memory.context.summary import StructuredSummary
-from sage_code.memory.tiers.core_memory import CoreMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sage_code.memory.channels.channel_memory import ChannelMemory
+    from sage_code.memory.context.summary import StructuredSummary
     from sage_code.memory.tiers.values import Message
+    from sage_code.settings.table import Settings
 
 # The most that each may take of what the instructions leave; the transcript gets the rest.
 _PROFILE_SHARE, _SUMMARY_SHARE, _HINTS_SHARE = 0.25, 0.25, 0.10
 # Messages that are looked at; the budget says how many are shown.
-_TRANSCRIPT_MESSAGES = 2_000
+TRANSCRIPT_MESSAGES = 2_000
 _MESSAGE_CHARS = 4_000
 
 
-def channel_context(
-    memory: ChannelMemory, max_tokens: int, *, participant: str | None = None, system: str | None = None
-) -> BuiltContext:
-    """The context for an answer to `participant`: the last one who spoke, if none is named."""
-    said = memory.messages(_TRANSCRIPT_MESSAGES)
-    people = list(dict.fromkeys(message.speaker for message in reversed(said) if message.role == "user"))
-    asking = participant if participant is not None else people[0] if people else ""
-    core = CoreMemory(memory.engine, memory.agent, memory.settings)
+@dataclass(frozen=True, slots=True)
+class KnownInChannel:
+    """Everything that a context may be made of."""
+
+    instructions: str
+    asking: str  # the name of the person who asks; empty: the person whose agent it is
+    user_profile: str
+    profile: StructuredSummary | None
+    summary: StructuredSummary | None
+    messages: Sequence[Message]  # oldest first
+
+
+def people_in(messages: Sequence[Message]) -> list[str]:
+    """The people who spoke, the last one first."""
+    return list(dict.fromkeys(message.speaker for message in reversed(messages) if message.role == "user"))
+
+
+def channel_context(known: KnownInChannel, settings: Settings, max_tokens: int) -> BuiltContext:
+    """The context for an answer."""
     builder = ContextBuilder(max_tokens)
-    instructions = core.compile() if system is None else system
-    builder.add(Component("instructions", Priority.CRITICAL, [instructions] if instructions else [], is_foreign=False))
+    own = [known.instructions] if known.instructions else []
+    builder.add(Component("instructions", Priority.CRITICAL, own, is_foreign=False))
     builder.add(
         Component(
             "user_profile",
             Priority.HIGH,
-            memory.user_profile(asking).text.splitlines(),
-            title=f"What {asking or 'the user'} has said about themselves:",
+            known.user_profile.splitlines(),
+            title=f"What {known.asking or 'the user'} has said about themselves:",
             max_share=_PROFILE_SHARE,
         )
     )
-    profile = _lines(memory.profile())
+    profile, summary = _lines(known.profile), _lines(known.summary)
     builder.add(Component("channel_profile", Priority.HIGH, profile, title="Lasting:", max_share=_PROFILE_SHARE))
-    builder.add(
-        Component("relationships", Priority.MEDIUM, _relationships(memory, said, people), max_share=_HINTS_SHARE)
-    )
-    lately = _lines(memory.summary())
-    builder.add(Component("rolling_summary", Priority.MEDIUM, lately, title="Lately:", max_share=_SUMMARY_SHARE))
-    pieces = exchanges(said, max_chars=_MESSAGE_CHARS, has_counts=True)
+    relations = _relationships(known.messages, settings)
+    builder.add(Component("relationships", Priority.MEDIUM, relations, max_share=_HINTS_SHARE))
+    builder.add(Component("rolling_summary", Priority.MEDIUM, summary, title="Lately:", max_share=_SUMMARY_SHARE))
+    pieces = exchanges(known.messages, max_chars=_MESSAGE_CHARS, has_counts=True)
     return builder.add(Component("transcript", Priority.LOW, pieces, keep="end")).build()
 
 
-def _relationships(memory: ChannelMemory, said: Sequence[Message], names: Sequence[str]) -> list[str]:
+def _relationships(messages: Sequence[Message], settings: Settings) -> list[str]:
     """Who answers whom, and who works on what in a project; nothing where several people have not agreed to it."""
-    found = hints(said) if may_hint(len(names), memory.settings) else []
-    root = next((message.project for message in reversed(said) if message.project), "")
-    return [*found, *(project_hints(root, memory.settings) if root else [])]
+    found = hints(messages) if may_hint(len(people_in(messages)), settings) else []
+    root = next((message.project for message in reversed(messages) if message.project), "")
+    return [*found, *(project_hints(root, settings) if root else [])]
 
 
 def _lines(summary: StructuredSummary | None) -> list[str]:

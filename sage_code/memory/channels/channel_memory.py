@@ -20,6 +20,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.channels.summarising import ChannelSummaries
 from sage_code.memory.context.choosing import summariser_of
 from sage_code.memory.context.summary import StructuredSummary, Summariser
+from sage_code.memory.tiers.core_memory import CoreMemory
 from sage_code.memory.tiers.recall_memory import RecallMemory
 from sage_code.memory.tiers.tables import channels
 from sage_code.memory.tiers.tables.channels import MAIN, Channel, StoredSummary
@@ -119,10 +120,22 @@ class ChannelMemory:
     def context(
         self, max_tokens: int = 8_000, *, participant: str | None = None, system: str | None = None
     ) -> BuiltContext:
-        """What an agent should see before it answers here; see `channel_context`."""
-        from sage_code.memory.channels.channel_context import channel_context
+        """What an agent should see before it answers `participant`: the last one who spoke, if none is named.
 
-        return channel_context(self, max_tokens, participant=participant, system=system)
+        `system` takes the place of the agent's blocks.
+        """
+        from sage_code.memory.channels.channel_context import (  # lazy: most callers store and summarise
+            TRANSCRIPT_MESSAGES,
+            KnownInChannel,
+            channel_context,
+            people_in,
+        )
+
+        said = self.messages(TRANSCRIPT_MESSAGES)
+        asking = participant if participant is not None else next(iter(people_in(said)), "")
+        own = CoreMemory(self.engine, self.agent, self.settings).compile() if system is None else system
+        known = KnownInChannel(own, asking, self.user_profile(asking).text, self.profile(), self.summary(), said)
+        return channel_context(known, self.settings, max_tokens)
 
     def close(self) -> None:
         """Close the database."""
