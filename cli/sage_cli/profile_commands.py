@@ -137,7 +137,7 @@ def list_people(agent: AgentOption = "", dates: DatesOption = False, as_json: Js
 @app.command("forget")
 def forget(
     name: NameArgument = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Do not ask.")] = False,
     agent: AgentOption = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -145,12 +145,12 @@ def forget(
 
     Example:  sage profile forget
 
-    Example:  sage profile forget Ana --yes
+    Example:  sage profile forget Ana --force
     """
     with _people(agent) as people:
         count = len(people.facts(name))
         who = one_line(name) or "you"
-        if not yes and not typer.confirm(f"Forget {count} facts about {who}?", err=True):
+        if not force and not typer.confirm(f"Forget {count} facts about {who}?", err=True):
             say("nothing was forgotten")
             return
         gone = people.forget(name)
