@@ -30,7 +30,7 @@ from session_logs import Session, exchanges_of, sessions_of
 from sage_code.continuity.triggers.context import USER, Context, Said
 from sage_code.continuity.triggers.detector import TriggerDetector, spoken_scores
 from sage_code.continuity.triggers.distances import Distances
-from sage_code.continuity.triggers.prose import said
+from sage_code.text.prose import said
 from sage_code.continuity.triggers.values import Dials, TriggerType
 from sage_code.embed.bundled import BundledEmbedder
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sage_code.memory.channels.channel_memory import ChannelMemory
+    from sage_code.memory.context.builder import ContextBuilder
+    from sage_code.memory.context.components import Component, Priority
+    from sage_code.memory.context.summary import StructuredSummary, Summariser
     from sage_code.memory.tiers.entry_store import MemoryEntry, MemoryPriority, MemoryStore, MemoryType
     from sage_code.memory.tiers.handoff import HandoffPackage, SessionState
     from sage_code.memory.tiers.manager import AsyncMemoryManager, MemoryManager
@@ -19,15 +23,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AsyncMemoryManager",
+    "ChannelMemory",
+    "Component",
+    "ContextBuilder",
     "HandoffPackage",
     "MemoryEntry",
     "MemoryManager",
     "MemoryPriority",
     "MemoryStore",
     "MemoryType",
+    "Priority",
     "Project",
     "SessionContinuity",
     "SessionState",
+    "StructuredSummary",
+    "Summariser",
     "TokenBudget",
     "TokenBudgetConfig",
     "TokenWarningLevel",
@@ -36,6 +46,12 @@ __all__ = [
 # The modules that the names are in.
 _MODULES = {
     "Project": "sage_code.project",
+    "ChannelMemory": "sage_code.memory.channels.channel_memory",
+    "ContextBuilder": "sage_code.memory.context.builder",
+    "Component": "sage_code.memory.context.components",
+    "Priority": "sage_code.memory.context.components",
+    "Summariser": "sage_code.memory.context.summary",
+    "StructuredSummary": "sage_code.memory.context.summary",
     "MemoryManager": "sage_code.memory.tiers.manager",
     "AsyncMemoryManager": "sage_code.memory.tiers.manager",
     "MemoryStore": "sage_code.memory.tiers.entry_store",

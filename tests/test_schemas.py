@@ -75,6 +75,18 @@ COMMANDS = {
     "continuity status": "continuity_status.json",
     "continuity clear": "continuity_clear.json",
     "continuity mark": "continuity_mark.json",
+    "channels list": "channels_list.json",
+    "channels show": "channel.json",
+    "channels summarise": "channel.json",
+    "channels history": "channels_history.json",
+    "context show": "context.json",
+    "profile show": "profile.json",
+    "profile edit": "profile.json",
+    "profile list": "profile_list.json",
+    "profile forget": "profile_forget.json",
+    "scheduler run": "scheduler_tick.json",
+    "scheduler status": "scheduler_status.json",
+    "summarise": "summarise.json",
     "conversations list": "conversations_list.json",
     "conversations search": "conversations_search.json",
     "conversations show": "conversations_show.json",
@@ -127,7 +139,7 @@ COMMANDS = {
 }
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
-OTHERS |= {"index_dry_run.json", "error.json"}
+OTHERS |= {"index_dry_run.json", "error.json", "summary.json", "channel_version.json"}
 # What only the MCP server answers; tests/server/ holds it against them.
 OTHERS |= {"mcp_version.json", "mcp_health.json", "mcp_references.json", "mcp_debug_query.json"}
 OTHERS |= {"mcp_recall.json"}
@@ -301,6 +313,30 @@ def test_conversations(project: Path, printed: Run, tmp_path: Path) -> None:
     assert printed("conversations forget", "--session", "chat", "--dry-run")["dry_run"]
     assert printed("conversations forget", "--session", "chat", "--force")["sessions"] == 1
     printed("conversations show", "chat", code=2, schema="error.json")
+
+
+def test_channels_and_profiles(project: Path, printed: Run, tmp_path: Path) -> None:
+    for command in ("channels list", "profile show", "profile list"):
+        printed(command, code=1)
+    printed("channels show", code=2, schema="error.json")
+    chat = tmp_path / "chat.jsonl"
+    said = ("I live in Oslo.", "We decided to use Kafka in worker.py.", "Who writes it?")
+    lines = [json.dumps({"role": "user", "name": "Ana", "channel": "#team", "content": text}) for text in said]
+    chat.write_text("\n".join(lines) + "\n")
+    printed("conversations import", str(chat))
+    assert printed("channels list")["channels"][0]["waiting"] == 3
+    assert printed("channels show", "#team", code=1)["summary"] is None
+    assert printed("scheduler status")["dirty"] == 1
+    assert not printed("scheduler run", "--once")["summarised"]
+    assert printed("channels summarise", "#team")["summary"]["version"] == 1
+    assert printed("channels history", "#team", "--kind", "profile")["versions"]
+    assert printed("context show", "#team")["parts"]
+    assert printed("profile show", "Ana")["facts"]
+    assert printed("profile edit", "Ana", "--set", "I like tea")["facts"][0]["by_hand"]
+    assert printed("profile show", "Ana", "--retired")["facts"][0]["retired"]
+    assert printed("profile list")["people"]
+    assert printed("summarise", str(chat))["messages"] == 3
+    assert printed("profile forget", "Ana", "--force")["facts"] >= 1
 
 
 def test_eval(project: Path, printed: Run, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import typer.core
 import sage_cli.grep as grep_command
 from sage_cli import (
     admin_commands,
+    channel_commands,
     checkpoint_commands,
     completion_commands,
     config_commands,
@@ -25,8 +26,10 @@ from sage_cli import (
     knowledge_commands,
     mcp_commands,
     model_commands,
+    profile_commands,
     project_commands,
     refs_commands,
+    scheduler_commands,
     search_commands,
     skills_commands,
     template_commands,
@@ -83,6 +86,10 @@ app.add_typer(tier_upkeep_commands.app)
 app.add_typer(template_commands.app)
 app.add_typer(continuity_commands.app)
 app.add_typer(conversation_commands.app)
+app.add_typer(channel_commands.app)
+app.add_typer(channel_commands.context_app)
+app.add_typer(profile_commands.app)
+app.add_typer(scheduler_commands.app)
 app.add_typer(watcher_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
@@ -103,6 +110,7 @@ app.command("refs-check")(refs_commands.refs_check)
 app.command("stale")(refs_commands.stale)
 app.command("why")(refs_commands.why)
 app.command("still-true")(refs_commands.still_true)
+app.command("summarise")(channel_commands.summarise)
 app.command("usage")(usage_commands.usage)
 app.command("completion")(completion_commands.completion)
 

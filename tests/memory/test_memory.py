@@ -179,7 +179,8 @@ def test_the_opening_of_a_session(memory: Memory, root: Path) -> None:
     memory.save_knowledge(KnowledgeItem("cooking", "Salt the water before the pasta.", keywords=("pasta",)))
     memory.save_knowledge(KnowledgeItem("renew", "Renew it.", "todo", due="2020-01-01"))
     text = session_opening(str(root), 500)
-    assert text.splitlines()[0] == "Recalled for payments-api:"
+    assert text.splitlines()[0] == "<sage-memory>"
+    assert text.splitlines()[2] == "Recalled for payments-api:"
     assert "- stripe-integration (stripe, payments, api): Use PaymentIntents" in text
     assert "cooking" not in text
     assert "- renew (due 2020-01-01)" in text

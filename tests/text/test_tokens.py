@@ -42,3 +42,9 @@ def test_words_identifiers_and_other_scripts_are_not_counted_too_low(text: str, 
 def test_the_count_of_lines_is_the_sum_of_their_counts(texts: list[str]) -> None:
     lines = [line for text in texts for line in text.split("\n")] or [""]
     assert count_tokens("\n".join(lines)) == sum(map(count_tokens, lines)) + len(lines) - 1
+
+
+@given(st.text(max_size=200) | st.text("aB é9_\"',: \n", max_size=60))
+def test_blanks_and_lines_divide_texts_without_a_cost(text: str) -> None:
+    assert count_tokens(text.replace("\n", " \n  ")) == count_tokens(text)
+    assert count_tokens(f"{text}\n{text}") == 2 * count_tokens(text) + 1

@@ -20,6 +20,7 @@ from sage_code.continuity.session import Session
 from sage_code.continuity.watcher.journal import Journal
 from sage_code.continuity.watcher.plugins import ACTIONS, Action
 from sage_code.continuity.watcher.recovery import Recovery
+from sage_code.continuity.watcher.summaries import SummaryClock
 from sage_code.discover.roots import why_unusual
 from sage_code.errors import UsageError
 from sage_code.files.contained import read_regular
@@ -28,7 +29,7 @@ from sage_code.paths import DOT_SAGE, sage_home
 from sage_code.transcripts.conversation import clock
 
 CHECKPOINTS = "checkpoints"
-_SLOW = "save_recovery"
+_SLOW = ("save_recovery", "summarise")
 _MAX_WAITING = 1_000
 _WAIT_S = 20.0
 _PATIENCE_S = 3.0
@@ -42,9 +43,11 @@ class Executor:
     def __init__(self, journal: Journal, on_checkpoint: Callable[[str], None] = lambda _: None) -> None:
         self._journal, self._on_checkpoint = journal, on_checkpoint
         self._recovery = Recovery()
+        self.summaries = SummaryClock()
         self._work: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "log": self._log,
             "save_recovery": self._save_recovery,
+            "summarise": self._summarise,
             "write_marker": self._write_marker,
             "queue_for_injection": self._queue_for_injection,
             "start_session": self._start_session,
@@ -58,7 +61,7 @@ class Executor:
         for action in actions:
             if action.type not in self._work:
                 raise UsageError(f"there is no action {action.type[:80]!r}", "nothing was done")
-            lane = self._slow if action.type == _SLOW else self._quick
+            lane = self._slow if action.type in _SLOW else self._quick
             if blocking:
                 self._run(action)
             elif not lane.add(action):
@@ -104,6 +107,16 @@ class Executor:
             self._journal.log(f"no checkpoint of session {session}: little is new (salience {said['salience']})")
         else:
             raise RuntimeError(f"no checkpoint of session {session}: the process that saves it was ended or failed")
+
+    def _summarise(self, _: Mapping[str, Any]) -> None:
+        """Have the child make the summaries that are due."""
+        said: dict[str, Any] = {}
+        try:
+            said = self._recovery.run({"summaries": True})
+        finally:
+            self.summaries.done(said)
+        if said.get("summarised") or said.get("failed"):
+            self._journal.log(f"{said['summarised']} summaries of channels made, {said['failed']} channels failed")
 
     def _queue_for_injection(self, values: Mapping[str, Any]) -> None:
         if not values.get("recent"):

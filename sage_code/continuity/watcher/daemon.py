@@ -221,6 +221,8 @@ class Watcher:
         for path in [path for path, at in self._changed.items() if time.monotonic() - at > _QUIET_S]:
             del self._changed[path]
             self._remember(path)
+        if self._executor.summaries.is_due():
+            self._executor.execute_actions([Action("summarise")], blocking=False)
         self._journal.note(following=len(self._tails))
         self._journal.flush()
         return time.monotonic() >= self._next_sweep > 0 and self._sweep()

@@ -22,7 +22,9 @@ from sage_code.errors import SageError, UsageError
 from sage_code.paths import sage_home
 
 # The whole list of what a plugin can have done.
-ACTIONS = frozenset({"log", "save_recovery", "write_marker", "queue_for_injection", "start_session", "end_session"})
+ACTIONS = frozenset(
+    {"log", "save_recovery", "summarise", "write_marker", "queue_for_injection", "start_session", "end_session"}
+)
 _MAX_PRIORITY = 1_000_000
 _SHOWN_SUMMARY = 120
 

@@ -1,5 +1,5 @@
 """Saves the checkpoint of a compacted session and remembers what was said, in a process of its own: what a save imports
-would make the watcher big.
+would make the watcher big. Another task makes the summaries of channels that are due.
 
     python -P -m sage_code.continuity.watcher.recovery   < one line of JSON
 
@@ -22,6 +22,7 @@ from sage_code.continuity.dials import dials_of
 from sage_code.continuity.remembering import remember
 from sage_code.continuity.session import Session
 from sage_code.continuity.watcher.journal import open_log
+from sage_code.continuity.watcher.summaries import summarise_due
 from sage_code.text.light_json import dumps, loads
 
 _LIMIT_S = 120.0
@@ -131,7 +132,7 @@ def main() -> None:
     threading.Thread(target=_end_with_the_watcher, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    said = save(task)
+    said = summarise_due() if task.get("summaries") else save(task)
     sys.stdout.write(dumps(said))
     sys.stdout.flush()
     os._exit(0)  # the thread still reads standard input, which Python would wait for

@@ -19,7 +19,6 @@ from sage_code.files.contained import read_regular
 from sage_code.files.inside import is_inside, relative_path
 from sage_code.files.locks import locked
 from sage_code.paths import dot_sage_dir
-from sage_code.text.tokens import count_tokens, fit
 
 CORE_FILE = "core.md"
 # A longer list no longer says what matters most; a summary is one line.
@@ -86,10 +85,9 @@ def unmark(root: str, path: str) -> str | None:
     return listed
 
 
-def brief(files: list[CoreFile], max_tokens: int) -> list[CoreFile]:
-    """The existing core files that fit into a budget of tokens, those with a summary first."""
-    there = sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path))
-    return fit(there, lambda file: count_tokens(f"- {file.path}: {file.summary}\n"), max_tokens)
+def by_worth(files: list[CoreFile]) -> list[CoreFile]:
+    """The core files that exist, those with a summary first: what is shown where there is no room for all."""
+    return sorted((file for file in files if file.exists), key=lambda file: (not file.summary, file.path))
 
 
 def _masked(summary: str) -> str:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from sage_code.errors import UsageError
+from sage_code.memory.context.builder import ContextBuilder
+from sage_code.memory.context.components import Component, Keep, Priority
 from sage_code.memory.tiers.entry_summaries import cut_to
 from sage_code.memory.tiers.tables.entries import MemoryEntry
 from sage_code.memory.tiers.values import now
+from sage_code.text.fencing import inert, inert_line
 from sage_code.text.tokens import count_tokens, fit
 
 # As many characters of a decision are in a prompt; of a step too, where a prompt would be too long.
 _ITEM_CHARS = 200
 _CUT = "..."
-# The objective takes at most a third of a prompt that is too long. Then each part may take a share of what is left, in
-# this order, so that a long list leaves something for the others; what nobody has taken is given out once more.
+# The objective takes at most a third of a prompt that is too long. Each part may always take a share of what is left,
+# so that a long list leaves something for the others.
 _OBJECTIVE_SHARE = 1 / 3
-_PENDING_SHARE, _DECISION_SHARE, _SUMMARY_SHARE, _COMPLETED_SHARE = 1 / 2, 2 / 3, 1 / 2, 1 / 2
+_PENDING_SHARE, _DECISION_SHARE, _COMPLETED_SHARE, _SUMMARY_SHARE = 0.45, 0.3, 0.1, 0.15
 # Kept free for the line that says what is left out.
 _NOTE_TOKENS = 30
 
@@ -96,10 +98,10 @@ class HandoffPackage:
                 "## Session Continuation",
                 "",
                 "### Previous Session Summary",
-                self.summary,
+                inert(self.summary),
                 "",
                 "### Current Objective",
-                state.current_objective,
+                inert(state.current_objective),
                 "",
                 "### Completed Steps",
                 "\n".join(map(_completed_line, state.completed_steps)),
@@ -147,49 +149,42 @@ def _fitted(whole: HandoffPackage, max_tokens: int) -> HandoffPackage:
         raise UsageError(
             f"a handoff does not fit into {max_tokens} tokens", f"allow at least {max_tokens - left}; 4000 is usual"
         )
-    objective = cut_to(state.current_objective, int(left * _OBJECTIVE_SHARE))
+    objective = cut_to(inert(state.current_objective), int(left * _OBJECTIVE_SHARE))
     left -= count_tokens(objective)
     has_note = left > 2 * _NOTE_TOKENS
-    left -= _NOTE_TOKENS if has_note else 0
-    pending = _Queue([_shortened(step) for step in state.pending_steps], _pending_line)
-    decisions = _Queue(whole.decisions[::-1], _decision_line)
-    completed = _Queue([_shortened(step) for step in state.completed_steps[::-1]], _completed_line)
-    lines = _Queue(whole.summary.split("\n"), str)
-    for queue, share in (
-        (pending, _PENDING_SHARE), (decisions, _DECISION_SHARE), (lines, _SUMMARY_SHARE), (completed, _COMPLETED_SHARE),
-    ):  # fmt: skip
-        left -= queue.take(int(left * share))
-    for queue in (pending, decisions, completed, lines):
-        left -= queue.take(left)
-    note = _note(completed.waiting, pending.waiting, decisions.waiting) if has_note else ""
-    summary = "\n".join([*lines.taken, *([note] if note else [])])
-    shown = replace(
-        state, current_objective=objective, completed_steps=completed.taken[::-1], pending_steps=pending.taken
+    begun = replace(bare, session_state=replace(empty, current_objective=objective))
+    completed, pending = (list(map(_shortened, steps)) for steps in (state.completed_steps, state.pending_steps))
+    lines = whole.summary.split("\n")
+    built = (
+        ContextBuilder(max_tokens - (_NOTE_TOKENS if has_note else 0))
+        .add(_part("prompt", Priority.CRITICAL, [begun.to_prompt()]))
+        .add(_part("pending", Priority.HIGH, map(_pending_line, pending), _PENDING_SHARE))
+        .add(_part("decisions", Priority.HIGH, map(_decision_line, whole.decisions), _DECISION_SHARE, keep="end"))
+        .add(_part("completed", Priority.MEDIUM, map(_completed_line, completed), _COMPLETED_SHARE, keep="end"))
+        .add(_part("summary", Priority.LOW, map(inert, lines), _SUMMARY_SHARE))
+        .build()
     )
-    return replace(whole, session_state=shown, summary=summary, decisions=decisions.taken[::-1])
+    kept = {part.name: part.items_kept for part in built.parts}
+    completed = completed[len(completed) - kept["completed"] :]
+    decisions = whole.decisions[len(whole.decisions) - kept["decisions"] :]
+    left_out = (
+        len(state.completed_steps) - len(completed),
+        len(pending) - kept["pending"],
+        len(whole.decisions) - len(decisions),
+    )
+    note = _note(*left_out) if has_note else ""
+    shown = replace(
+        state, current_objective=objective, completed_steps=completed, pending_steps=pending[: kept["pending"]]
+    )
+    summary = "\n".join([*lines[: kept["summary"]], *([note] if note else [])])
+    return replace(whole, session_state=shown, summary=summary, decisions=decisions)
 
 
-class _Queue:
-    """Things that wait for room in a prompt, the most important first."""
-
-    def __init__(self, items: Sequence[Any], line: Callable[[Any], str]) -> None:
-        self._items, self._line = deque(items), line
-        self.taken: list[Any] = []
-
-    @property
-    def waiting(self) -> int:
-        return len(self._items)
-
-    def take(self, max_tokens: int) -> int:
-        """Take what comes next as long as it fits; returns the tokens that it takes."""
-        used = 0
-        while self._items:
-            cost = count_tokens(self._line(self._items[0])) + 1  # with the end of the line
-            if used + cost > max_tokens:
-                break
-            used += cost
-            self.taken.append(self._items.popleft())
-        return used
+def _part(
+    name: str, priority: Priority, lines: Iterable[str], share: float = 0.0, *, keep: Keep = "start"
+) -> Component:
+    """Lines of the prompt, which has headings instead of elements; they are inert already."""
+    return Component(name, priority, list(lines), min_share=share, keep=keep, is_foreign=False)
 
 
 def _note(completed: int, pending: int, decisions: int) -> str:
@@ -205,12 +200,12 @@ def _shortened(text: str) -> str:
 
 
 def _completed_line(step: str) -> str:
-    return f"- ✓ {' '.join(step.split())}"
+    return f"- ✓ {inert_line(' '.join(step.split()))}"
 
 
 def _pending_line(step: str) -> str:
-    return f"- {' '.join(step.split())}"
+    return f"- {inert_line(' '.join(step.split()))}"
 
 
 def _decision_line(decision: MemoryEntry) -> str:
-    return f"- {_shortened(decision.content)}"
+    return f"- {inert_line(_shortened(decision.content))}"

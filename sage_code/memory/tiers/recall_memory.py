@@ -7,6 +7,7 @@ A message is masked and made storable on its way in. Its words are indexed at on
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,7 +18,7 @@ from sage_code.errors import Busy, UsageError
 from sage_code.memory.tiers.engines.protocol import Engine, Part, Transaction
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
 from sage_code.memory.tiers.storable import storable, storable_all
-from sage_code.memory.tiers.tables import agents, messages, sessions
+from sage_code.memory.tiers.tables import agents, channels, messages, profiles, sessions
 from sage_code.memory.tiers.values import ROLES, Agent, Message, NewMessage, Scope, Session, now
 from sage_code.settings.table import Settings
 from sage_code.text.masking import mask, mask_all
@@ -124,13 +125,20 @@ class RecallMemory:
             by_session.setdefault(one.message.session, []).append(one)
         words = {one.message.id: one.words for one in prepared}
         every: list[messages.Stored] = []
+        said: Counter[str] = Counter()  # by channel
         for session, some in by_session.items():
             times = [one.message.created_at for one in some if one.message.created_at is not None]
-            number = sessions.make_session(rows, self.agent.id, session, min(times), **facts)
-            stored = messages.insert_messages(rows, self.agent.id, number, [one.message for one in some])
+            made = sessions.make_session(rows, self.agent.id, session, min(times), **facts)
+            stored = messages.insert_messages(rows, self.agent.id, made.number, [one.message for one in some])
             if stored:
-                sessions.count_session(rows, number, len(stored), min(times), max(times))
+                sessions.count_session(rows, made.number, len(stored), min(times), max(times))
+                said[channels.channel_name(made.channel, made.project)] += sum(
+                    one.message.role in channels.SAID for one in stored
+                )
             every += stored
+        for name, count in said.items():
+            if count:
+                channels.add_waiting(rows, self.agent.id, name, count, now())
         if every:
             self.engine.add_words(rows, "message", [(one.sequence, words[one.message.id]) for one in every])
             self._add_vectors(rows, [(one.sequence, self.agent.number, vectors.get(one.message.id)) for one in every])
@@ -252,7 +260,7 @@ class RecallMemory:
         everything: bool = False,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Delete messages for good: rows, words, vectors, and summaries that were made of them.
+        """Delete messages for good: rows, words, vectors, summaries that were made of them, and facts about people.
 
         Whole sessions (one, those of a project, or all) go with their entries and the state of their task.
         """
@@ -266,6 +274,8 @@ class RecallMemory:
             doomed = messages.sequences_in(rows, scope, message)
             done = Forgotten(len(doomed), 0)
             if not dry_run:
+                channels.forget_summaries(rows, self.agent.id, doomed, now())
+                profiles.forget_facts_of(rows, self.agent.id, doomed)
                 self.engine.remove(rows, "message", doomed)
                 agent = agents.agent_with_id(rows, self.agent.id) or self.agent
                 done = replace(done, sessions=messages.delete_messages(rows, agent, doomed))

@@ -12,7 +12,7 @@ import pytest
 
 from sage_code import Project
 from sage_code.errors import UsageError
-from sage_code.memory.files.core_files import MAX_FILES, brief, core_files, mark, unmark
+from sage_code.memory.files.core_files import MAX_FILES, by_worth, core_files, mark, unmark
 
 ADDER = (
     "import sys; from sage_code.memory.files.core_files import mark; [mark(sys.argv[1], name) for name in sys.argv[2:]]"
@@ -136,10 +136,7 @@ def test_a_budget_takes_what_is_explained_first(sample: Path) -> None:
         mark(str(sample), name, "What it is for." if name == "c.py" else "")
     mark(str(sample), "server.py", "Gone soon.")
     (sample / "server.py").unlink()
-    files = core_files(str(sample))
-    assert [file.path for file in brief(files, 1_000)] == ["c.py", "a.py", "b.py"]
-    assert [file.path for file in brief(files, 14)] == ["c.py"]
-    assert brief(files, 1) == []
+    assert [file.path for file in by_worth(core_files(str(sample)))] == ["c.py", "a.py", "b.py"]
 
 
 def test_the_command_line(

@@ -20,7 +20,7 @@ from sage_code.memory.tiers.manager import MemoryManager
 from sage_code.memory.tiers.moving import CopiedTable, move
 from sage_code.memory.tiers.opened import opened_agent, user_of
 from sage_code.memory.tiers.recall_memory import RecallMemory
-from sage_code.memory.tiers.tables import imports, messages
+from sage_code.memory.tiers.tables import channels, imports, messages, profiles
 from sage_code.memory.tiers.upkeep import agents_of_user, forget_agent, overview_of, rebuild
 from sage_code.memory.tiers.values import NewMessage, now
 from sage_code.settings.loading import load_settings
@@ -81,6 +81,12 @@ def _fill(engine: Engine, name: str = "sage", count: int = COUNT, user: str = ""
     recall.add(said, project="/work/shop", channel="c", title=f"Ti'tle {name}", embed=False)
     with engine.writing() as rows:
         imports.note_read(rows, agent.id, "/work/a transcript.jsonl", {"cursor": [1, "x"]}, now())
+        for version in (1, 2):
+            made = channels.StoredSummary("c", "rolling", version, {"text": ODD, "topics": ["ä"]}, 10, now())
+            channels.add_summary(rows, agent.id, made, kept=5)
+        profiles.forget_profile(rows, agent.id, "Ann ✓", now())
+        fact = profiles.StoredFact("f1", "Ann ✓", ODD, said[0].id, now(), 0.1 + 0.2, "home", "by hand")
+        profiles.add_facts(rows, agent.id, [fact], now())
     core = CoreMemory(engine, agent, settings)
     core.append("human", ODD)
     core.set("human", f"Name of {name}: Ann")
@@ -113,7 +119,7 @@ def test_everything_arrives_and_is_proved(
     rows = {one.table: one.rows for one in proof}
     assert rows == {
         "agents": 3, "blocks": 9, "block_history": 15, "sessions": 9, "passages": 6, "entries": 3,
-        "messages": COUNT + 12, "imports": 3,
+        "messages": COUNT + 12, "imports": 3, "channels": 3, "channel_summaries": 6, "profiles": 3, "profile_facts": 3,
     }  # fmt: skip
     assert all(one.is_same for one in proof)
     assert reported["messages"] == COUNT + 12

@@ -8,7 +8,6 @@ ids in the prompt, which cost less than real ones and are copied without mistake
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import re
@@ -19,7 +18,7 @@ from sage_code.files.contained import read_regular
 from sage_code.memory.context.clients.asking import Failed, Prompt
 from sage_code.memory.context.summary import Spoken, StructuredSummary
 from sage_code.paths import sage_home
-from sage_code.text.escaping import one_line, visible
+from sage_code.text.fencing import inert, inert_line
 from sage_code.text.masking import mask, mask_all
 from sage_code.text.tokens import count_tokens
 
@@ -28,8 +27,6 @@ _FOLDER = "prompts"
 _SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), _FOLDER)
 _MOST_FILE_BYTES = 65_536
 _PLACEHOLDER = re.compile(r"\{\{(\w{1,20})\}\}")
-# What would end a fence or begin another one.
-_TAG = re.compile(r"<(?=\s{0,9}/?\s{0,9}(?:messages?|previous_summary)\b)", re.IGNORECASE)
 # A longer message is a paste or a log: its beginning and its end say what it is. Results of tools say less.
 _MOST_CHARS, _MOST_TOOL_CHARS = 4_000, 800
 # Masked before it is cut, so that no half of a secret is left; of an endless message only the ends are looked at.
@@ -38,6 +35,7 @@ _LEAST_CHARS = 100
 # Of the tokens, what the summary before may take; a longer one gives its text alone.
 _SHARE_OF_PREVIOUS = 0.34
 _MOST_SPEAKER = 60
+_NOT_IN_QUOTES = {ord('"'): "'", ord(">"): "›"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,10 @@ def _newest(messages: Sequence[Spoken], max_tokens: int, ids: dict[str, str]) ->
 
 
 def _fenced(id_: str, message: Spoken, most: int) -> str:
-    speaker = html.escape(one_line(mask(message.speaker)[0])[:_MOST_SPEAKER])
+    speaker = inert_line(mask(message.speaker)[0])[:_MOST_SPEAKER].translate(_NOT_IN_QUOTES)
     by = f' speaker="{speaker}"' if speaker else ""
     head = f'<message id="{id_}" role="{message.role}"{by} time="{message.created_at:%Y-%m-%d %H:%M}">'
-    return f"{head}\n{_TAG.sub('&lt;', visible(_shortened(message.content, most)))}\n</message>"
+    return f"{head}\n{inert(_shortened(message.content, most))}\n</message>"
 
 
 def _shortened(text: str, most: int) -> str:
@@ -124,7 +122,7 @@ def _previous(previous: StructuredSummary, max_tokens: int, ids: dict[str, str])
 
 def _fence_of_previous(value: object) -> str:
     text = json.dumps(mask_all(value, []), ensure_ascii=False)
-    return f"<previous_summary>\n{_TAG.sub('&lt;', visible(text))}\n</previous_summary>"
+    return f"<previous_summary>\n{inert(text)}\n</previous_summary>"
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

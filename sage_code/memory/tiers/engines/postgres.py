@@ -10,7 +10,7 @@ connections and errors, `postgres_migrating` tables, `postgres_words` and `postg
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
@@ -30,6 +30,7 @@ from sage_code.memory.tiers.engines.postgres_driver import (
     load_driver,
     new_pool,
 )
+from sage_code.memory.tiers.engines.postgres_leading import Leader
 from sage_code.memory.tiers.engines.postgres_migrating import migrate
 from sage_code.memory.tiers.engines.postgres_values import adapted, objects, statement, translated, whole_insert
 from sage_code.memory.tiers.engines.protocol import Kind, Part, Row, Transaction
@@ -162,6 +163,14 @@ class PostgresEngine:
                 changed = vectors_of.use_model(connection, name, dim)
         self._model = name, dim
         return changed
+
+    @contextmanager
+    def leading(self, job: str) -> Iterator[Callable[[], bool]]:
+        leader = Leader(self._address, job)
+        try:
+            yield leader.ask
+        finally:
+            leader.close()
 
     def maintain(self) -> None:
         with self._alone() as connection:

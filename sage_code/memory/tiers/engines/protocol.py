@@ -10,7 +10,7 @@ vectors) is behind the methods of `Engine`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -114,6 +114,10 @@ class Engine(Protocol):
     def use_model(self, name: str, dim: int) -> bool:
         """Say which model the vectors are made by. If the database has vectors of another one, they are dropped, and
         the result is True: every row has to be embedded again."""
+
+    def leading(self, job: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Be the only process that does a job for this database. The function says whether it is this one now, and asks
+        for it otherwise; who leads stays it until the block ends or its process dies. It never waits."""
 
     def maintain(self) -> None:
         """Do the work that keeps later searches fast, if there is any. It may take minutes after a large import."""

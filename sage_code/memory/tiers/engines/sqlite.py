@@ -11,7 +11,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -145,6 +145,22 @@ class SqliteEngine:
             with self.writing() as rows:
                 answer = self._vectors.use_model(rows, name, dim, may_write=True)
         return bool(answer)
+
+    @contextmanager
+    def leading(self, job: str) -> Iterator[Callable[[], bool]]:
+        """See `protocol.Engine`."""
+        with contextlib.ExitStack() as held:
+            leads = False
+
+            def ask() -> bool:
+                nonlocal leads
+                if not leads:
+                    with contextlib.suppress(Busy):
+                        held.enter_context(locked(f"{self.path}-{job}", timeout_s=-1))
+                        leads = True
+                return leads
+
+            yield ask
 
     def maintain(self) -> None:
         """See `protocol.Engine`."""

@@ -3,7 +3,8 @@
 Times are microseconds since 1970, lists and nested values are JSON. `message_words` and `passage_words` are full text;
 their rows have the sequence of the row that they are about. `message_parts` and `passage_parts` number the vectors: the
 vector of slot n is line n of the matrix beside the database. `unembedded` lists the messages that have no vectors yet.
-`imports` says how far each transcript was read; it holds no text of it.
+`imports` says how far each transcript was read; it holds no text of it. `channels` says how many messages of a stream
+wait for its next summary, and up to which message (`seen_id`) the last one has read.
 `messages_of_agent` and `messages_of_session` have the columns that a scope may ask for, so that no message is read for
 it.
 `sqlite_stat1` says how many rows an agent and a session usually have. Without it SQLite takes 10 for granted: of an
@@ -22,7 +23,7 @@ _TOKENIZER = "ascii tokenchars '{}'".format(_PUNCTUATION.replace("'", "''"))
 _WORDS = 'USING fts5 (words, detail = none, columnsize = 0, tokenize = "{}")'.format(_TOKENIZER.replace('"', '""'))
 
 # A statement ends with a semicolon at the end of a line.
-# History of the format: 1: first version.
+# History of the format: 1: first version. 2: channels with their summaries, and profiles of people.
 MIGRATIONS = (
     f"""
     CREATE TABLE agents (
@@ -145,6 +146,51 @@ MIGRATIONS = (
         ('passages', 'passages_of_agent', '10000 5000 1'),
         ('passages', 'sqlite_autoindex_passages_1', '10000 1'),
         ('sessions', 'sqlite_autoindex_sessions_1', '2000 1000 1');
+    """,
+    """
+    CREATE TABLE channels (
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        waiting INTEGER NOT NULL DEFAULT 0,
+        dirty_at INTEGER,
+        seen_id TEXT NOT NULL DEFAULT '',
+        changed_at INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, name)
+    ) WITHOUT ROWID;
+    CREATE INDEX dirty_channels ON channels (agent_id, dirty_at) WHERE dirty_at IS NOT NULL;
+    CREATE INDEX sessions_of_channel ON sessions (agent_id, channel, project, last_at);
+    CREATE TABLE channel_summaries (
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        channel TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        summary TEXT NOT NULL,
+        messages INTEGER NOT NULL DEFAULT 0,
+        made_at INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, channel, kind, version)
+    ) WITHOUT ROWID;
+    CREATE TABLE profiles (
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        participant TEXT NOT NULL,
+        forgotten_at INTEGER,
+        changed_at INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, participant)
+    ) WITHOUT ROWID;
+    CREATE TABLE profile_facts (
+        agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+        id TEXT NOT NULL,
+        participant TEXT NOT NULL,
+        text TEXT NOT NULL,
+        message_id TEXT NOT NULL DEFAULT '',
+        said_at INTEGER NOT NULL,
+        score REAL NOT NULL DEFAULT 1,
+        subject TEXT NOT NULL DEFAULT '',
+        retired_by TEXT NOT NULL DEFAULT '',
+        changed_at INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX facts_of_participant ON profile_facts (agent_id, participant, said_at);
+    CREATE INDEX facts_of_message ON profile_facts (agent_id, message_id);
     """,
 )
 FORMAT = len(MIGRATIONS)

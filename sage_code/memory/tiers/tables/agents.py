@@ -52,7 +52,7 @@ def restore_counts(rows: Transaction, agent: Agent) -> None:
 
 def has_rows(rows: Transaction, agent_id: str) -> bool:
     """Whether anything but its default blocks was stored for an agent."""
-    tables = ("sessions", "passages", "entries", "block_history")
+    tables = ("sessions", "passages", "entries", "profile_facts", "block_history")
     asked = " UNION ALL ".join(
         f"SELECT 1 FROM {table} WHERE agent_id = ?" + (" AND version > 1" if table == "block_history" else "")
         for table in tables

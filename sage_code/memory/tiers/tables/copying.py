@@ -69,6 +69,35 @@ TABLES = (
         "id",
         "updated_at",
     ),
+    Table(
+        "channels",
+        {"name": "text", "waiting": "text", "dirty_at": "time", "seen_id": "text", "changed_at": "time"},
+        "name",
+        "agent_id, name",
+        "changed_at",
+    ),
+    Table(
+        "channel_summaries",
+        {"channel": "text", "kind": "text", "version": "text", "summary": "json", "messages": "text",
+         "made_at": "time"},
+        "channel, kind, version",
+        "agent_id, channel, kind, version",
+    ),
+    Table(
+        "profiles",
+        {"participant": "text", "forgotten_at": "time", "changed_at": "time"},
+        "participant",
+        "agent_id, participant",
+        "changed_at",
+    ),
+    Table(
+        "profile_facts",
+        {"id": "text", "participant": "text", "text": "text", "message_id": "text", "said_at": "time", "score": "text",
+         "subject": "text", "retired_by": "text", "changed_at": "time"},
+        "id",
+        "agent_id, id",
+        "changed_at",
+    ),
 )  # fmt: skip
 # Copied after the messages: what was read and is not there yet would never be read again.
 IMPORTS = Table(

@@ -12,11 +12,12 @@ from sage_code.memory.tiers.engines.scoping import conditions
 from sage_code.memory.tiers.tables.agents import count_messages, set_message_ids
 from sage_code.memory.tiers.values import Agent, Message, NewMessage, Scope
 
-_COLUMNS = (
+# What makes a `Message`, of `FROM`.
+COLUMNS = (
     "r.sequence, r.id, r.role, r.content, r.created_at, s.id, s.project, s.channel, r.speaker, r.tool_name, r.tokens,"
     " r.metadata"
 )
-_FROM = "messages r JOIN sessions s ON s.number = r.session"
+FROM = "messages r JOIN sessions s ON s.number = r.session"
 # The most values that go into one statement; SQLite's own limit is 32,766.
 _AT_ONCE = 10_000
 # How far the messages before and after a found one reach.
@@ -68,8 +69,8 @@ def messages_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> d
     found: dict[int, Message] = {}
     for start in range(0, len(sequences), _AT_ONCE):
         some = sequences[start : start + _AT_ONCE]
-        sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})"
-        found |= {row[0]: _message(row) for row in rows.all(sql, (agent_id, *some))}
+        sql = f"SELECT {COLUMNS} FROM {FROM} WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})"
+        found |= {row[0]: message_of(row) for row in rows.all(sql, (agent_id, *some))}
     return found
 
 
@@ -114,8 +115,8 @@ def messages_with_ids(rows: Transaction, agent_id: str, ids: Sequence[str]) -> d
     found: dict[str, Message] = {}
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
-        sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND r.id IN ({marks(some)})"
-        found |= {(message := _message(row)).id: message for row in rows.all(sql, (agent_id, *some))}
+        sql = f"SELECT {COLUMNS} FROM {FROM} WHERE r.agent_id = ? AND r.id IN ({marks(some)})"
+        found |= {(message := message_of(row)).id: message for row in rows.all(sql, (agent_id, *some))}
     return found
 
 
@@ -125,11 +126,11 @@ def messages_of_session(
     """The messages of a session, oldest first; with `newest` the last ones."""
     order = "DESC" if newest else "ASC"
     sql = (
-        f"SELECT {_COLUMNS} FROM {_FROM} WHERE r.agent_id = ? AND s.agent_id = ? AND s.id = ?"
+        f"SELECT {COLUMNS} FROM {FROM} WHERE r.agent_id = ? AND s.agent_id = ? AND s.id = ?"
         f" ORDER BY r.created_at {order}, r.sequence {order}" + (" LIMIT ?" if limit is not None else "")
     )
     values: list[object] = [agent_id, agent_id, session_id, *([limit] if limit is not None else [])]
-    found = [_message(row) for row in rows.all(sql, values)]
+    found = [message_of(row) for row in rows.all(sql, values)]
     return found[::-1] if newest else found
 
 
@@ -226,7 +227,8 @@ def delete_messages(rows: Transaction, agent: Agent, sequences: Sequence[int]) -
     return gone
 
 
-def _message(row: Row) -> Message:
+def message_of(row: Row) -> Message:
+    """A message from its `COLUMNS`."""
     sequence, id_, role, content, created, session, project, channel, speaker, tool, tokens, metadata = row
     return Message(
         sequence, str(id_), role, content, moment(created), session, project, channel, speaker, tool, tokens,

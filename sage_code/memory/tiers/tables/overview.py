@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from sage_code.memory.tiers.engines.protocol import Kind, Transaction
 
 # The tables whose rows belong to an agent and are worth counting.
-COUNTED = ("blocks", "block_history", "sessions", "messages", "passages", "entries")
+COUNTED = (
+    "blocks",
+    "block_history",
+    "sessions",
+    "messages",
+    "passages",
+    "entries",
+    "channel_summaries",
+    "profile_facts",
+)
 _TABLES: Mapping[Kind, str] = {"message": "messages", "passage": "passages"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, moment, nested
 from sage_code.memory.tiers.values import Scope, Session
@@ -34,8 +34,16 @@ def sessions_of(
     return [_session(row) for row in found]
 
 
-def make_session(rows: Transaction, agent_id: str, session_id: str, when: datetime, **known: str) -> int:
-    """The number of a session, which is made if there is none. What is `known` of it (project, channel, title,
+class MadeSession(NamedTuple):
+    """Where a session is, and which stream of messages it belongs to."""
+
+    number: int
+    project: str
+    channel: str
+
+
+def make_session(rows: Transaction, agent_id: str, session_id: str, when: datetime, **known: str) -> MadeSession:
+    """A session, which is made if there is none. What is `known` of it (project, channel, title,
     source) is added to what was known before."""
     fields = {name: known.get(name, "") for name in ("project", "channel", "title", "source")}
     rows.run(
@@ -49,9 +57,11 @@ def make_session(rows: Transaction, agent_id: str, session_id: str, when: dateti
         rows.run(
             f"UPDATE sessions SET {changes} WHERE agent_id = ? AND id = ?", (*given.values(), agent_id, session_id)
         )
-    found = rows.one("SELECT number FROM sessions WHERE agent_id = ? AND id = ?", (agent_id, session_id))
+    found = rows.one(
+        "SELECT number, project, channel FROM sessions WHERE agent_id = ? AND id = ?", (agent_id, session_id)
+    )
     assert found is not None
-    return int(found[0])
+    return MadeSession(*found)
 
 
 def count_session(rows: Transaction, number: int, messages: int, first: datetime, last: datetime) -> None:

@@ -63,7 +63,7 @@ def agent_named(engine: PostgresEngine, name: str = "sage") -> Agent:
 
 def store(engine: PostgresEngine, rows: Transaction, agent: Agent, texts: list[str]) -> list[int]:
     """Messages with their words and, if there is a model, a vector that is made from the number of the message."""
-    number = sessions.make_session(rows, agent.id, "s1", now(), project="p")
+    number = sessions.make_session(rows, agent.id, "s1", now(), project="p").number
     new = [NewMessage("user", text, id=str(new_uuid()), created_at=now(), tokens=1) for text in texts]
     sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, number, new)]
     engine.add_words(rows, "message", list(zip(sequences, texts, strict=True)))
@@ -93,7 +93,7 @@ def test_tables_are_made_once_however_many_processes_begin(postgres: PostgresSer
     running = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
     assert [process.communicate()[1] for process in running] == [b""] * 4
     assert [process.returncode for process in running] == [0] * 4
-    assert postgres.run("SELECT number FROM sage.sage_migrations", name) == [(1,)]
+    assert postgres.run("SELECT number FROM sage.sage_migrations", name) == [(1,), (2,)]
     postgres.drop(name)
 
 

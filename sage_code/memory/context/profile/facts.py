@@ -1,0 +1,143 @@
+"""Finds lasting facts about a person in what that person says: no language model, the same words give the same facts.
+
+A fact is one clause in the person's own words that a linear model holds for lasting (`scoring.py`): what they are,
+have, like, do again and again, and how they want to work. Left out are questions, code, quotations, pasted logs, what
+agents say, what is said of others only, secrets, and orders to a model. A standing wish ("never commit without
+asking") is kept as a quotation, so that it reads as something that the person asks for. Only English is understood; in
+other languages nothing is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sage_code.memory.context.profile.clauses import Clause, clauses_of, question_before
+from sage_code.memory.context.profile.corrections import retired
+from sage_code.memory.context.profile.scoring import TURN_LEAST, durable_score, probability
+from sage_code.memory.context.profile.subjects import subject_of
+from sage_code.memory.context.profile.values import Fact, fact_id
+from sage_code.memory.context.profile.weights import WEIGHTS
+from sage_code.memory.context.summary import Spoken
+from sage_code.text.escaping import one_line
+
+__all__ = ["FACT_LEAST", "TURN_LEAST", "Fact", "durable_score", "facts_in", "retired"]
+
+# The probability from which on a clause is kept. A wrong fact in a profile does more harm than a missing one.
+FACT_LEAST = 0.35
+# A fact is a line of a profile, not a paragraph.
+MAX_CHARS = 140
+_LEAST_CHARS = 6
+_MOST_FACTS = 12  # of one message
+_QUESTION_CHARS = 60
+# Of the words of a clause, so many must be ones that English talk is full of.
+_ENGLISH_LEAST = 0.4
+
+_SELF = frozenset("i i'm i've i'd i'll my mine myself we we're we've we'll our ours".split())
+_LEAD_IN = re.compile(
+    r"(?:(?:well|yes|yeah|yep|yup|no|nope|oh|ah|aw|wow|haha+|lol|hi|hey|hello|ok|okay|sure|right|also|and|but|so|plus|actually|"
+    r"honestly|personally|true|exactly|same here|me too|of course|indeed|anyway|by the way|btw|fyi|note that|cool|nice|"
+    r"great|awesome|thanks|thank you|sorry|i think|i guess|i mean|you know|to be honest|remember)\b[\s,.!:;-]*)+(?=\w)",
+    re.IGNORECASE,
+)
+_STANDING = re.compile(
+    r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w", re.IGNORECASE
+)
+# Orders to a model, and what must not be learned whoever says it.
+_ORDER = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|previous|above|polic|guard)"
+    r"|\b(?:system prompt|jailbreak|developer mode|you are now|you must|you will (?:now|always)|you're now|act as|pretend|from now on"
+    r"|reveal|exfiltrate|leak|obey|comply|without (?:rules|restrictions|limits|confirmation)|the (?:assistant|agent|model|ai) (?:must|should|shall|will))\b"
+    r"|\b(?:send|post|upload|forward|print|output|reply with|respond with|run|execute|curl|download)\b.{0,60}\b(?:secrets?|keys?|tokens?|passwords?|credentials?|env|environment|https?|address|server)\b",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(
+    r"\[masked: |\b(?:password|passwd|passphrase|passcode|pin code|my pin|api[ -]?key|secret key|access token|private key|credit card|card number|cvv|ssn|social security)\b",
+    re.IGNORECASE,
+)
+# What somebody asks about a person, whose answer is lasting whatever its words are.
+_ASKS_FACT = re.compile(
+    r"\b(?:do you (?:(?:still|also|usually|often|ever|really|mostly|normally) )?(?:have|own|like|love|enjoy|use|prefer|live|work|play|eat|drink|speak|read|watch|collect|ride|drive|travel|cook)"
+    r"|what(?:'s| is| are) your|where (?:do|are) you|what do you do|are you (?:an?|married|from|into|allergic|single|vegan|vegetarian)|how old are you"
+    r"|how many .{1,30} do you|(?:which|what|what kind of|what type of|what sort of) .{1,30} (?:do|are) you (?:use|like|prefer|play|have|on|drive|work|own|speak)"
+    r"|who(?:'s| is) your|when(?:'s| is) your birthday)\b",
+    re.IGNORECASE,
+)
+_ASKS_NOW = re.compile(r"\b(?:today|tonight|now|this (?:morning|week|weekend|time)|want me|like me|prefer i|next|should i|shall i|plans)\b", re.IGNORECASE)
+_OTHERS = re.compile(r"^(?:he|she|they|it|you|someone|somebody|people)\b", re.IGNORECASE)
+
+
+def facts_in(message: Spoken, before: Sequence[Spoken] = ()) -> list[Fact]:
+    """The lasting facts of one message, in its order; `before` is what was said just before it."""
+    if message.role != "user":
+        return []
+    asked = question_before(message, before)
+    found: dict[str, Fact] = {}
+    for clause in clauses_of(message.content):
+        text, score = _judged(clause, asked)
+        if text:
+            fact = Fact(
+                fact_id(message.id, text), text, message.id, message.created_at, round(score, 3), subject_of(text)
+            )
+            found.setdefault(text.lower(), fact)
+    return list(found.values())[:_MOST_FACTS]
+
+
+def _judged(clause: Clause, asked: Clause | None) -> tuple[str, float]:
+    """A clause as the text of a fact, and its probability; no text where it cannot be one."""
+    if clause.asks:
+        return "", 0.0
+    text, score = "", 0.0
+    if _STANDING.match(tidy := _tidied(clause.text)):
+        text, score = f'Asks: "{_cut(tidy)}"', _STANDING_SCORE
+    elif clause.first and asked is not None and _is_short_answer(clause, asked):
+        text, score = f"{_cut(one_line(asked.text), _QUESTION_CHARS)} {_cut(one_line(clause.text))}", _ANSWER_SCORE
+    elif len(tidy) >= _LEAST_CHARS and _SELF.intersection(clause.words) and not _is_of_others(tidy, clause):
+        text, score = _cut(tidy), probability(clause, asked)
+    if score < FACT_LEAST or not _is_english(clause) or _ORDER.search(clause.text) or _SECRET.search(clause.text):
+        return "", 0.0
+    return text, score
+
+
+def _is_of_others(text: str, clause: Clause) -> bool:
+    """Whether a clause begins with somebody else and comes to its speaker only later."""
+    return bool(_OTHERS.match(text)) and not _SELF.intersection(clause.words[:2])
+
+
+# What the two kinds that a rule decides are worth in a profile, beside the probabilities of the model.
+_STANDING_SCORE = 0.85
+_ANSWER_SCORE = 0.75
+
+
+def _is_short_answer(clause: Clause, asked: Clause) -> bool:
+    """Whether a clause says something only together with the question before it."""
+    return (
+        len(clause.words) <= 6
+        and not {"i", "i'm", "i've", "my", "we", "don't"}.intersection(clause.words)
+        and not clause.text.lower().startswith(("i don't", "not sure", "maybe", "what", "why", "how", "thanks", "thank"))
+        and bool(_ASKS_FACT.search(asked.text))
+        and not _ASKS_NOW.search(asked.text)
+        and not _ORDER.search(asked.text)
+        and not _SECRET.search(asked.text)
+    )
+
+
+def _is_english(clause: Clause) -> bool:
+    """Whether enough of a clause's words are ones that the model knows; names and things of a trade may be unknown."""
+    words = [word for word in clause.words if word.isalpha() or "'" in word]
+    if not clause.text.isascii() and sum(map(str.isalpha, clause.text)) > 2 * sum(map(len, words)):
+        return False
+    return len(words) <= 3 or sum(word in WEIGHTS for word in words) >= _ENGLISH_LEAST * len(words)
+
+
+def _tidied(text: str) -> str:
+    """A clause on one line without its lead-in and the marks around it."""
+    text = one_line(text).strip(" \t,;:-–—")
+    text = text[lead.end() :] if (lead := _LEAD_IN.match(text)) else text
+    text = text.rstrip(" .!,;:")
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _cut(text: str, most: int = MAX_CHARS) -> str:
+    """The beginning of a text, whole words."""
+    return text if len(text) <= most else f"{text[: most - 1].rpartition(' ')[0] or text[: most - 1]}…"
