@@ -41,7 +41,7 @@ def _configure(home: Path, text: str) -> tuple[dict[str, Plugin], list[str]]:
 
 def test_the_list_of_actions_is_fixed() -> None:
     assert set(ACTIONS) == {
-        "log", "save_recovery", "write_marker", "queue_for_injection", "start_session", "end_session"
+        "log", "save_recovery", "summarise", "write_marker", "queue_for_injection", "start_session", "end_session"
     }  # fmt: skip
     for name in ("exec", "", "LOG", "__import__", "shell"):
         with pytest.raises(UsageError, match="no action"):
