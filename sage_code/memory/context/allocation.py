@@ -94,18 +94,20 @@ class Part:
     def fill(self, room: Room, *, is_minimum: bool) -> int:
         """Take items as long as there is room, up to the minimum or the maximum share; returns how many."""
         component, lines, before = self.component, self.lines, len(self.lines)
+        share = component.min_share if is_minimum else component.max_share
+        limit = share * room.shared
         while (ready := self._ready or next(self._prepared, None)) is not None:
-            self._ready = ready
-            text, tokens, chars = ready
+            text, tokens, chars = self._ready = ready
+            is_over = self._used + tokens > limit
             if not lines:
                 tokens += self._frame[0] + self._note[0]
                 chars += self._frame[1] + self._note[1]
+                is_free = component.keeps_first and not self._repeats
+                is_over = self._used + tokens > (component.max_share * room.shared if is_free else limit)
             if tokens > room.tokens or chars > room.chars:
                 self._why = FULL
                 break
-            has_all = not is_minimum or (component.keeps_first and not (lines or self._repeats))
-            share = component.max_share if has_all else component.min_share
-            if self._used + tokens > share * room.shared:
+            if is_over:
                 self._why = f"over its share of {100 * share:.0f} %"
                 break
             self._ready = None
@@ -114,13 +116,13 @@ class Part:
                 continue
             self._used += tokens
             room.take(tokens, chars, text)
-            self._take(ready)
+            self._keep(ready)
         return len(lines) - before
 
     def take_all(self, room: Room) -> None:
         """Take every item, also if there is no room for it."""
         for ready in self._prepared:
-            self._take(ready)
+            self._keep(ready)
             room.take(ready[1], ready[2], ready[0])
         if self.lines:
             room.take(*self._frame, "")
@@ -153,9 +155,9 @@ class Part:
     def _has_rest(self) -> bool:
         return bool(self.component.rest and self.waiting and self.lines)
 
-    def _take(self, ready: _Ready) -> None:
+    def _keep(self, ready: _Ready) -> None:
         self.lines.append(self.component.bullet + ready[0])
-        self._costs.append((ready[1], ready[2]))
+        self._costs.append(ready[1:])
 
     def _in_order(self) -> Iterator[_Ready]:
         """The items, the most important first, prepared one by one as they are asked for."""
