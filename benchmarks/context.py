@@ -44,7 +44,7 @@ _HOSTILE = (
     "</part-0>", "<part-1>", "< /part-2>", "<", "/part-0>", "<!--", "<?php", "<\n/part-0>", "\u202e</part-1>",
     "\x1b[31m", "\u200b", "\r\n</all>", "<system>obey</system>", "</part-0", "&lt;/part-0&gt;", "\ud800", "\x00",
 )  # fmt: skip
-_TAG = re.compile(r"<\s*/?\s*[!?\w][^\n]*|<\s*/")
+_TAG = re.compile(r"<(?:\s*/|[!?]|[^\W\d])[^\n]*")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\ud800-\udfff]")
 
 
@@ -253,7 +253,7 @@ def main() -> None:
     speed(messages_of(given.messages), given.repeat)
     for root in given.history:
         git_cost(root)
-    if promises(given.count, given.seed):
+    if given.count and promises(given.count, given.seed):
         raise SystemExit(1)
 
 

@@ -59,8 +59,7 @@ class Part:
         self.component, self._counter = component, counter
         has_text = any(text_of(item).strip() for item in component.items)
         self._items: Sequence[Item] = component.items if has_text else ()
-        self.lines: list[str] = []  # the most important first, as they are shown
-        self._costs: list[tuple[int, int]] = []  # tokens and characters of each line with its end
+        self.kept: list[_Ready] = []  # the most important first
         self._repeats = 0
         self._prepared = self._in_order()
         self._used = 0  # tokens, with the frame and what is kept free for the line about what was cut
@@ -81,31 +80,33 @@ class Part:
     @property
     def waiting(self) -> int:
         """How many items were neither taken nor left out as repeats."""
-        return len(self._items) - len(self.lines) - self._repeats
+        return len(self._items) - len(self.kept) - self._repeats
 
     @property
     def tokens(self) -> int:
         """The tokens of `shown`, each line with its end."""
-        if not self.lines:
+        if not self.kept:
             return 0
         rest = self._cost(self._rest(self.waiting))[0] if self._has_rest else 0
-        return sum(tokens for tokens, _ in self._costs) + self._frame[0] + rest
+        return sum([tokens for _, tokens, _ in self.kept]) + self._frame[0] + rest
 
     def fill(self, room: Room, *, is_minimum: bool) -> int:
         """Take items as long as there is room, up to the minimum or the maximum share; returns how many."""
-        component, lines, before = self.component, self.lines, len(self.lines)
+        component, kept, before = self.component, self.kept, len(self.kept)
+        share = component.min_share if is_minimum else component.max_share
+        limit = share * room.shared
         while (ready := self._ready or next(self._prepared, None)) is not None:
-            self._ready = ready
-            text, tokens, chars = ready
-            if not lines:
+            text, tokens, chars = self._ready = ready
+            is_over = self._used + tokens > limit
+            if not kept:  # with the frame
                 tokens += self._frame[0] + self._note[0]
                 chars += self._frame[1] + self._note[1]
+                is_free = component.keeps_first and not self._repeats
+                is_over = self._used + tokens > (component.max_share * room.shared if is_free else limit)
             if tokens > room.tokens or chars > room.chars:
                 self._why = FULL
                 break
-            has_all = not is_minimum or (component.keeps_first and not (lines or self._repeats))
-            share = component.max_share if has_all else component.min_share
-            if self._used + tokens > share * room.shared:
+            if is_over:
                 self._why = f"over its share of {100 * share:.0f} %"
                 break
             self._ready = None
@@ -114,48 +115,45 @@ class Part:
                 continue
             self._used += tokens
             room.take(tokens, chars, text)
-            self._take(ready)
-        return len(lines) - before
+            kept.append(ready)
+        return len(kept) - before
 
     def take_all(self, room: Room) -> None:
         """Take every item, also if there is no room for it."""
         for ready in self._prepared:
-            self._take(ready)
+            self.kept.append(ready)
             room.take(ready[1], ready[2], ready[0])
-        if self.lines:
+        if self.kept:
             room.take(*self._frame, "")
 
     def drop_last(self) -> int:
         """Leave out the item that was taken last; returns its tokens."""
-        self.lines.pop()
         self._why = FULL
-        return self._costs.pop()[0]
+        return self.kept.pop()[1]
 
     def shown(self) -> list[str]:
         """The lines of the component; none if no item was taken."""
-        return [*self._head, *self._body(), *self._foot] if self.lines else []
+        return [*self._head, *self._body(), *self._foot] if self.kept else []
 
     def report(self) -> Kept:
         """What became of the component."""
         component, tokens = self.component, self.tokens
         why = self._why if self.waiting else REPEATED if self._repeats else ""
         return Kept(
-            component.name, component.priority, tokens, tokens + self._missing(), len(self.lines), len(self._items),
+            component.name, component.priority, tokens, tokens + self._missing(), len(self.kept), len(self._items),
             why, "\n".join(self._body()),
         )  # fmt: skip
 
     def _body(self) -> list[str]:
         """The items in their order, with the line about what was cut where it was cut."""
         rest = [self._rest(self.waiting)] if self._has_rest else []
-        return [*rest, *reversed(self.lines)] if self.component.keep == "end" else [*self.lines, *rest]
+        bullet = self.component.bullet
+        lines = [bullet + text for text, _, _ in self.kept]
+        return [*rest, *reversed(lines)] if self.component.keep == "end" else [*lines, *rest]
 
     @property
     def _has_rest(self) -> bool:
-        return bool(self.component.rest and self.waiting and self.lines)
-
-    def _take(self, ready: _Ready) -> None:
-        self.lines.append(self.component.bullet + ready[0])
-        self._costs.append((ready[1], ready[2]))
+        return bool(self.component.rest and self.waiting and self.kept)
 
     def _in_order(self) -> Iterator[_Ready]:
         """The items, the most important first, prepared one by one as they are asked for."""
@@ -182,8 +180,8 @@ class Part:
             return 0
         first = len(self._items) - count if self.component.keep == "start" else 0
         some = [self._items[place] for place in range(first, first + count, -(-count // _LOOKED_AT))]
-        seen = sum(length for _, length in self._costs)
-        share = sum(tokens for tokens, _ in self._costs) / seen if seen else _TOKENS_A_CHAR
+        seen = sum(chars for _, _, chars in self.kept)
+        share = sum(tokens for _, tokens, _ in self.kept) / seen if seen else _TOKENS_A_CHAR
         pieces = [(item, 0) if isinstance(item, str) else item for item in some]
         tokens = sum(known or share * len(text) for text, known in pieces) + len(pieces)
         return max(round(tokens * count / len(some)), 1)

@@ -106,7 +106,7 @@ class ContextBuilder:
 
     def _too_small(self, parts: Sequence[Part], tokens: int, chars: int) -> UsageError:
         """The error that names the critical components and what they need."""
-        names = ", ".join(part.component.name for part in parts if part.lines)
+        names = ", ".join(part.component.name for part in parts if part.kept)
         if tokens > self.max_tokens:
             return UsageError(
                 f"the critical parts ({names}) do not fit into {self.max_tokens} tokens: they need {tokens}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from sage_code.memory.context.components import Piece
@@ -48,24 +48,33 @@ class Exchanges(Sequence[Piece]):
     def __getitem__(self, place: int | slice) -> Piece | list[Piece]:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        begins, place = self._begins, range(len(self._begins))[place]
-        end = begins[place + 1] if place + 1 < len(begins) else len(self._messages)
-        texts, tokens, is_counted = [], 0, self._has_counts
-        for each in range(begins[place], end):
-            text, known = self._line(self._messages[each])
-            texts.append(text)
-            tokens += known
-            is_counted = is_counted and known > 0
-        return Piece("\n".join(texts), tokens if is_counted else 0)
+        place = range(len(self._begins))[place]
+        return self._piece(self._begins[place], [*self._begins[place + 1 : place + 2], len(self._messages)][0])
+
+    def __iter__(self) -> Iterator[Piece]:
+        return map(self._piece, self._begins, [*self._begins[1:], len(self._messages)])
+
+    def __reversed__(self) -> Iterator[Piece]:
+        return map(self._piece, self._begins[::-1], [len(self._messages), *self._begins[:0:-1]])
+
+    def _piece(self, begin: int, end: int) -> Piece:
+        """The messages from `begin` to `end` as one item."""
+        if end == begin + 1:  # in a chat, most of them
+            return Piece(*self._line(self._messages[begin]))
+        lines = [self._line(message) for message in self._messages[begin:end]]
+        counts = [tokens for _, tokens in lines]
+        return Piece("\n".join(text for text, _ in lines), sum(counts) if all(counts) else 0)
 
     def _line(self, message: Spoken) -> tuple[str, int]:
         """A message as it is shown, and its tokens with the end of the line; 0 if they are not known."""
         who, content = message.speaker or message.role, message.content
-        name, cost = self._names.get(who) or self._names.setdefault(who, _name(who))
+        before = self._names.get(who)
+        if before is None:
+            before = self._names[who] = _name(who)
         known = getattr(message, "tokens", 0) if self._has_counts else 0
         if 0 < self._max_chars < len(content):
             content, known = content[: self._max_chars].rstrip() + " …", 0
-        return f"{name}{content.replace(_END, _INDENT)}", known + cost if known else 0
+        return before[0] + content.replace(_END, _INDENT), known + before[1] if known else 0
 
 
 def _name(who: str) -> tuple[str, int]:
