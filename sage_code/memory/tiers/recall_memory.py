@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from sage_code.errors import Busy, UsageError
 from sage_code.memory.tiers.engines.protocol import Engine, Part, Transaction
+from sage_code.memory.tiers.message_ids import new_id
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
 from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import agents, messages, sessions
@@ -51,7 +51,9 @@ class _Prepared:
     """A message on its way in, with what is derived from it."""
 
     message: NewMessage
+    created: datetime
     words: str
+    is_given: bool  # whether the caller has chosen its id, so that it may be stored already
 
 
 class RecallMemory:
@@ -98,18 +100,19 @@ class RecallMemory:
         if len(message.content) > MAX_CHARS:
             raise UsageError(f"a message has at most {MAX_CHARS:,} characters", "cut it into several")
         content = storable(mask(message.content)[0])
+        created = message.created_at or now()
         complete = NewMessage(
             message.role,
             content,
-            message.id or str(uuid4()),
+            message.id or new_id(),
             storable(message.session)[:_MAX_NAME_CHARS],
-            message.created_at or now(),
+            created,
             storable(message.speaker)[:_MAX_NAME_CHARS],
             storable(message.tool_name)[:_MAX_NAME_CHARS],
             count_tokens(content) if message.tokens is None else message.tokens,
             storable_all(mask_all(dict(message.metadata), [])) if message.metadata else {},
         )
-        return _Prepared(complete, words_of_text(content))
+        return _Prepared(complete, created, words_of_text(content), bool(message.id))
 
     def _store(
         self,
@@ -118,19 +121,21 @@ class RecallMemory:
         vectors: dict[str, NDArray[np.float32]],
         facts: dict[str, str],
     ) -> list[messages.Stored]:
-        """Store rows, words and vectors, session by session, and count them."""
-        by_session: dict[str, list[_Prepared]] = {}
-        for one in prepared:
-            by_session.setdefault(one.message.session, []).append(one)
-        words = {one.message.id: one.words for one in prepared}
-        every: list[messages.Stored] = []
-        for session, some in by_session.items():
-            times = [one.message.created_at for one in some if one.message.created_at is not None]
-            number = sessions.make_session(rows, self.agent.id, session, min(times), **facts)
-            stored = messages.insert_messages(rows, self.agent.id, number, [one.message for one in some])
-            if stored:
-                sessions.count_session(rows, number, len(stored), min(times), max(times))
-            every += stored
+        """Store rows, words and vectors, and count them."""
+        given = [one.message.id for one in prepared if one.is_given]
+        known = messages.known_ids(rows, given)
+        new = {one.message.id: one for one in prepared if one.message.id not in known}
+        times: dict[str, list[datetime]] = {}
+        for one in new.values():
+            times.setdefault(one.message.session, []).append(one.created)
+        numbers = sessions.make_sessions(
+            rows, self.agent.id, {name: min(all_) for name, all_ in times.items()}, **facts
+        )
+        every = messages.insert_messages(
+            rows, self.agent.id, [(numbers[one.message.session], one.message) for one in new.values()]
+        )
+        sessions.count_sessions(rows, {numbers[name]: all_ for name, all_ in times.items()})
+        words = {id_: one.words for id_, one in new.items()}
         if every:
             self.engine.add_words(rows, "message", [(one.sequence, words[one.message.id]) for one in every])
             self._add_vectors(rows, [(one.sequence, self.agent.number, vectors.get(one.message.id)) for one in every])

@@ -31,7 +31,15 @@ from sage_code.memory.tiers.engines.postgres_driver import (
     new_pool,
 )
 from sage_code.memory.tiers.engines.postgres_migrating import migrate
-from sage_code.memory.tiers.engines.postgres_values import adapted, objects, statement, translated, whole_insert
+from sage_code.memory.tiers.engines.postgres_values import (
+    adapted,
+    copied,
+    copy_lines,
+    objects,
+    statement,
+    translated,
+    whole_insert,
+)
 from sage_code.memory.tiers.engines.protocol import Kind, Part, Row, Transaction
 
 if TYPE_CHECKING:
@@ -46,6 +54,9 @@ _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # Rows of one INSERT; it is a few megabytes of JSON at most, unless messages are long.
 _ROWS_AT_ONCE = 1_000
+_SEQUENCES = (
+    "SELECT string_agg(nextval(pg_get_serial_sequence(%s, 'sequence'))::text, ',') FROM generate_series(1, %s::int)"
+)
 # How long a caller waits for the pool before the server is asked whether it is there at all.
 _POOL_PATIENCE_S = 1.0
 
@@ -73,6 +84,17 @@ class PostgresTransaction:
             rest = iter(rows)
             while some := list(islice(rest, _ROWS_AT_ONCE)):
                 cursor.execute(insert[1], (objects(insert[0], some),))
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[int]:
+        # The sequences are taken first: then COPY, which returns nothing, can store the rows, in half of the server's
+        # time of an INSERT.
+        given = list(rows)
+        taken = self.connection.execute(_SEQUENCES, (table, len(given))).fetchone()
+        sequences = [int(number) for number in taken[0].split(",")] if taken is not None and taken[0] else []
+        lines = (f"{sequence}\t{copied(row)}" for sequence, row in zip(sequences, given, strict=True))
+        names = ", ".join(("sequence", *columns))
+        copy_lines(self.connection, f"COPY {table} ({names}) FROM STDIN", lines)
+        return sequences
 
     def lock_agent(self, agent_id: str) -> None:
         self.connection.execute("SELECT 1 FROM agents WHERE id = %s FOR UPDATE", (agent_id,))

@@ -7,12 +7,12 @@ found enough, and has the rows that it found weighed by all words.
 
 from __future__ import annotations
 
-import struct
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from sage_code.memory.tiers.engines.postgres_values import named, storable, translated
+from sage_code.memory.tiers.engines.postgres_values import copied, copy_lines, named, storable, translated
 from sage_code.memory.tiers.engines.scoping import conditions
 
 if TYPE_CHECKING:
@@ -36,35 +36,32 @@ _PAIRED = 4
 # The rows in which words are counted ahead, which takes a second, and the rows among them that a word must have to be
 # noted: of a million, a word that is not noted has about a hundred, and these are counted when it is asked for.
 _SAMPLED, _NOTED = 50_000, 5
-_COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
-_COPY_END = struct.pack(">h", -1)
+_BYTES_OF_A_LETTER = 4
+# What means something in a list of words, or in a line of COPY.
+_SPECIAL = re.compile(r"['\\:\t\r]")
 
 
 def add_words(connection: Connection, kind: Kind, words: Sequence[tuple[int, str]]) -> None:
     """Index the words of rows, in one COPY."""
-    if not words:
-        return
-    with connection.cursor() as cursor:
-        sql = named(kind, "COPY $words (sequence, words, tsv) FROM STDIN WITH (FORMAT binary)")
-        with cursor.copy(sql.encode()) as copy:
-            copy.write(_COPY_HEAD)
-            for sequence, text in words:
-                copy.write(_row(sequence, storable(text)))
-            copy.write(_COPY_END)
+    if words:
+        lines = (_line(sequence, storable(text)) for sequence, text in words)
+        copy_lines(connection, named(kind, "COPY $words (sequence, words, tsv) FROM STDIN"), lines)
 
 
-def _row(sequence: int, text: str) -> bytes:
-    """A row as COPY reads it: the sequence, the text, and the different words in order."""
-    encoded = text.encode()
+def _line(sequence: int, text: str) -> str:
+    """A row as COPY reads it. The server sorts the words and drops those that are there twice."""
+    if len(text) * _BYTES_OF_A_LETTER <= _WORD_BYTES and _SPECIAL.search(text) is None:
+        # Words as they are nearly always: the text is its own list of words, but for the line ends between its parts.
+        return f"{sequence}\t{text}\t{text}" if "\n" not in text else copied((sequence, text, text))
     lexemes, size = [], 0
-    for word in sorted(set(encoded.split())):
-        size += len(word)
+    for word in dict.fromkeys(text.split()):
+        length = len(word.encode())
+        size += length
         if size > _ROW_BYTES:
             break
-        if len(word) <= _WORD_BYTES:
-            lexemes.append(word)
-    vector = struct.pack(">i", len(lexemes)) + b"".join(word + b"\0\0\0" for word in lexemes)
-    return struct.pack(">hiqi", 3, 8, sequence, len(encoded)) + encoded + struct.pack(">i", len(vector)) + vector
+        if length <= _WORD_BYTES:
+            lexemes.append(_quoted(word))
+    return copied((sequence, text, " ".join(lexemes)))
 
 
 def words_of(connection: Connection, kind: Kind, sequences: Sequence[int]) -> dict[int, str]:

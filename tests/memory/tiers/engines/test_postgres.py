@@ -65,7 +65,7 @@ def store(engine: PostgresEngine, rows: Transaction, agent: Agent, texts: list[s
     """Messages with their words and, if there is a model, a vector that is made from the number of the message."""
     number = sessions.make_session(rows, agent.id, "s1", now(), project="p")
     new = [NewMessage("user", text, id=str(new_uuid()), created_at=now(), tokens=1) for text in texts]
-    sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, number, new)]
+    sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, [(number, one) for one in new])]
     engine.add_words(rows, "message", list(zip(sequences, texts, strict=True)))
     agents.count_messages(rows, agent.id, len(sequences), len(sequences))
     return sequences
