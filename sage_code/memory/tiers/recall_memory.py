@@ -134,7 +134,7 @@ class RecallMemory:
         every = messages.insert_messages(
             rows, self.agent.id, [(numbers[one.message.session], one.message) for one in new.values()]
         )
-        sessions.count_sessions(rows, {numbers[name]: all_ for name, all_ in times.items()})
+        sessions.count_sessions(rows, {numbers[name]: some for name, some in times.items()})
         words = {id_: one.words for id_, one in new.items()}
         if every:
             self.engine.add_words(rows, "message", [(one.sequence, words[one.message.id]) for one in every])

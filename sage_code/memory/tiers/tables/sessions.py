@@ -45,8 +45,8 @@ def make_session(rows: Transaction, agent_id: str, session_id: str, when: dateti
 
 
 def make_sessions(rows: Transaction, agent_id: str, begun: Mapping[str, datetime], **known: str) -> dict[str, int]:
-    """The numbers of sessions by their ids; those that are not there are made, with the time at which they begin. Ids are
-    storable. What is `known` of all of them (project, channel, title, source) is added to what was known before."""
+    """The numbers of sessions by their ids; others are made, with the time at which they begin. Ids are storable. What
+    is `known` of all of them (project, channel, title, source) is added to what was known before."""
     fields = {name: known.get(name, "") for name in _FACTS}
     found = _facts_of(rows, agent_id, list(begun))
     if missing := [session for session in begun if session not in found]:
@@ -57,7 +57,11 @@ def make_sessions(rows: Transaction, agent_id: str, begun: Mapping[str, datetime
         )
         found |= _facts_of(rows, agent_id, missing)
     given = {name: value for name, value in fields.items() if value}
-    others = [number for number, *facts in found.values() if given.items() - dict(zip(_FACTS, facts)).items()]
+    others = [
+        number
+        for number, *before in found.values()
+        if any(before[_FACTS.index(name)] != value for name, value in given.items())
+    ]
     if others:
         changes = ", ".join(f"{name} = ?" for name in given)
         rows.run(f"UPDATE sessions SET {changes} WHERE number IN ({marks(others)})", (*given.values(), *others))
