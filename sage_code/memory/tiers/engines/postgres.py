@@ -30,6 +30,7 @@ from sage_code.memory.tiers.engines.postgres_driver import (
     load_driver,
     new_pool,
 )
+from sage_code.memory.tiers.engines.postgres_facts import Facts, facts_of
 from sage_code.memory.tiers.engines.postgres_migrating import migrate
 from sage_code.memory.tiers.engines.postgres_values import (
     adapted,
@@ -64,8 +65,28 @@ _POOL_PATIENCE_S = 1.0
 class PostgresTransaction:
     """A transaction on one connection; see `protocol.Transaction`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, sees_one_state: bool = False) -> None:
         self.connection = connection
+        self._sees_one_state = sees_one_state
+        self._facts: dict[tuple[Kind, Scope], Facts] = {}
+        self._counted: dict[Kind, dict[str, int]] = {}
+
+    def facts(self, kind: Kind, scope: Scope) -> Facts:
+        """What a search has to know; asked once if the answer cannot change in this transaction."""
+        found = self._facts.get((kind, scope))
+        if found is None:
+            found = facts_of(self.connection, kind, scope)
+            if self._sees_one_state:
+                self._facts[kind, scope] = found
+        return found
+
+    def model(self) -> tuple[str, int] | None:
+        """The model that made the vectors."""
+        return next((one.model for one in self._facts.values()), None) or vectors_of.model_of(self.connection)
+
+    def counted(self, kind: Kind) -> dict[str, int]:
+        """In how many rows words are, as far as that was asked for and cannot change in this transaction."""
+        return self._counted.setdefault(kind, {}) if self._sees_one_state else {}
 
     def all(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         return self._executed(sql, values).fetchall()
@@ -126,7 +147,7 @@ class PostgresEngine:
     @contextmanager
     def reading(self) -> Iterator[PostgresTransaction]:
         with self._begun(_READ) as connection:
-            yield PostgresTransaction(connection)
+            yield PostgresTransaction(connection, sees_one_state=True)
 
     @contextmanager
     def writing(self) -> Iterator[PostgresTransaction]:
@@ -140,12 +161,17 @@ class PostgresEngine:
         return words_in.words_of(_connection(rows), kind, sequences)
 
     def frequencies(self, rows: Transaction, kind: Kind, terms: Sequence[str]) -> dict[str, int]:
-        return words_in.frequencies(_connection(rows), kind, terms)
+        own = _own(rows)
+        found = words_in.frequencies(own.connection, kind, terms)
+        own.counted(kind).update(found)
+        return found
 
     def with_words(
         self, rows: Transaction, kind: Kind, weights: Mapping[str, float], scope: Scope, limit: int
     ) -> list[tuple[int, float]]:
-        return words_in.with_words(_connection(rows), kind, weights, scope, limit)
+        own = _own(rows)
+        facts = own.facts(kind, scope)
+        return words_in.with_words(own.connection, kind, weights, scope, limit, facts, own.counted(kind))
 
     def add_vectors(self, rows: Transaction, kind: Kind, parts: Sequence[Part], vectors: NDArray[np.float32]) -> None:
         connection = _connection(rows)
@@ -155,20 +181,22 @@ class PostgresEngine:
     def nearest(
         self, rows: Transaction, kind: Kind, vector: NDArray[np.float32], scope: Scope, limit: int
     ) -> list[tuple[int, float]]:
-        model = vectors_of.model_of(_connection(rows))
-        if model is None:
+        own = _own(rows)
+        facts = own.facts(kind, scope)
+        if facts.model is None:
             return []
-        self._check_model(model, vector.shape[-1])
-        return vectors_of.nearest(_connection(rows), kind, vector, scope, limit)
+        self._check_model(facts.model, vector.shape[-1])
+        return vectors_of.nearest(own.connection, kind, vector, scope, limit, facts)
 
     def cosines(
         self, rows: Transaction, kind: Kind, vector: NDArray[np.float32], sequences: Sequence[int]
     ) -> dict[int, float]:
-        model = vectors_of.model_of(_connection(rows))
+        own = _own(rows)
+        model = own.model()
         if model is None:
             return {}
         self._check_model(model, vector.shape[-1])
-        return vectors_of.cosines(_connection(rows), kind, vector, sequences)
+        return vectors_of.cosines(own.connection, kind, vector, sequences)
 
     def remove(self, rows: Transaction, kind: Kind, sequences: Sequence[int]) -> None:
         connection = _connection(rows)
@@ -305,7 +333,11 @@ class PostgresEngine:
             raise explained(error, self._address) from error
 
 
-def _connection(rows: Transaction) -> Connection:
+def _own(rows: Transaction) -> PostgresTransaction:
     if not isinstance(rows, PostgresTransaction):
         raise ConfigError("a transaction of another engine", "use the engine that began it")
-    return rows.connection
+    return rows
+
+
+def _connection(rows: Transaction) -> Connection:
+    return _own(rows).connection

@@ -129,9 +129,16 @@ def storable(text: str) -> str:
 
 
 def array_literal(values: Sequence[object]) -> str:
-    """Texts as a list; the server takes its type from the column, so that it may be one of texts or of ids."""
+    """Values as a list; the server takes its type from the column, so that it may be one of texts, ids or numbers."""
+    if set(map(type, values)) == {int}:
+        return numbers_literal(values)
     quoted = ("NULL" if value is None else '"' + _escaped(str(value)) + '"' for value in values)
     return "{" + ",".join(quoted) + "}"
+
+
+def numbers_literal(numbers: Sequence[object]) -> str:
+    """Whole numbers as a list; psycopg takes a microsecond for each of them."""
+    return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def _escaped(text: str) -> str:
@@ -149,6 +156,21 @@ def number_loader() -> type[Any]:
             return int(said) if said.lstrip(b"-").isdigit() else float(said)
 
     return NumberLoader
+
+
+@cache
+def moment_loader() -> type[Any]:
+    """Reads a time. psycopg takes a pattern for it; a search reads five hundred of them."""
+    from psycopg.types.datetime import TimestamptzLoader  # lazy: comes with an extra
+
+    class MomentLoader(TimestamptzLoader):
+        def load(self, data: Any) -> datetime:
+            try:
+                return datetime.fromisoformat(bytes(data).decode())
+            except ValueError:  # before the year 1, or after 9999
+                return super().load(data)
+
+    return MomentLoader
 
 
 def _escaped_line(text: str) -> str:
