@@ -107,7 +107,8 @@ def fill(uri: str, counts: list[int]) -> None:
         result = found.json()
         print(
             f"| {count:,} | {rate:,.0f} | {per_cpu:,.0f} | {upkeep:.1f} | {result['p50']:.1f} | {result['p95']:.1f} |"
-            f" {result['cpu']:.1f} | {result['server']:.1f} | {result['plain']:.1f} | {result['first']:.0f} | {result['found']:.2f} | {found.own_mb:.0f} |"
+            f" {result['cpu']:.1f} | {result['server']:.1f} |"
+            f" {result['plain']:.1f} | {result['first']:.0f} | {result['found']:.2f} | {found.own_mb:.0f} |"
             f" {recall.engine.size() / measure.MB:,.0f} |",
             flush=True,
         )

@@ -114,10 +114,10 @@ def with_words(
     condition, values = conditions(kind, scope)
     found_words = " + ".join("CASE WHEN w.tsv @@ %s::tsquery THEN %s::float8 ELSE 0 END" for _ in weighed)
     # BM25 of words that count once, however often they occur; a long row has each word more easily.
-    score = f"({found_words}) / (1 + %s::float8 * ({1 - _B} + {_B} * length(w.tsv) / %s::float8))"
-    usual = facts.usual_words or 1.0
+    score = f"({found_words}) * (1 + $k1) / (1 + $k1 * ({1 - _B} + {_B} * length(w.tsv) / %s::float8))"
+    score = score.replace("$k1", str(_K1 if facts.usual_words else 0.0))
     scores: list[object] = [value for term, weight in weighed.items() for value in (_quoted(term), weight)]
-    scores += [_K1 if facts.usual_words else 0.0, usual]
+    scores.append(facts.usual_words or 1.0)
     if facts.in_scope <= _FEW:
         candidates, given = _ALL, [*values, *scores, limit]
     else:
@@ -137,9 +137,8 @@ _ALL = """
     FROM r CROSS JOIN LATERAL (SELECT * FROM $words w WHERE w.sequence = r.sequence OFFSET 0) w
     ORDER BY score DESC, w.sequence DESC LIMIT %s
 """
-# `strip` reads a long list of words once; otherwise each word of the question would read it from where the server keeps
-# long values.
-# The words first, best first; then, until there are enough, which of their rows may answer.
+# The words first, best first; then, until there are enough, which of their rows may answer. `strip` reads a long list
+# of words once; otherwise each word of the question would have it fetched from where the server keeps long values.
 _FOUND = """
     WITH w AS MATERIALIZED (SELECT sequence, strip(tsv) AS tsv FROM $words WHERE tsv @@ %s::tsquery LIMIT %s),
     s AS MATERIALIZED (SELECT w.sequence, $score AS score FROM w ORDER BY score DESC, w.sequence DESC)

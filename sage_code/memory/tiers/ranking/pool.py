@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -53,13 +54,10 @@ class Pool:
     def __init__(self, candidates: Sequence[Candidate], meanings: Meanings) -> None:
         # The order of what is given must not matter, not even for equal scores.
         self.candidates = sorted(candidates, key=lambda one: (one.session, one.order, one.key))
-        passages = "\n".join([one.words for one in self.candidates]).split("\n")
         counts = [one.words.count("\n") + 1 for one in self.candidates]
-        stems = " ".join(passages).split()
-        sizes = [passage.count(" ") + 1 if passage else 0 for passage in passages]
-        if sum(sizes) != len(stems):  # words that are separated in another way than by one blank
-            sizes = [len(passage.split()) for passage in passages]
-        self.tokens = np.fromiter(map(meanings.__getitem__, stems), np.int64, len(stems))
+        stems = [passage.split() for one in self.candidates for passage in one.words.split("\n")]
+        sizes = list(map(len, stems))
+        self.tokens = np.fromiter(map(meanings.__getitem__, chain.from_iterable(stems)), np.int64, sum(sizes))
         self.part_sizes = np.array(sizes, np.int64)
         self.part_counts = np.array(counts, np.int64)  # parts of each message
         self.first_parts = np.cumsum(self.part_counts) - self.part_counts
