@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -215,15 +216,19 @@ class RecallMemory:
         if role and role not in ROLES:
             raise UsageError(f"there is no role {role[:80]!r}", f"one of {', '.join(ROLES)}")
         embedder = prose_embedder(self.settings)
-        try:
+        with suppress(Busy):  # another process writes: what has no vectors yet is found by its words
             if not self._has_model:
                 self.engine.use_model(embedder.name, embedder.dim)
                 self._has_model = True
-            self.catch_up(_MAKE_UP)
-        except Busy:
-            pass  # another process writes: what has no vectors yet is found by its words
         scope = Scope(self.agent, storable(project), storable(session), role, since, until)
-        return search_messages(self.engine, scope, storable(query), embedder, limit, now())
+        query = storable(query)
+        with self.engine.reading() as rows:
+            if not messages.unembedded(rows, 1):  # nearly always: then one transaction is enough
+                return search_messages(self.engine, rows, scope, query, embedder, limit, now())
+        with suppress(Busy):
+            self.catch_up(_MAKE_UP)
+        with self.engine.reading() as rows:
+            return search_messages(self.engine, rows, scope, query, embedder, limit, now())
 
     def count(self) -> int:
         """How many messages are stored."""

@@ -41,7 +41,8 @@ class Facts(NamedTuple):
     rows: int  # of all agents, roughly
     model: tuple[str, int] | None  # that made the vectors, and its dimension
     stretches: list[Stretch]  # that have an index
-    usual_words: float  # that a message of the agent has; 0 if that is not known
+    of_agent: int  # messages of the agent
+    usual_words: float  # that one of them has; 0 if that is not known
 
 
 def facts_of(connection: Connection, kind: Kind, scope: Scope) -> Facts:
@@ -63,14 +64,15 @@ def facts_of(connection: Connection, kind: Kind, scope: Scope) -> Facts:
         " WHERE i.indrelid = to_regclass('$parts') AND i.indisvalid),"
         " set_config('enable_seqscan', 'off', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),"
         f" set_config('hnsw.ef_search', '{SEARCH_WIDTH}', true),"
-        " (SELECT word_count::float8 / greatest(message_count, 1) FROM agents WHERE id = %s)",
+        " a.message_count, a.word_count FROM (SELECT) nothing LEFT JOIN agents a ON a.id = %s",
     )
     found = connection.execute(sql.encode(), [*given, MODEL, scope.agent.id]).fetchone()
     assert found is not None
     in_scope, rows, model, names = found[:4]
-    usual = float(found[-1] or 0) if kind == "message" else 0.0
+    messages, words = int(found[-2] or 0), int(found[-1] or 0)
+    usual = words / messages if kind == "message" and messages else 0.0
     indexes = covered(map(stretch_of, str(names or "").split()))
-    return Facts(int(in_scope or 0), int(rows or 1), model_in(model), indexes, usual)
+    return Facts(int(in_scope or 0), int(rows or 1), model_in(model), indexes, messages, usual)
 
 
 def model_in(fact: object) -> tuple[str, int] | None:

@@ -121,7 +121,7 @@ def with_words(
     if facts.in_scope <= _FEW:
         candidates, given = _ALL, [*values, *scores, limit]
     else:
-        query, at_most = _chosen(connection, kind, list(weighed), scope, facts, counted)
+        query, at_most = _chosen(connection, kind, list(weighed), facts, counted)
         candidates = _FOUND if query else _NEWEST
         given = [query or _any(weighed), at_most, *scores, *values, limit]
     sql = named(kind, candidates.replace("$condition", translated(condition)).replace("$score", score))
@@ -150,12 +150,12 @@ _NEWEST = _FOUND.replace("LIMIT %s),", "ORDER BY sequence DESC LIMIT %s),", 1)
 
 
 def _chosen(
-    connection: Connection, kind: Kind, terms: Sequence[str], scope: Scope, facts: Facts, counted: Mapping[str, int]
+    connection: Connection, kind: Kind, terms: Sequence[str], facts: Facts, counted: Mapping[str, int]
 ) -> tuple[str | None, int]:
     """The rarest words that find enough rows and not too many, as a query, and how many rows to take. None if all words
     are in too many rows."""
     rows = facts.rows
-    share = scope.agent.message_count / rows if kind == "message" else 1.0
+    share = facts.of_agent / rows if kind == "message" else 1.0
     at_most = int(min(_WEIGHED_AT_MOST, _WEIGHED / max(min(share, 1.0), _WEIGHED / _WEIGHED_AT_MOST)))
     # Words that were counted up to fewer rows are counted again.
     counts = {term: counted[term] for term in terms if term in counted and at_most < COUNTED}
