@@ -104,6 +104,9 @@ class BundledEmbedder:
             parts = text[:MAX_CHARS].split("\n", 1) if len(fields) > 1 else [text[:MAX_CHARS]]
             parts += [""] * (len(fields) - len(parts))
             for part in parts:
+                if not part:  # most messages have one line
+                    sizes.append(0)
+                    continue
                 found = count(part)
                 numbers += found.keys()
                 counts += found.values()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from sage_code.text.lexemes import words_of
@@ -58,6 +58,10 @@ class _Lines:
                 return self._text.count("\n", 0, offset) if offset >= 0 else None
             self.number_all()
         return self._numbers.get(word)
+
+    def lookup(self) -> Callable[[str], int | None]:
+        """What gives the number of a line, for many words."""
+        return self._numbers.get if self._numbers else self.number
 
     def number_all(self) -> None:
         """Make the dictionary now: many words will be asked for."""
@@ -112,9 +116,10 @@ class Vocabulary(dict[str, tuple[int, ...]]):
         """The known words inside an unknown word, longest first from the left, and its bucket."""
         numbers = []
         start = 0
+        number_of = self._words.lookup()
         while start <= len(part) - _MIN_PIECE:
             for end in range(min(len(part), start + _MAX_PIECE), start + _MIN_PIECE - 1, -1):
-                number = self._words.number(part[start:end])
+                number = number_of(part[start:end])
                 if number is not None:
                     numbers.append(number)
                     start = end

@@ -72,7 +72,7 @@ def channel_context(known: KnownInChannel, settings: Settings, max_tokens: int) 
     relations = _relationships(known.messages, settings)
     builder.add(Component("relationships", Priority.MEDIUM, relations, max_share=_HINTS_SHARE))
     builder.add(Component("rolling_summary", Priority.MEDIUM, summary, title="Lately:", max_share=_SUMMARY_SHARE))
-    pieces = exchanges(known.messages, max_chars=_MESSAGE_CHARS, has_counts=True)
+    pieces = exchanges(known.messages, max_chars=_MESSAGE_CHARS)
     return builder.add(Component("transcript", Priority.LOW, pieces, keep="end")).build()
 
 

@@ -55,48 +55,47 @@ class FoundMessage:
 
 
 def search_messages(
-    engine: Engine, scope: Scope, query: str, embedder: Embedder, limit: int, now: datetime
+    engine: Engine, rows: Transaction, scope: Scope, query: str, embedder: Embedder, limit: int, now: datetime
 ) -> list[FoundMessage]:
     """The messages in a scope that answer a question best, best first."""
     question = read_question(query, now)
     if not question.terms:
         raise UsageError("the question has no words", "ask in words")
     vector = embedder.embed_query([question.text])[0]
-    with engine.reading() as rows:
-        statistics = _statistics(engine, rows, scope, question)
-        by_words = engine.with_words(rows, "message", _weights(question, statistics), scope, POOL_BY_WORDS)
-        cosines = dict(engine.nearest(rows, "message", vector, scope, POOL_BY_MEANING))
-        pool = list(dict.fromkeys([*(sequence for sequence, _ in by_words), *cosines]))
-        around = messages.neighbours_of(rows, scope.agent.id, pool)
-        every = list(dict.fromkeys([*pool, *(sequence for chain in around.values() for sequence in chain)]))
-        known = messages.candidates_at(rows, scope.agent.id, every)
-        words = engine.words_of(rows, "message", every)
-        missing = [sequence for sequence in pool if sequence not in cosines]
-        cosines |= engine.cosines(rows, "message", vector, missing)
-        orders = _orders(known, around.values())
-        wanted = set(pool)
-        allowed = wanted if scope.is_whole else wanted | messages.allowed_of(rows, scope, list(known.keys() - wanted))
-        candidates = [
-            Candidate(
-                key=sequence,
-                role=one.role,
-                speaker=one.speaker,
-                text=one.content,
-                words=words.get(sequence, ""),
-                created=one.created,
-                session=str(one.session),
-                order=orders[sequence],
-                cosine=cosines.get(sequence, 0.0),
-                in_pool=sequence in wanted,
-                allowed=scope.is_whole or sequence in allowed,
-            )
-            for sequence, one in known.items()
-        ]
-        ranked = [one for one in rank(question, candidates, statistics, limit) if one.score >= _LEAST_SCORE]
-        chains = {one.key: _beside(one.key, known, orders) for one in ranked}
-        shown = messages.messages_at(
-            rows, scope.agent.id, list({sequence for chain in chains.values() for sequence in chain})
+    statistics = _statistics(engine, rows, scope, question)
+    by_words = engine.with_words(rows, "message", _weights(question, statistics), scope, POOL_BY_WORDS)
+    cosines = dict(engine.nearest(rows, "message", vector, scope, POOL_BY_MEANING))
+    pool = list(dict.fromkeys([*(sequence for sequence, _ in by_words), *cosines]))
+    around = messages.neighbours_of(rows, scope.agent.id, pool)
+    every = list(dict.fromkeys([*pool, *(sequence for chain in around.values() for sequence in chain)]))
+    known = messages.candidates_at(rows, scope.agent.id, every)
+    words = engine.words_of(rows, "message", every)
+    missing = [sequence for sequence in pool if sequence not in cosines]
+    cosines |= engine.cosines(rows, "message", vector, missing)
+    orders = _orders(known, around.values())
+    wanted = set(pool)
+    allowed = wanted if scope.is_whole else wanted | messages.allowed_of(rows, scope, list(known.keys() - wanted))
+    candidates = [
+        Candidate(
+            key=sequence,
+            role=one.role,
+            speaker=one.speaker,
+            text=one.content,
+            words=words.get(sequence, ""),
+            created=one.created,
+            session=str(one.session),
+            order=orders[sequence],
+            cosine=cosines.get(sequence, 0.0),
+            in_pool=sequence in wanted,
+            allowed=scope.is_whole or sequence in allowed,
         )
+        for sequence, one in known.items()
+    ]
+    ranked = [one for one in rank(question, candidates, statistics, limit) if one.score >= _LEAST_SCORE]
+    chains = {one.key: _beside(one.key, known, orders) for one in ranked}
+    shown = messages.messages_at(
+        rows, scope.agent.id, list({sequence for chain in chains.values() for sequence in chain})
+    )
     return [_found(one, shown, chains[one.key]) for one in ranked]
 
 

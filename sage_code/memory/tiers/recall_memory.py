@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from sage_code.errors import Busy, UsageError
 from sage_code.memory.tiers.engines.protocol import Engine, Part, Transaction
+from sage_code.memory.tiers.message_ids import new_id
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
 from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import agents, channels, messages, profiles, sessions
@@ -52,7 +53,9 @@ class _Prepared:
     """A message on its way in, with what is derived from it."""
 
     message: NewMessage
+    created: datetime
     words: str
+    is_given: bool  # whether the caller has chosen its id, so that it may be stored already
 
 
 class RecallMemory:
@@ -99,18 +102,19 @@ class RecallMemory:
         if len(message.content) > MAX_CHARS:
             raise UsageError(f"a message has at most {MAX_CHARS:,} characters", "cut it into several")
         content = storable(mask(message.content)[0])
+        created = message.created_at or now()
         complete = NewMessage(
             message.role,
             content,
-            message.id or str(uuid4()),
+            message.id or new_id(),
             storable(message.session)[:_MAX_NAME_CHARS],
-            message.created_at or now(),
+            created,
             storable(message.speaker)[:_MAX_NAME_CHARS],
             storable(message.tool_name)[:_MAX_NAME_CHARS],
             count_tokens(content) if message.tokens is None else message.tokens,
             storable_all(mask_all(dict(message.metadata), [])) if message.metadata else {},
         )
-        return _Prepared(complete, words_of_text(content))
+        return _Prepared(complete, created, words_of_text(content), bool(message.id))
 
     def _store(
         self,
@@ -119,32 +123,38 @@ class RecallMemory:
         vectors: dict[str, NDArray[np.float32]],
         facts: dict[str, str],
     ) -> list[messages.Stored]:
-        """Store rows, words and vectors, session by session, and count them."""
-        by_session: dict[str, list[_Prepared]] = {}
-        for one in prepared:
-            by_session.setdefault(one.message.session, []).append(one)
-        words = {one.message.id: one.words for one in prepared}
-        every: list[messages.Stored] = []
-        said: Counter[str] = Counter()  # by channel
-        for session, some in by_session.items():
-            times = [one.message.created_at for one in some if one.message.created_at is not None]
-            made = sessions.make_session(rows, self.agent.id, session, min(times), **facts)
-            stored = messages.insert_messages(rows, self.agent.id, made.number, [one.message for one in some])
-            if stored:
-                sessions.count_session(rows, made.number, len(stored), min(times), max(times))
-                said[channels.channel_name(made.channel, made.project)] += sum(
-                    one.message.role in channels.SAID for one in stored
-                )
-            every += stored
-        for name, count in said.items():
-            if count:
-                channels.add_waiting(rows, self.agent.id, name, count, now())
+        """Store rows, words and vectors, and count them."""
+        given = [one.message.id for one in prepared if one.is_given]
+        known = messages.known_ids(rows, given)
+        new = {one.message.id: one for one in prepared if one.message.id not in known}
+        times: dict[str, list[datetime]] = {}
+        for one in new.values():
+            times.setdefault(one.message.session, []).append(one.created)
+        made = sessions.make_sessions(rows, self.agent.id, {name: min(all_) for name, all_ in times.items()}, **facts)
+        every = messages.insert_messages(
+            rows, self.agent.id, [(made[one.message.session].number, one.message) for one in new.values()]
+        )
+        sessions.count_sessions(rows, {made[name].number: some for name, some in times.items()})
+        words = {id_: one.words for id_, one in new.items()}
+        self._wait_for_summaries(rows, every, made)
         if every:
             self.engine.add_words(rows, "message", [(one.sequence, words[one.message.id]) for one in every])
             self._add_vectors(rows, [(one.sequence, self.agent.number, vectors.get(one.message.id)) for one in every])
             counted = sum(words[one.message.id].count(" ") + 1 for one in every)
             agents.count_messages(rows, self.agent.id, len(every), counted)
         return every
+
+    def _wait_for_summaries(
+        self, rows: Transaction, every: Sequence[messages.Stored], made: Mapping[str, sessions.MadeSession]
+    ) -> None:
+        """Note in the channels of sessions that something was said there."""
+        said: Counter[str] = Counter()
+        for one in every:
+            if one.message.role in channels.SAID:
+                session = made[one.message.session]
+                said[channels.channel_name(session.channel, session.project)] += 1
+        for name, count in said.items():
+            channels.add_waiting(rows, self.agent.id, name, count, now())
 
     def _vectors(self, prepared: Sequence[_Prepared]) -> dict[str, NDArray[np.float32]]:
         """The vectors of the parts of each message, by its id."""
@@ -218,15 +228,19 @@ class RecallMemory:
         if role and role not in ROLES:
             raise UsageError(f"there is no role {role[:80]!r}", f"one of {', '.join(ROLES)}")
         embedder = prose_embedder(self.settings)
-        try:
+        with suppress(Busy):  # another process writes: what has no vectors yet is found by its words
             if not self._has_model:
                 self.engine.use_model(embedder.name, embedder.dim)
                 self._has_model = True
-            self.catch_up(_MAKE_UP)
-        except Busy:
-            pass  # another process writes: what has no vectors yet is found by its words
         scope = Scope(self.agent, storable(project), storable(session), role, since, until)
-        return search_messages(self.engine, scope, storable(query), embedder, limit, now())
+        query = storable(query)
+        with self.engine.reading() as rows:
+            if not messages.unembedded(rows, 1):  # nearly always: then one transaction is enough
+                return search_messages(self.engine, rows, scope, query, embedder, limit, now())
+        with suppress(Busy):
+            self.catch_up(_MAKE_UP)
+        with self.engine.reading() as rows:
+            return search_messages(self.engine, rows, scope, query, embedder, limit, now())
 
     def count(self) -> int:
         """How many messages are stored."""

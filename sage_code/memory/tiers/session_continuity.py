@@ -216,10 +216,10 @@ class SessionContinuity:
         is_complete = state.status is SessionStatus.COMPLETED and not left
         state.progress_percentage = 100.0 if is_complete else 100.0 * done / (done + left) if done + left else 0.0
         state.total_tokens_used = entries.count_tokens_of(rows, agent, state.session_id)
-        made = sessions.make_session(
+        number = sessions.make_session(
             rows, agent, state.session_id, when, title=_title(state.current_objective), source="api"
         )
-        sessions.set_state(rows, made.number, state.to_json(), when)
+        sessions.set_state(rows, number, state.to_json(), when)
 
     def _stored(self, rows: Transaction) -> SessionState:
         """The state of the session that is followed, as it is stored."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from sage_code.errors import Busy, ConfigError, SageError, StoreError
-from sage_code.memory.tiers.engines.postgres_values import number_loader
+from sage_code.memory.tiers.engines.postgres_values import moment_loader, number_loader
 
 if TYPE_CHECKING:
     import psycopg
@@ -128,6 +128,7 @@ def prepare(connection: Connection) -> None:
 
     connection.adapters.register_loader("uuid", TextLoader)
     connection.adapters.register_loader("numeric", number_loader())
+    connection.adapters.register_loader("timestamptz", moment_loader())
     path = (
         "SELECT set_config('search_path', concat_ws(', ', %s::text, (SELECT quote_ident(nspname) FROM pg_namespace"
         " JOIN pg_extension ON extnamespace = pg_namespace.oid WHERE extname = 'vector')), false)"
@@ -181,6 +182,7 @@ _UNREACHABLE = "check that the server runs and that memory_uri names it; nothing
 _AGAIN = "try again; nothing was half-written"
 # What the states of the SQL standard and of PostgreSQL mean, by their beginnings.
 _MEANINGS: dict[str, tuple[type[SageError], str, str]] = {
+    "23505": (Busy, "another transaction stored the same id", _AGAIN),
     "28": (StoreError, "the server refuses this user", "check the user and the password of memory_uri"),
     "3D000": (StoreError, "there is no such database", "create it, or correct memory_uri"),
     "40": (Busy, "another transaction came in between", _AGAIN),

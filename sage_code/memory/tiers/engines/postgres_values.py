@@ -16,6 +16,8 @@ from sage_code.memory.tiers.engines.protocol import Json, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sage_code.memory.tiers.engines.postgres_driver import Connection
+
 # PostgreSQL stores neither of these in a text; what is stored instead is the sign for what cannot be read.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
@@ -31,6 +33,10 @@ _KINDS: dict[Kind, dict[str, str]] = {
     "message": {"$rows": "messages", "$words": "message_words", "$parts": "message_parts"},
     "passage": {"$rows": "passages", "$words": "passage_words", "$parts": "passage_parts"},
 }
+# What means something to COPY; the backslash first, because the others are written with it.
+_SIGNS_OF_LINES = (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r"))
+# Lines that are sent together.
+_LINES_AT_ONCE = 200
 # How many different statements are remembered in translation.
 _REMEMBERED = 1024
 
@@ -91,6 +97,19 @@ def objects(columns: str, rows: Iterable[Sequence[object]]) -> str:
     return orjson.dumps(made).decode()
 
 
+def copied(row: Sequence[object]) -> str:
+    """A row as a line of COPY, without its end."""
+    return "\t".join([_escaped_line(value) if type(value) is str else _in_line(value) for value in row])
+
+
+def copy_lines(connection: Connection, sql: str, lines: Iterable[str]) -> None:
+    """Send lines to a COPY. The server stores the first ones while the others are made."""
+    rest = iter(lines)
+    with connection.cursor() as cursor, cursor.copy(sql.encode()) as copy:
+        while some := list(islice(rest, _LINES_AT_ONCE)):
+            copy.write(("\n".join(some) + "\n").encode())
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def named(kind: Kind, sql: str) -> str:
     """A statement with the tables of a kind: `$rows`, `$words` and `$parts` stand for them."""
@@ -110,9 +129,16 @@ def storable(text: str) -> str:
 
 
 def array_literal(values: Sequence[object]) -> str:
-    """Texts as a list; the server takes its type from the column, so that it may be one of texts or of ids."""
+    """Values as a list; the server takes its type from the column, so that it may be one of texts, ids or numbers."""
+    if set(map(type, values)) == {int}:
+        return numbers_literal(values)
     quoted = ("NULL" if value is None else '"' + _escaped(str(value)) + '"' for value in values)
     return "{" + ",".join(quoted) + "}"
+
+
+def numbers_literal(numbers: Sequence[object]) -> str:
+    """Whole numbers as a list; psycopg takes a microsecond for each of them."""
+    return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def _escaped(text: str) -> str:
@@ -130,6 +156,41 @@ def number_loader() -> type[Any]:
             return int(said) if said.lstrip(b"-").isdigit() else float(said)
 
     return NumberLoader
+
+
+@cache
+def moment_loader() -> type[Any]:
+    """Reads a time. psycopg takes a pattern for it; a search reads five hundred of them."""
+    from psycopg.types.datetime import TimestamptzLoader  # lazy: comes with an extra
+
+    class MomentLoader(TimestamptzLoader):
+        def load(self, data: Any) -> datetime:
+            try:
+                return datetime.fromisoformat(bytes(data).decode())
+            except ValueError:  # before the year 1, or after 9999
+                return super().load(data)
+
+    return MomentLoader
+
+
+def _escaped_line(text: str) -> str:
+    """A text in a line of COPY."""
+    text = storable(text)
+    for sign, written in _SIGNS_OF_LINES:
+        if sign in text:
+            text = text.replace(sign, written)
+    return text
+
+
+def _in_line(value: object) -> str:
+    """A value that is no text in a line of COPY."""
+    if value is None:
+        return "\\N"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, Json):
+        return _escaped_line(orjson.dumps(_storable_nested(value.value)).decode())
+    return _escaped_line(array_literal(value) if isinstance(value, tuple) else str(value))
 
 
 def _storable_nested(value: Any) -> Any:

@@ -9,21 +9,30 @@ rows are found never depends on an index: one that is missing makes a search slo
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sage_code.memory.tiers.engines.postgres_facts import (
+    COUNTED_ROWS,
+    MODEL,
+    SEARCH_WIDTH,
+    Stretch,
+    covered,
+    model_in,
+    stretch_of,
+)
 from sage_code.memory.tiers.engines.postgres_migrating import MIGRATION_LOCK
-from sage_code.memory.tiers.engines.postgres_values import named, translated
+from sage_code.memory.tiers.engines.postgres_values import named, numbers_literal, translated
 from sage_code.memory.tiers.engines.scoping import conditions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sage_code.memory.tiers.engines.postgres_driver import Connection
+    from sage_code.memory.tiers.engines.postgres_facts import Facts
     from sage_code.memory.tiers.engines.protocol import Kind, Part
     from sage_code.memory.tiers.values import Scope
 
@@ -33,41 +42,27 @@ UNINDEXED = 10_000
 # seconds of processor time. Of the ten nearest to made-up queries, 400 candidates find 0.96; with 12 and 48 links and
 # candidates 0.93, with 8 and 32 0.87.
 _LINKS, _BUILD_WIDTH = 16, 64
-# Candidates that a search compares at least. Of 200,000 vectors, 400 find 95 % of the nearest ten in 22 ms of processor
-# time, 200 find 92 % in 13 ms.
-_SEARCH_WIDTH, _WIDEST = 400, 1000
+_WIDEST = 1000
 # A row may have several vectors: more are asked for than rows are wanted.
 _PARTS_OF_A_ROW = 1.5
 # Rows that may answer up to which all of their vectors are compared.
-_FEW = 5_000
+_FEW = COUNTED_ROWS - 1
 # While an index is built it is in memory; with less than it needs, building takes many times as long.
 _LINK_BYTES, _LEAST_MEMORY, _MOST_MEMORY = 80, 64 << 20, 2 << 30
 # Processes of the server that build one index together with the one that was asked to.
 _WORKERS = 3
-_MODEL = "model"
-_STRETCH = re.compile(r"_hnsw_(\d+)_(\d+)$")
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
 _COPY_END = struct.pack(">h", -1)
 # Vectors that are sent at once.
 _BATCH = 4096
 
 
-class Stretch(NamedTuple):
-    """Slots that one index covers: above `low`, up to `high`."""
-
-    low: int
-    high: int
-
-
 def model_of(connection: Connection, *, lock: bool = False) -> tuple[str, int] | None:
     """The model that the stored vectors are made by, and its dimension. With `lock` it stays the model until the end of
     the transaction."""
     sql = "SELECT value FROM facts WHERE name = %s" + (" FOR SHARE" if lock else "")
-    found = connection.execute(sql.encode(), (_MODEL,)).fetchone()
-    if found is None:
-        return None
-    dim, _, name = str(found[0]).partition(" ")
-    return name, int(dim)
+    found = connection.execute(sql.encode(), (MODEL,)).fetchone()
+    return None if found is None else model_in(found[0])
 
 
 def use_model(connection: Connection, name: str, dim: int) -> bool:
@@ -79,7 +74,7 @@ def use_model(connection: Connection, name: str, dim: int) -> bool:
             return False
         connection.execute(
             "INSERT INTO facts (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (_MODEL, f"{dim} {name}"),
+            (MODEL, f"{dim} {name}"),
         )
         kinds: tuple[Kind, ...] = ("message", "passage")
         for kind in kinds:
@@ -129,32 +124,26 @@ def add_vectors(connection: Connection, kind: Kind, parts: Sequence[Part], vecto
 
 
 def nearest(
-    connection: Connection, kind: Kind, vector: NDArray[np.float32], scope: Scope, limit: int
+    connection: Connection, kind: Kind, vector: NDArray[np.float32], scope: Scope, limit: int, facts: Facts
 ) -> list[tuple[int, float]]:
     """The rows with the nearest vectors."""
     if limit <= 0:
         return []
     condition, values = conditions(kind, scope)
     wanted = math.ceil(limit * _PARTS_OF_A_ROW)
-    width = min(max(_SEARCH_WIDTH, wanted), _WIDEST)
-    sql = named(
-        kind,
-        "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %s, true),"
-        " set_config('enable_seqscan', 'off', true),"
-        f" (SELECT count(*) FROM (SELECT 1 FROM $rows r WHERE {translated(condition)} LIMIT %s) found)",
-    )
-    found = connection.execute(sql.encode(), [str(width), *values, _FEW + 1]).fetchone()
     literal = _literal(vector)
     given: list[object]
-    if found is not None and int(found[3]) <= _FEW:
+    if facts.in_scope <= _FEW:
         text, given = _OF_FEW.replace("$condition", translated(condition)), [*values, literal, limit]
     else:
+        if wanted > SEARCH_WIDTH:
+            connection.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(wanted, _WIDEST)),))
         wanted_rows, of_rows = "p.agent = %s", [scope.agent.number, *(() if scope.is_whole else values)]
         if not scope.is_whole:
             inner = "SELECT 1 FROM $rows r WHERE r.sequence = p.sequence AND "
             # `OFFSET 0` keeps the planner from joining the tables whole.
             wanted_rows += f" AND EXISTS ({inner}{translated(condition)} OFFSET 0)"
-        indexed = stretches(connection, kind)
+        indexed = facts.stretches
         text = _union(indexed).replace("$filter", wanted_rows)
         given = [*(literal, *of_rows, literal, wanted) * (len(indexed) + 1), limit]
     rows = connection.execute(named(kind, text).encode(), given).fetchall()
@@ -191,9 +180,10 @@ def cosines(
     """The cosine of the best part of each of these rows."""
     sql = named(
         kind,
-        "SELECT sequence, 1 - min(embedding <=> %s::halfvec) FROM $parts WHERE sequence = ANY (%s) GROUP BY sequence",
+        "SELECT sequence, 1 - min(embedding <=> %s::halfvec) FROM $parts WHERE sequence = ANY (%s::bigint[])"
+        " GROUP BY sequence",
     )
-    return dict(connection.execute(sql.encode(), (_literal(vector), list(sequences))).fetchall())
+    return dict(connection.execute(sql.encode(), (_literal(vector), numbers_literal(sequences))).fetchall())
 
 
 def remove_vectors(connection: Connection, kind: Kind, sequences: Sequence[int]) -> None:
@@ -203,11 +193,7 @@ def remove_vectors(connection: Connection, kind: Kind, sequences: Sequence[int])
 
 def stretches(connection: Connection, kind: Kind) -> list[Stretch]:
     """What has an index, in order and without a gap from the first slot on."""
-    covered: list[Stretch] = []
-    for low, high in sorted((one.low, -one.high) for one, valid in _indexes(connection, kind).items() if valid):
-        if low == (covered[-1].high if covered else 0):
-            covered.append(Stretch(low, -high))
-    return covered
+    return covered(one for one, valid in _indexes(connection, kind).items() if valid)
 
 
 def _indexes(connection: Connection, kind: Kind) -> dict[Stretch, bool]:
@@ -218,7 +204,7 @@ def _indexes(connection: Connection, kind: Kind) -> dict[Stretch, bool]:
         " WHERE i.indrelid = to_regclass('$parts')",
     )
     found = connection.execute(sql.encode()).fetchall()
-    return {Stretch(int(match[1]), int(match[2])): valid for name, valid in found if (match := _STRETCH.search(name))}
+    return {one: valid for name, valid in found if (one := stretch_of(name)) is not None}
 
 
 def index_vectors(connection: Connection, kind: Kind, *, unindexed: int = UNINDEXED) -> bool:

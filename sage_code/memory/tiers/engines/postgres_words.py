@@ -7,16 +7,24 @@ found enough, and has the rows that it found weighed by all words.
 
 from __future__ import annotations
 
-import struct
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from sage_code.memory.tiers.engines.postgres_values import named, storable, translated
+from sage_code.memory.tiers.engines.postgres_values import (
+    copied,
+    copy_lines,
+    named,
+    numbers_literal,
+    storable,
+    translated,
+)
 from sage_code.memory.tiers.engines.scoping import conditions
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.postgres_driver import Connection
+    from sage_code.memory.tiers.engines.postgres_facts import Facts
     from sage_code.memory.tiers.engines.protocol import Kind
     from sage_code.memory.tiers.values import Scope
 
@@ -36,41 +44,40 @@ _PAIRED = 4
 # The rows in which words are counted ahead, which takes a second, and the rows among them that a word must have to be
 # noted: of a million, a word that is not noted has about a hundred, and these are counted when it is asked for.
 _SAMPLED, _NOTED = 50_000, 5
-_COPY_HEAD = b"PGCOPY\n\xff\r\n\x00" + struct.pack(">ii", 0, 0)
-_COPY_END = struct.pack(">h", -1)
+# BM25 with its usual constants.
+_K1, _B = 1.2, 0.75
+_BYTES_OF_A_LETTER = 4
+# What means something in a list of words, or in a line of COPY.
+_SPECIAL = re.compile(r"['\\:\t\r]")
 
 
 def add_words(connection: Connection, kind: Kind, words: Sequence[tuple[int, str]]) -> None:
     """Index the words of rows, in one COPY."""
-    if not words:
-        return
-    with connection.cursor() as cursor:
-        sql = named(kind, "COPY $words (sequence, words, tsv) FROM STDIN WITH (FORMAT binary)")
-        with cursor.copy(sql.encode()) as copy:
-            copy.write(_COPY_HEAD)
-            for sequence, text in words:
-                copy.write(_row(sequence, storable(text)))
-            copy.write(_COPY_END)
+    if words:
+        lines = (_line(sequence, storable(text)) for sequence, text in words)
+        copy_lines(connection, named(kind, "COPY $words (sequence, words, tsv) FROM STDIN"), lines)
 
 
-def _row(sequence: int, text: str) -> bytes:
-    """A row as COPY reads it: the sequence, the text, and the different words in order."""
-    encoded = text.encode()
+def _line(sequence: int, text: str) -> str:
+    """A row as COPY reads it. The server sorts the words and drops those that are there twice."""
+    if len(text) * _BYTES_OF_A_LETTER <= _WORD_BYTES and _SPECIAL.search(text) is None:
+        # Words as they are nearly always: the text is its own list of words, but for the line ends between its parts.
+        return f"{sequence}\t{text}\t{text}" if "\n" not in text else copied((sequence, text, text))
     lexemes, size = [], 0
-    for word in sorted(set(encoded.split())):
-        size += len(word)
+    for word in dict.fromkeys(text.split()):
+        length = len(word.encode())
+        size += length
         if size > _ROW_BYTES:
             break
-        if len(word) <= _WORD_BYTES:
-            lexemes.append(word)
-    vector = struct.pack(">i", len(lexemes)) + b"".join(word + b"\0\0\0" for word in lexemes)
-    return struct.pack(">hiqi", 3, 8, sequence, len(encoded)) + encoded + struct.pack(">i", len(vector)) + vector
+        if length <= _WORD_BYTES:
+            lexemes.append(_quoted(word))
+    return copied((sequence, text, " ".join(lexemes)))
 
 
 def words_of(connection: Connection, kind: Kind, sequences: Sequence[int]) -> dict[int, str]:
     """The words of rows, as they were added."""
-    sql = named(kind, "SELECT sequence, words FROM $words WHERE sequence = ANY (%s)")
-    return dict(connection.execute(sql.encode(), (list(sequences),)).fetchall())
+    sql = named(kind, "SELECT sequence, words FROM $words WHERE sequence = ANY (%s::bigint[])")
+    return dict(connection.execute(sql.encode(), (numbers_literal(sequences),)).fetchall())
 
 
 def frequencies(connection: Connection, kind: Kind, terms: Iterable[str], *, at_most: int = COUNTED) -> dict[str, int]:
@@ -92,19 +99,29 @@ def frequencies(connection: Connection, kind: Kind, terms: Iterable[str], *, at_
 
 
 def with_words(
-    connection: Connection, kind: Kind, weights: Mapping[str, float], scope: Scope, limit: int
+    connection: Connection,
+    kind: Kind,
+    weights: Mapping[str, float],
+    scope: Scope,
+    limit: int,
+    facts: Facts,
+    counted: Mapping[str, int],
 ) -> list[tuple[int, float]]:
-    """The rows that fit the weighted words best."""
+    """The rows that fit the weighted words best. `counted` is what `frequencies` has said of some words."""
     weighed = {storable(term): weight for term, weight in weights.items() if _is_word(storable(term))}
     if not weighed or limit <= 0:
         return []
     condition, values = conditions(kind, scope)
-    score = " + ".join("CASE WHEN w.tsv @@ %s::tsquery THEN %s::float8 ELSE 0 END" for _ in weighed)
+    found_words = " + ".join("CASE WHEN w.tsv @@ %s::tsquery THEN %s::float8 ELSE 0 END" for _ in weighed)
+    # BM25 of words that count once, however often they occur; a long row has each word more easily.
+    score = f"({found_words}) * (1 + $k1) / (1 + $k1 * ({1 - _B} + {_B} * length(w.tsv) / %s::float8))"
+    score = score.replace("$k1", str(_K1 if facts.usual_words else 0.0))
     scores: list[object] = [value for term, weight in weighed.items() for value in (_quoted(term), weight)]
-    if _has_few(connection, kind, condition, values):
+    scores.append(facts.usual_words or 1.0)
+    if facts.in_scope <= _FEW:
         candidates, given = _ALL, [*values, *scores, limit]
     else:
-        query, at_most = _chosen(connection, kind, list(weighed), scope)
+        query, at_most = _chosen(connection, kind, list(weighed), facts, counted)
         candidates = _FOUND if query else _NEWEST
         given = [query or _any(weighed), at_most, *scores, *values, limit]
     sql = named(kind, candidates.replace("$condition", translated(condition)).replace("$score", score))
@@ -120,9 +137,10 @@ _ALL = """
     FROM r CROSS JOIN LATERAL (SELECT * FROM $words w WHERE w.sequence = r.sequence OFFSET 0) w
     ORDER BY score DESC, w.sequence DESC LIMIT %s
 """
-# The words first, best first; then, until there are enough, which of their rows may answer.
+# The words first, best first; then, until there are enough, which of their rows may answer. `strip` reads a long list
+# of words once; otherwise each word of the question would have it fetched from where the server keeps long values.
 _FOUND = """
-    WITH w AS MATERIALIZED (SELECT sequence, tsv FROM $words WHERE tsv @@ %s::tsquery LIMIT %s),
+    WITH w AS MATERIALIZED (SELECT sequence, strip(tsv) AS tsv FROM $words WHERE tsv @@ %s::tsquery LIMIT %s),
     s AS MATERIALIZED (SELECT w.sequence, $score AS score FROM w ORDER BY score DESC, w.sequence DESC)
     SELECT s.sequence, s.score
     FROM s CROSS JOIN LATERAL (SELECT 1 FROM $rows r WHERE r.sequence = s.sequence AND $condition OFFSET 0) r LIMIT %s
@@ -131,26 +149,17 @@ _FOUND = """
 _NEWEST = _FOUND.replace("LIMIT %s),", "ORDER BY sequence DESC LIMIT %s),", 1)
 
 
-def _has_few(connection: Connection, kind: Kind, condition: str, values: Sequence[object]) -> bool:
-    """Whether so few rows may answer that all are weighed. Every later statement of a search goes by indexes."""
-    sql = named(
-        kind,
-        "SELECT set_config('enable_seqscan', 'off', true),"
-        f" (SELECT count(*) FROM (SELECT 1 FROM $rows r WHERE {translated(condition)} LIMIT %s) found)",
-    )
-    found = connection.execute(sql.encode(), [*values, _FEW + 1]).fetchone()
-    return found is not None and int(found[1]) <= _FEW
-
-
-def _chosen(connection: Connection, kind: Kind, terms: Sequence[str], scope: Scope) -> tuple[str | None, int]:
+def _chosen(
+    connection: Connection, kind: Kind, terms: Sequence[str], facts: Facts, counted: Mapping[str, int]
+) -> tuple[str | None, int]:
     """The rarest words that find enough rows and not too many, as a query, and how many rows to take. None if all words
     are in too many rows."""
-    sql = named(kind, "SELECT greatest(reltuples, 1)::bigint FROM pg_class WHERE oid = '$words'::regclass")
-    row = connection.execute(sql.encode()).fetchone()
-    rows = int(row[0]) if row else 1
-    share = scope.agent.message_count / rows if kind == "message" else 1.0
+    rows = facts.rows
+    share = facts.of_agent / rows if kind == "message" else 1.0
     at_most = int(min(_WEIGHED_AT_MOST, _WEIGHED / max(min(share, 1.0), _WEIGHED / _WEIGHED_AT_MOST)))
-    counts = frequencies(connection, kind, terms, at_most=at_most + 1)
+    # Words that were counted up to fewer rows are counted again.
+    counts = {term: counted[term] for term in terms if term in counted and at_most < COUNTED}
+    counts |= frequencies(connection, kind, [term for term in terms if term not in counts], at_most=at_most + 1)
     rarest = sorted((count, term) for term, count in counts.items() if count)
     chosen: list[str] = []
     total = 0

@@ -57,6 +57,9 @@ class Transaction(Protocol):
     def many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         """Run a statement once for each of the rows."""
 
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[int]:
+        """Insert rows into a table that numbers them; returns their sequences, in order. Their ids have to be new."""
+
     def lock_agent(self, agent_id: str) -> None:
         """Wait until no other transaction changes what belongs to this agent; until the end of this one none does."""
 

@@ -38,6 +38,18 @@ class SqliteTransaction:
         """Run a statement once for each of the rows."""
         self._connection.executemany(sql, map(_adapted, rows))
 
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[int]:
+        """See `protocol.Transaction`. No other transaction writes, so the next sequences are known."""
+        last = self.one("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
+        first = int(last[0]) + 1 if last is not None else 1
+        given = [(sequence, *_adapted(row)) for sequence, row in enumerate(rows, first)]
+        names = ", ".join(columns)
+        self._connection.executemany(
+            f"INSERT INTO {table} (sequence, {names}) VALUES (?{', ?' * len(columns)})",
+            given,
+        )
+        return [row[0] for row in given]
+
     def lock_agent(self, agent_id: str) -> None:
         """Nothing to do: one transaction writes at a time."""
 

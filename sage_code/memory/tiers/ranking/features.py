@@ -57,6 +57,20 @@ _DONE = (
     "i've ", "i have ", "i just ", "i recently ", "i was ", "i had ", "i got ", "i went ", "i made ", "i did ", "i am ",
     "i'm ", "we've ", "we went ", "we had ", "i started ", "i decided ", "i finished ",
 )  # fmt: skip
+_PHRASES = {"standing": _STANDING, "preference": _PREFERENCE, "done": _DONE}
+# One pattern is faster than a search for each phrase that begins with "i"; none of them is inside of another one.
+_BEGINNING_WITH_I = re.compile(
+    "i(?:"
+    + "|".join(
+        f"(?P<{kind}>{'|'.join(re.escape(phrase[1:]) for phrase in phrases if phrase[0] == 'i')})"
+        for kind, phrases in _PHRASES.items()
+    )
+    + ")"
+)
+_OTHER_PHRASES = tuple(
+    (kind, tuple(phrase for phrase in phrases if phrase[0] != "i")) for kind, phrases in _PHRASES.items()
+)
+_OWN = ("i ", "i'", "my ", "we ")
 _PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
 _MERE_ROLES = frozenset(("user", "assistant", "human", "ai", "system", "tool"))
 _PREFIX = re.compile(r"([A-Z][\w.' -]{0,30}?): ")
@@ -294,15 +308,11 @@ def _by_role(out: dict[str, Floats], question: Question, pool: Pool) -> _Roles:
 
 def _by_text(out: dict[str, Floats], question: Question, pool: Pool, roles: _Roles, meanings: Meanings) -> None:
     """Signals of what a message is: an instruction, a preference, a fact about the speaker, a date, a number."""
-    own, asks = np.zeros(len(pool), np.float32), np.zeros(len(pool), np.float32)
-    heads: list[str] = []
-    for row, one in enumerate(pool.candidates):
-        is_read = not roles.apart or bool(roles.user[row])
-        text = one.text[:_HEAD_CHARS].lower() if is_read else ""
-        heads.append(text)
-        own[row] = min(text.count("i ") + text.count("i'") + text.count("my ") + text.count("we "), 3) / 3
-        asks[row] = text.rstrip().endswith("?")
-    standing, preference, done = (_with_phrase(heads, phrases) for phrases in (_STANDING, _PREFERENCE, _DONE))
+    is_read = [not roles.apart or one.role == "user" for one in pool.candidates]
+    heads = [one.text[:_HEAD_CHARS].lower() if read else "" for one, read in zip(pool.candidates, is_read, strict=True)]
+    own = np.array([min(sum(map(text.count, _OWN)), 3) / 3 for text in heads], np.float32)
+    asks = np.array([text.rstrip().endswith("?") for text in heads], np.float32)
+    standing, preference, done = _with_phrases(heads)
     out["standing"], out["preference"], out["done"], out["own"] = standing, preference, done, own
     out["asks"] = asks * np.float32(1 - roles.apart)
     out["answers"] = moved(out["base"] * out["asks"], pool.beside(-1))
@@ -322,19 +332,25 @@ def _by_text(out: dict[str, Floats], question: Question, pool: Pool, roles: _Rol
         out["proper"] = np.array(found, np.float32)
 
 
-def _with_phrase(texts: Sequence[str], phrases: Sequence[str]) -> Floats:
-    """1 for each text with one of the phrases. All texts are searched as one, with fewer steps in Python."""
+def _with_phrases(texts: Sequence[str]) -> tuple[Floats, Floats, Floats]:
+    """For each kind of phrases, 1 for each text with one of them. All texts are searched as one, with fewer steps in
+    Python."""
     joined = "\n".join(texts)
-    starts = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
-    places: list[int] = []
-    for phrase in phrases:
-        place = joined.find(phrase)
-        while place >= 0:
-            places.append(place)
-            place = joined.find(phrase, place + 1)
-    found = np.zeros(len(texts), np.float32)
-    found[np.searchsorted(starts, places, side="right") - 1] = 1
-    return found
+    starts = np.cumsum([0, *map(len, texts[:-1])]) + np.arange(len(texts))
+    places: dict[str, list[int]] = {"standing": [], "preference": [], "done": []}
+    for match in _BEGINNING_WITH_I.finditer(joined):
+        places[match.lastgroup or ""].append(match.start())
+    for kind, phrases in _OTHER_PHRASES:
+        found = places[kind]
+        for phrase in phrases:
+            place = joined.find(phrase)
+            while place >= 0:
+                found.append(place)
+                place = joined.find(phrase, place + 1)
+    standing, preference, done = (np.zeros(len(texts), np.float32) for _ in places)
+    for signal, of_kind in zip((standing, preference, done), places.values(), strict=True):
+        signal[np.searchsorted(starts, of_kind, side="right") - 1] = 1
+    return standing, preference, done
 
 
 def _up_to(most: int, counts: Floats) -> Floats:

@@ -173,19 +173,16 @@ def insert_of_sessions(
     marks = ", ".join("?" * len(ids))
     known = {str(row[0]) for row in rows.all(f"SELECT id FROM messages WHERE id IN ({marks})", ids)}
     new = [row for row in batch if row[0] not in known]
-    columns = ", ".join(MESSAGES.columns)
-    values = ", ".join("?" * (len(MESSAGES.columns) + 2))
-    rows.many(
-        f"INSERT INTO messages (agent_id, session, {columns}) VALUES ({values})",
+    sequences = rows.insert(
+        "messages",
+        ("agent_id", "session", *MESSAGES.columns),
         ((agent_id, numbers[row[-1]], *_adapted(MESSAGES, row[:-1])) for row in new),
     )
     names = list(MESSAGES.columns)
     for row in batch:  # the only messages that change: a summary notes what it stands for, and that it was undone
         if row[0] in known and row[names.index("role")] == "summary":
             set_metadata(rows, agent_id, row[0], row[names.index("metadata")])
-    found = rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks})", ids)
-    by_id: dict[str, int] = {str(id_): sequence for id_, sequence in found}
-    return [(by_id[row[0]], row[names.index("content")]) for row in new]
+    return [(sequence, row[names.index("content")]) for sequence, row in zip(sequences, new, strict=True)]
 
 
 def digest(row: Sequence[Any]) -> int:

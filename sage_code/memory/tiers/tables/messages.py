@@ -40,28 +40,20 @@ def known_ids(rows: Transaction, ids: Sequence[str]) -> set[str]:
     return found
 
 
-def insert_messages(rows: Transaction, agent_id: str, session: int, messages: Sequence[NewMessage]) -> list[Stored]:
-    """Store messages of one session; returns those that were new, in order. All have an id, a time and tokens."""
-    known = known_ids(rows, [message.id for message in messages])
-    new: dict[str, NewMessage] = {message.id: message for message in messages if message.id not in known}
-    rows.many(
-        "INSERT INTO messages (id, agent_id, session, role, created_at, speaker, tool_name, tokens, metadata, content)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+def insert_messages(rows: Transaction, agent_id: str, new: Sequence[tuple[int, NewMessage]]) -> list[Stored]:
+    """Store messages, each with the number of its session. All have a new id, a time and tokens."""
+    sequences = rows.insert(
+        "messages",
+        ("id", "agent_id", "session", "role", "created_at", "speaker", "tool_name", "tokens", "metadata", "content"),
         (
             (
                 message.id, agent_id, session, message.role, message.created_at, message.speaker, message.tool_name,
-                message.tokens, Json(dict(message.metadata)), message.content,
+                message.tokens, Json(dict(message.metadata)) if message.metadata else "{}", message.content,
             )
-            for message in new.values()
+            for session, message in new
         ),
     )  # fmt: skip
-    ids = list(new)
-    sequences: dict[str, int] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        some = ids[start : start + _AT_ONCE]
-        found = rows.all(f"SELECT id, sequence FROM messages WHERE id IN ({marks(some)})", some)
-        sequences |= {str(id_): sequence for id_, sequence in found}
-    return [Stored(sequences[id_], message) for id_, message in new.items()]
+    return [Stored(sequence, message) for sequence, (_, message) in zip(sequences, new, strict=True)]
 
 
 def messages_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> dict[int, Message]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, moment, nested
+from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested
+from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.values import Scope, Session
 
 _COLUMNS = "number, id, project, channel, title, source, started_at, last_at, messages, state"
+_FACTS = ("project", "channel", "title", "source")
+# The most values that go into one statement; SQLite's own limit is 32,766.
+_AT_ONCE = 10_000
 
 
 def session_of(rows: Transaction, agent_id: str, session_id: str) -> Session | None:
@@ -42,35 +46,63 @@ class MadeSession(NamedTuple):
     channel: str
 
 
-def make_session(rows: Transaction, agent_id: str, session_id: str, when: datetime, **known: str) -> MadeSession:
-    """A session, which is made if there is none. What is `known` of it (project, channel, title,
-    source) is added to what was known before."""
-    fields = {name: known.get(name, "") for name in ("project", "channel", "title", "source")}
-    rows.run(
-        "INSERT INTO sessions (agent_id, id, project, channel, title, source, started_at, last_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent_id, id) DO NOTHING",
-        (agent_id, session_id, *fields.values(), when, when),
-    )
-    given = {name: value for name, value in fields.items() if value}
-    if given:
-        changes = ", ".join(f"{name} = ?" for name in given)
-        rows.run(
-            f"UPDATE sessions SET {changes} WHERE agent_id = ? AND id = ?", (*given.values(), agent_id, session_id)
+def make_session(rows: Transaction, agent_id: str, session_id: str, when: datetime, **known: str) -> int:
+    """The number of a session, which is made if there is none."""
+    session_id = storable(session_id)
+    return make_sessions(rows, agent_id, {session_id: when}, **known)[session_id].number
+
+
+def make_sessions(
+    rows: Transaction, agent_id: str, begun: Mapping[str, datetime], **known: str
+) -> dict[str, MadeSession]:
+    """Sessions by their ids; others are made, with the time at which they begin. Ids are storable. What is `known` of
+    all of them (project, channel, title, source) is added to what was known before."""
+    fields = {name: known.get(name, "") for name in _FACTS}
+    found = _facts_of(rows, agent_id, list(begun))
+    if missing := [session for session in begun if session not in found]:
+        rows.many(
+            "INSERT INTO sessions (agent_id, id, project, channel, title, source, started_at, last_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (agent_id, id) DO NOTHING",
+            ((agent_id, session, *fields.values(), begun[session], begun[session]) for session in missing),
         )
-    found = rows.one(
-        "SELECT number, project, channel FROM sessions WHERE agent_id = ? AND id = ?", (agent_id, session_id)
-    )
-    assert found is not None
-    return MadeSession(*found)
+        found |= _facts_of(rows, agent_id, missing)
+    given = {name: value for name, value in fields.items() if value}
+    others = [
+        number
+        for number, *before in found.values()
+        if any(before[_FACTS.index(name)] != value for name, value in given.items())
+    ]
+    if others:
+        changes = ", ".join(f"{name} = ?" for name in given)
+        rows.run(f"UPDATE sessions SET {changes} WHERE number IN ({marks(others)})", (*given.values(), *others))
+    return {
+        session: MadeSession(number, given.get("project") or project, given.get("channel") or channel)
+        for session, (number, project, channel, *_) in found.items()
+    }
 
 
-def count_session(rows: Transaction, number: int, messages: int, first: datetime, last: datetime) -> None:
-    """Note messages that were added to a session, and the times that they reach from and to."""
-    rows.run(
+def _facts_of(rows: Transaction, agent_id: str, sessions: Sequence[str]) -> dict[str, Row]:
+    """The numbers of sessions and what is known of them, by their ids."""
+    found: dict[str, Row] = {}
+    for start in range(0, len(sessions), _AT_ONCE):
+        some = sessions[start : start + _AT_ONCE]
+        columns = ", ".join(_FACTS)
+        sql = f"SELECT id, number, {columns} FROM sessions WHERE agent_id = ? AND id IN ({marks(some)})"
+        found |= {row[0]: row[1:] for row in rows.all(sql, (agent_id, *some))}
+    return found
+
+
+def count_sessions(rows: Transaction, added: Mapping[int, Sequence[datetime]]) -> None:
+    """Note the messages that were added to sessions, by their times."""
+    rows.many(
         "UPDATE sessions SET messages = messages + ?,"
         " started_at = CASE WHEN messages = 0 OR started_at > ? THEN ? ELSE started_at END,"
         " last_at = CASE WHEN messages = 0 OR last_at < ? THEN ? ELSE last_at END WHERE number = ?",
-        (messages, first, first, last, last, number),
+        (
+            (len(times), first, first, last, last, number)
+            for number, times in added.items()
+            for first, last in [(min(times), max(times))]
+        ),
     )
 
 

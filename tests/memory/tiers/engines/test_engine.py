@@ -120,6 +120,54 @@ def talk(engine: Engine) -> Talk:
     return Talk(engine)
 
 
+def test_rows_are_inserted_as_they_are_and_get_growing_sequences(talk: Talk) -> None:
+    texts = ["a\tb\\n", "one\ntwo\r\n", "\\N", "", "\\.", "naïve 日本 😀", 'it\'s "quoted" {}', "x" * 100_000]
+    facts = [{}, {"a\n\t": ["\\", None, 1.5]}, *[{"n": number} for number in range(len(texts) - 2)]]
+    before = talk.add("before")
+    columns = ("id", "agent_id", "session", "role", "created_at", "metadata", "content")
+    given = [
+        (f"10000000-0000-4000-8000-{number:012d}", ADA, talk.sessions[ADA, "s1"], "user", START, Json(fact), text)
+        for number, (text, fact) in enumerate(zip(texts, facts, strict=True))
+    ]
+    with talk.engine.writing() as rows:
+        sequences = rows.insert("messages", columns, given)
+        assert rows.insert("messages", columns, []) == []
+    assert sequences == sorted(sequences)
+    assert sequences[0] > before
+    with talk.engine.reading() as rows:
+        found = rows.all(
+            "SELECT sequence, content, metadata, created_at FROM messages WHERE sequence > ? ORDER BY sequence",
+            (before,),
+        )
+    assert [row[0] for row in found] == sequences
+    assert [row[1] for row in found] == texts
+    assert [nested(row[2]) for row in found] == facts
+    assert {moment(row[3]) for row in found} == {START}
+
+
+def test_a_sequence_is_not_given_twice(talk: Talk) -> None:
+    columns = ("id", "agent_id", "session", "role", "created_at", "content")
+    row = ("10000000-0000-4000-8000-000000000001", ADA, talk.sessions[ADA, "s1"], "user", START, "text")
+    with talk.engine.writing() as rows:
+        [first] = rows.insert("messages", columns, [row])
+        rows.run("DELETE FROM messages WHERE sequence = ?", (first,))
+    with talk.engine.writing() as rows:
+        [second] = rows.insert("messages", columns, [row])
+    assert second > first
+
+
+def test_an_id_that_is_known_is_refused_and_nothing_is_stored(talk: Talk) -> None:
+    columns = ("id", "agent_id", "session", "role", "created_at", "content")
+    row = ("10000000-0000-4000-8000-000000000001", ADA, talk.sessions[ADA, "s1"], "user", START, "text")
+    other = ("10000000-0000-4000-8000-000000000002", *row[1:])
+    with talk.engine.writing() as rows:
+        rows.insert("messages", columns, [row])
+    with pytest.raises(SageError), talk.engine.writing() as rows:
+        rows.insert("messages", columns, [other, row])
+    with talk.engine.reading() as rows:
+        assert rows.all("SELECT count(*) FROM messages") == [(1,)]
+
+
 def test_a_transaction_is_committed_or_rolled_back_as_a_whole(engine: Engine) -> None:
     with engine.writing() as rows:
         fact("one")(rows)

@@ -63,9 +63,9 @@ def agent_named(engine: PostgresEngine, name: str = "sage") -> Agent:
 
 def store(engine: PostgresEngine, rows: Transaction, agent: Agent, texts: list[str]) -> list[int]:
     """Messages with their words and, if there is a model, a vector that is made from the number of the message."""
-    number = sessions.make_session(rows, agent.id, "s1", now(), project="p").number
+    number = sessions.make_session(rows, agent.id, "s1", now(), project="p")
     new = [NewMessage("user", text, id=str(new_uuid()), created_at=now(), tokens=1) for text in texts]
-    sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, number, new)]
+    sequences = [one.sequence for one in messages.insert_messages(rows, agent.id, [(number, one) for one in new])]
     engine.add_words(rows, "message", list(zip(sequences, texts, strict=True)))
     agents.count_messages(rows, agent.id, len(sequences), len(sequences))
     return sequences
@@ -241,6 +241,34 @@ def test_words_of_any_shape_are_found_as_they_are(team: PostgresEngine) -> None:
 
 
 @pytest.mark.parametrize("few", [0, 10_000])
+def test_of_rows_with_the_same_words_the_short_one_is_first(
+    team: PostgresEngine, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(postgres_words, "_FEW", few)
+    agent = agent_named(team)
+    long = " ".join(f"w{number}" for number in range(3000))  # too long to be kept beside its row
+    with team.writing() as rows:
+        short, longer = store(team, rows, agent, ["retry policy", f"retry policy {long}"])
+    with team.reading() as rows:
+        found = team.with_words(rows, "message", {"retry": 1.0, "policy": 2.0}, Scope(agent), 5)
+    assert [one for one, _ in found] == [short, longer]
+
+
+def test_a_search_asks_for_its_facts_once_and_never_keeps_them_for_a_writer(team: PostgresEngine) -> None:
+    agent = agent_named(team)
+    team.use_model("model", DIM)
+    with team.writing() as rows:
+        assert rows.facts("message", Scope(agent)).in_scope == 0
+        store(team, rows, agent, ["one", "two"])
+        assert rows.facts("message", Scope(agent)).in_scope == 2
+        assert rows.facts("message", Scope(agent, role="assistant")).in_scope == 0
+    with team.reading() as rows:
+        facts = rows.facts("message", Scope(agent))
+        assert (facts.in_scope, facts.model, facts.stretches) == (2, ("model", DIM), [])
+        assert rows.facts("message", Scope(agent)) is facts
+
+
+@pytest.mark.parametrize("few", [0, 10_000])
 def test_both_ways_to_search_give_the_same(team: PostgresEngine, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(postgres_words, "_FEW", few)
     monkeypatch.setattr(postgres_vectors, "_FEW", few)
@@ -259,8 +287,8 @@ def test_both_ways_to_search_give_the_same(team: PostgresEngine, monkeypatch: py
     with team.reading() as rows:
         weights = {"all": 0.1, "rare5": 3.0, "some5": 1.0}
         found = team.with_words(rows, "message", weights, Scope(agent, project="p"), 3)
-        assert found[0] == (sequences[5], pytest.approx(4.1))
-        assert [score for _, score in found[1:]] == [pytest.approx(1.1)] * 2
+        assert found[0][0] == sequences[5]
+        assert [score / found[0][1] for _, score in found[1:]] == [pytest.approx(1.1 / 4.1)] * 2
         near = team.nearest(rows, "message", made[5], Scope(agent), 300)
         exact = np.argsort(-(made @ made[5]))
         assert [one for one, _ in near[:20]] == [sequences[place] for place in exact[:20]]
