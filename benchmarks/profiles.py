@@ -92,8 +92,25 @@ def show_turns(turns: Sequence[Turn]) -> None:
             best = _measured([score >= F1_LEAST for score in own], gold)
             default = _measured([score >= TURN_LEAST for score in own], gold)
             facts = _measured([found[turn.said.id] for turn in chosen], gold)
-            rows.append((half, session or "all", len(chosen), *map(_three, (rule, best, default, facts)), f"{_recall_at(own, gold):.3f}"))
-    head = ("half", "session", "turns", "pronoun rule P/R/F1", f"score ≥ {F1_LEAST}", f"default ≥ {TURN_LEAST}", "a fact is kept", f"recall at precision {_PRECISE}")
+            rows.append(
+                (
+                    half,
+                    session or "all",
+                    len(chosen),
+                    *map(_three, (rule, best, default, facts)),
+                    f"{_recall_at(own, gold):.3f}",
+                )
+            )
+    head = (
+        "half",
+        "session",
+        "turns",
+        "pronoun rule P/R/F1",
+        f"score ≥ {F1_LEAST}",
+        f"default ≥ {TURN_LEAST}",
+        "a fact is kept",
+        f"recall at precision {_PRECISE}",
+    )
     print(table(head, rows), "\n")
 
 
@@ -145,15 +162,32 @@ def show_coverage(turns: Sequence[Turn], show: int) -> None:
             current = "\n".join(fact.text for fact in facts if not fact.retired_by)
             known = "\n".join(fact.text for fact in every)
             texts = (profile, current[-PROFILE_CHARS:], known[-PROFILE_CHARS:], messages[-PROFILE_CHARS:])
-            values[dialogue % 2, session].append((*(_recall(text, persona) for text in texts), len(profile), len(known)))
+            values[dialogue % 2, session].append(
+                (*(_recall(text, persona) for text in texts), len(profile), len(known))
+            )
             if session == SESSIONS[-1] and dialogue % 2 == 0 and dialogue // 2 < show:
                 print(profile, "\n--- gold\n", persona, "\n", sep="")
     rows = [
-        ("unseen (odd)" if parity else "tuned on (even)", session, len(one), *(f"{mean(column):.3f}" for column in list(zip(*one, strict=True))[:4]),
-         *(f"{mean(column):.0f}" for column in list(zip(*one, strict=True))[4:]))
+        (
+            "unseen (odd)" if parity else "tuned on (even)",
+            session,
+            len(one),
+            *(f"{mean(column):.3f}" for column in list(zip(*one, strict=True))[:4]),
+            *(f"{mean(column):.0f}" for column in list(zip(*one, strict=True))[4:]),
+        )
         for (parity, session), one in sorted(values.items())
     ]
-    head = ("half", "after session", "speakers", "profile", "last 800 of current facts", "last 800 of all facts", "last 800 of messages", "profile's chars", "facts' chars")
+    head = (
+        "half",
+        "after session",
+        "speakers",
+        "profile",
+        "last 800 of current facts",
+        "last 800 of all facts",
+        "last 800 of messages",
+        "profile's chars",
+        "facts' chars",
+    )
     print(table(head, rows))
     print(f"{wrong} of {total} facts were taken back by later messages\n")
 
@@ -245,7 +279,20 @@ def main() -> None:
         show_coverage(turns, options.show)
     if "corrections" in options.parts:
         rows = [show_corrections(path) for path in sorted(HERE.glob("profile_corrections*.txt"))]
-        print(table(("file", "corrections", "old fact gone", "old fact never found", "others wrongly gone", "others never found"), rows), "\n")
+        print(
+            table(
+                (
+                    "file",
+                    "corrections",
+                    "old fact gone",
+                    "old fact never found",
+                    "others wrongly gone",
+                    "others never found",
+                ),
+                rows,
+            ),
+            "\n",
+        )
     if "speed" in options.parts:
         show_speed(turns)
 

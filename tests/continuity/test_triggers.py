@@ -19,8 +19,8 @@ from sage_code.continuity.triggers import detector as detector_module
 from sage_code.continuity.triggers.detector import TriggerDetector, spoken_scores
 from sage_code.continuity.triggers.distances import Distances
 from sage_code.continuity.triggers.phrases import linguistic_score
-from sage_code.text.prose import said
 from sage_code.continuity.triggers.values import LEAST_CONFIDENCE, Dials, TriggerResult, TriggerType
+from sage_code.text.prose import said
 
 TOP = Path(__file__).parents[2]
 MAX_STATE = 16_000

@@ -22,8 +22,8 @@ from sage_code.continuity.triggers import weights
 from sage_code.continuity.triggers.context import USER, Context, Said
 from sage_code.continuity.triggers.distances import Distances
 from sage_code.continuity.triggers.phrases import is_about_saving, is_request_to_save, linguistic_score
-from sage_code.text.prose import said
 from sage_code.continuity.triggers.values import PRIORITY, Dials, Trigger, TriggerResult, TriggerType
+from sage_code.text.prose import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
