@@ -235,8 +235,8 @@ def written(model: Model) -> Iterable[str]:
     """The module of the weights."""
     yield '"""How much each feature of a clause says for a lasting fact; made by `python -m training.profiles`.'
     yield ""
-    yield "Learned from the even dialogues of MSC's validation part (persona summaries by turn), from messages of public"
-    yield "coding sessions, and from `training/profile_sentences.txt`. Log odds; `features.py` says what the names mean."
+    yield "Learned from the even dialogues of MSC's validation part (persona summaries by turn), from messages of"
+    yield "public coding sessions, and from `training/profile_sentences.txt`. Log odds; `features.py` explains the names."
     yield '"""'
     yield ""
     yield "from __future__ import annotations"

@@ -24,6 +24,7 @@ _SHARED_LEAST = 0.5
 _SAME_LEAST = 0.67
 # "Sorry," or "Turns out," before a clause.
 _LEAD_WORDS = 2
+_LEADS = frozenset({"correction", "update", "edit", "oops"})
 _MEAT_WORDS = "meat steak bacon burger chicken beef pork barbecue ribs sausage ham turkey wings"
 _MEAT = frozenset(map(stem, _MEAT_WORDS.split()))
 _UNMARRIED = re.compile(
@@ -52,7 +53,7 @@ def retired(facts: Sequence[Fact], message: Spoken, before: Sequence[Spoken] = (
     clauses = [clause for clause in clauses_of(message.content) if not clause.asks]
     lead = ""
     for number, clause in enumerate(clauses):
-        if len(clause.words) <= _LEAD_WORDS and number + 1 < len(clauses) and not told(clause.text.lower()).strong:
+        if len(clause.words) <= _LEAD_WORDS and number + 1 < len(clauses) and _is_lead(clause):
             lead = f"{clause.text} "  # "Correction," belongs to what follows
             continue
         change = change_of(f"{lead}{clause.text}", _context(clauses[:number], message, before))
@@ -60,6 +61,11 @@ def retired(facts: Sequence[Fact], message: Spoken, before: Sequence[Spoken] = (
         if change is not None:
             gone.update(fact.id for fact in _taken_back(change, older))
     return [fact for fact, _ in older if fact.id in gone]
+
+
+def _is_lead(clause: Clause) -> bool:
+    """Whether a clause only leads in the next one."""
+    return clause.words[0] in _LEADS or not told(clause.text.lower()).strong
 
 
 def _context(said: Sequence[Clause], message: Spoken, before: Sequence[Spoken]) -> str:

@@ -29,7 +29,7 @@ _EMPTY = """
     place plan please pretty probably put quite rather real really recently right same say see she she's should since
     so some someone something sometimes soon sort start started still stuff such sure take taken taking tell than
     thank thanks that that's the their them then there there's these they they're thing things think this those though
-    through till time times to today together told tomorrow tonight too took top tried try trying turned two type until
+    through till time times to today together told tomorrow tonight too took top tried try trying turned turns two type until
     up us use used uses using usually very want wanted wants was wasn't way we we'd we'll we're we've week weekend
     weekends weeks well went were what what's when where which while who whole whom why will with without won't would
     wouldn't year years yes yesterday yet you you're your yours
