@@ -236,7 +236,7 @@ def written(model: Model) -> Iterable[str]:
     yield '"""How much each feature of a clause says for a lasting fact; made by `python -m training.profiles`.'
     yield ""
     yield "Learned from the even dialogues of MSC's validation part (persona summaries by turn), from messages of"
-    yield "public coding sessions, and from `training/profile_sentences.txt`. Log odds; `features.py` explains the names."
+    yield "public coding sessions, and from `training/profile_sentences.txt`. Log odds; names: `features.py`."
     yield '"""'
     yield ""
     yield "from __future__ import annotations"

@@ -28,6 +28,9 @@ __all__ = ["FACT_LEAST", "TURN_LEAST", "Fact", "durable_score", "facts_in", "ret
 FACT_LEAST = 0.40
 # A fact is a line of a profile, not a paragraph.
 MAX_CHARS = 140
+# What the two kinds that a rule decides are worth in a profile, beside the probabilities of the model.
+_STANDING_SCORE = 0.85
+_ANSWER_SCORE = 0.75
 _LEAST_CHARS = 6
 _MOST_FACTS = 12  # of one message
 _QUESTION_CHARS = 60
@@ -45,6 +48,8 @@ _LEAD_IN = re.compile(
     r"|remember)\b[\s,.!:;-]*)+(?=\w)",
     re.IGNORECASE,
 )
+# A standing wish has one of these words.
+_STANDS = frozenset({"always", "never", "ever"})
 _STANDING = re.compile(
     r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w",
     re.IGNORECASE,
@@ -117,12 +122,13 @@ def _judged(clause: Clause, asked: Clause | None) -> tuple[str, float]:
     if clause.asks:
         return "", 0.0
     text, score = "", 0.0
-    if _STANDING.match(tidy := _tidied(clause.text)):
+    if not _STANDS.isdisjoint(clause.words) and _STANDING.match(tidy := _tidied(clause.text)):
         text, score = f'Asks: "{_cut(tidy)}"', _STANDING_SCORE
     elif clause.first and asked is not None and _is_short_answer(clause, asked):
         text, score = f"{_cut(one_line(asked.text), _QUESTION_CHARS)} {_cut(one_line(clause.text))}", _ANSWER_SCORE
-    elif len(tidy) >= _LEAST_CHARS and _SELF.intersection(clause.words) and not _is_passing(tidy, clause):
-        text, score = _cut(tidy), probability(clause, asked)
+    elif not _SELF.isdisjoint(clause.words) and (score := probability(clause, asked)) >= FACT_LEAST:
+        tidy = _tidied(clause.text)
+        text = "" if len(tidy) < _LEAST_CHARS or _is_passing(tidy, clause) else _cut(tidy)
     if (
         score < FACT_LEAST
         or not telling_words(text)
@@ -139,11 +145,6 @@ def _is_passing(text: str, clause: Clause) -> bool:
     return bool(_IF.match(text) or _PASSING.match(text)) or (
         bool(_OTHERS.match(text)) and not _SELF.intersection(clause.words[:2])
     )
-
-
-# What the two kinds that a rule decides are worth in a profile, beside the probabilities of the model.
-_STANDING_SCORE = 0.85
-_ANSWER_SCORE = 0.75
 
 
 def _is_short_answer(clause: Clause, asked: Clause) -> bool:

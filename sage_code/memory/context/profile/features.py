@@ -65,6 +65,19 @@ _FORMS = (
 _GROUP_OF = {word: group for group, words in _GROUPS.items() for word in words.split()}
 
 
+# Every form begins with one of these.
+_STARTS = frozenset({"i", "i'm", "i've", "i'll", "i'd", "we", "we're", "we'll", "my", "our", "let"})
+
+
+def _form(words: tuple[str, ...]) -> str:
+    """The form of a clause about oneself, or nothing."""
+    lowered = " ".join(words)
+    for name, pattern in _FORMS:
+        if pattern.match(lowered):
+            return name
+    return ""
+
+
 def features_of(clause: Clause, asked: Clause | None = None) -> set[str]:
     """The features of a clause; `asked` is the question that it may answer."""
     words = clause.words
@@ -86,14 +99,13 @@ def features_of(clause: Clause, asked: Clause | None = None) -> set[str]:
         found.add("NOSELF")
         if "OTHER" in found:
             found.add("NOSELF OTHER")
-    lowered = " ".join(words)
-    form = next((name for name, pattern in _FORMS if pattern.match(lowered)), "")
+    form = _form(words) if words[0] in _STARTS else ""
     if form:
         found.add(form)
         found.add(f"{form} #{min(count, 10)}")
         if "NOW" in found:
             found.add(f"{form} NOW")
-    technical = sum(word in _CODE_WORDS for word in words)
+    technical = sum(map(_CODE_WORDS.__contains__, words))
     if technical:
         found.add("CODE" if technical == 1 else "CODES")
         found.add(f"{form} CODE")

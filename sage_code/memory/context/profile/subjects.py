@@ -29,7 +29,8 @@ _EMPTY = """
     place plan please pretty probably put quite rather real really recently right same say see she she's should since
     so some someone something sometimes soon sort start started still stuff such sure take taken taking tell than
     thank thanks that that's the their them then there there's these they they're thing things think this those though
-    through till time times to today together told tomorrow tonight too took top tried try trying turned turns two type until
+    through till time times to today together told tomorrow tonight too took top tried try trying turned turns two
+    type until
     up us use used uses using usually very want wanted wants was wasn't way we we'd we'll we're we've week weekend
     weekends weeks well went were what what's when where which while who whole whom why will with without won't would
     wouldn't year years yes yesterday yet you you're your yours
@@ -146,6 +147,16 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
+# Words of which a text must have one before the longer patterns are tried.
+_NEEDED_WORDS = {
+    "name": "name name's called call go known",
+    "home": "live lives living lived reside resides stay rent settled moved relocated based located home house "
+    "apartment flat place",
+    "household": "live living roommate roommates moved",
+    "study": "study studying major majoring enrolled degree thesis phd studies college university school student",
+    "children": "kid kids child children son sons daughter daughters baby babies twins expecting pregnant",
+}  # fmt: skip
+_NEEDED = {name: frozenset(words.split()) for name, words in _NEEDED_WORDS.items()}
 _MY_IS = re.compile(
     r"\b(?:my|our) ((?:favou?rite )?[a-z]+(?: [a-z]+){0,2}?)(?: (?:of all time|now|these days))? (?:is|are"
     r"|runs|takes|costs|lasts|will be|has become|became|has always been)\b"
@@ -222,7 +233,12 @@ def strong_words(text: str) -> frozenset[str]:
 def slots_of(text: str) -> frozenset[str]:
     """The questions with one answer that a text answers."""
     lowered = plain(text).lower()
-    found = {name for name, pattern in _SLOTS if pattern.search(lowered)}
+    words = set(words_of(lowered))
+    found = {
+        name
+        for name, pattern in _SLOTS
+        if not ((needed := _NEEDED.get(name)) and needed.isdisjoint(words)) and pattern.search(lowered)
+    }
     if "origin" in found:
         found.discard("home")
     if (kin := _KIN_IS.search(lowered)) and kin[1] in _KIN_WORD:

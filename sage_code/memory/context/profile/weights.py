@@ -1,7 +1,7 @@
 """How much each feature of a clause says for a lasting fact; made by `python -m training.profiles`.
 
 Learned from the even dialogues of MSC's validation part (persona summaries by turn), from messages of
-public coding sessions, and from `training/profile_sentences.txt`. Log odds; `features.py` explains the names.
+public coding sessions, and from `training/profile_sentences.txt`. Log odds; names: `features.py`.
 """
 
 from __future__ import annotations
