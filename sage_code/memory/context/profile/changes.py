@@ -21,7 +21,8 @@ _MAYBE = re.compile(
 )
 _SURELY = re.compile(r"\bno longer\b|\bany ?more\b|\bused to\b")
 _ENDED = re.compile(
-    r"\bno longer\b|\bno more\b|\bany ?more\b|\bany longer\b|\bnot these days\b"
+    r"\bgave (?=(?:\w+ ){1,3}up\b)"
+    r"|\bno longer\b|\bno more\b|\bany ?more\b|\bany longer\b|\bnot these days\b"
     r"|\b(?<!am )(?<!'m )(?<!get )(?<!got )(?<!getting )(?<!are )(?<!be )used to\b"
     r"|\b(?:stopped|quit|gave up(?: on)?|given up(?: on)?|gave away|given away|sold|got rid of|gotten rid of"
     r"|lost|died|passed away"
@@ -48,7 +49,8 @@ _BEGAN_LOVE = re.compile(
     r"in a relationship now|said yes|we're married|eloped|have a (?:girlfriend|boyfriend) now)\b"
 )
 _ENDED_JOB = re.compile(
-    r"\b(?:laid off|(?:was|got|been|were) fired|let go|made redundant|resigned|retired|lost my job|unemployed"
+    r"\b(?:let (?:me|us) go|fired me|laid me off"
+    r"|laid off|(?:was|got|been|were) fired|let go|made redundant|resigned|retired|lost my job|unemployed"
     r"|quit my (?:job|work|position)"
     r"|(?:i|we) quit(?: last \w+| today| yesterday| this \w+)?$|left my (?:job|company|work|position)"
     r"|handed in my notice|between jobs"
@@ -64,7 +66,7 @@ _NO_MEAT = re.compile(
     r"|plant[- ]based|(?:stopped|quit|no longer|don't|gave up) (?:eat(?:ing)? )?meat)\b"
 )
 _MOVED = re.compile(
-    r"\b(?:i|we|i've|we've|and|have|just|recently|finally|then|family|\w+ and i) (?:just |recently |finally "
+    r"\b(?:i|we|i've|we've|and|have|just|recently|finally|then|family|\w+ and i) (?:just |since |recently |finally "
     r"|already )?(?:moved|relocated|settled)"
     r"(?: back| over| down| house| away| out| abroad| overseas| across)?(?: (?:to|into|in|near|there|here|from"
     r"|out|with|closer|somewhere)\b|$)"

@@ -35,7 +35,7 @@ _EMPTY = """
     weekends weeks well went were what what's when where which while who whole whom why will with without won't would
     wouldn't year years yes yesterday yet you you're your yours
     january february march april june july august september october november december monday tuesday wednesday thursday
-    friday saturday sunday morning evening sadly unfortunately
+    friday saturday sunday morning evening sadly unfortunately honestly frankly
 """
 EMPTY_WORDS = frozenset(_EMPTY.split())
 # Verbs and nouns that a fact may be found by only together with another word.
