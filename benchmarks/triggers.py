@@ -30,9 +30,9 @@ from session_logs import Session, exchanges_of, sessions_of
 from sage_code.continuity.triggers.context import USER, Context, Said
 from sage_code.continuity.triggers.detector import TriggerDetector, spoken_scores
 from sage_code.continuity.triggers.distances import Distances
-from sage_code.text.prose import said
 from sage_code.continuity.triggers.values import Dials, TriggerType
 from sage_code.embed.bundled import BundledEmbedder
+from sage_code.text.prose import said
 
 _LABELS = Path(__file__).with_name("trigger_labels.txt")
 _KINDS = {

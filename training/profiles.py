@@ -1,7 +1,7 @@
 """Learns which clauses say something lasting about their speaker, for `sage_code/memory/context/profile/weights.py`.
 
     python -m training.profiles MSC_DIR --sessions DIR_OR_GIT > sage_code/memory/context/profile/weights.py
-    python -m training.profiles MSC_DIR --sessions DIR_OR_GIT --compare     # by cross-validation, without the other half
+    python -m training.profiles MSC_DIR --sessions DIR_OR_GIT --compare     # by cross-validation
 
 MSC says of each turn what it tells about its speaker; the even dialogues are learned from, the odd ones are not read
 here. A turn holds a fact if one of its clauses does ("noisy or"), so that turns teach clauses; the words that a clause
@@ -89,7 +89,7 @@ def _aligned(clauses: Sequence[Clause], persona: str) -> list[float]:
 
 def work_turns(sessions: str) -> list[Turn]:
     """Clauses of coding sessions, and those that were written for this."""
-    found = []
+    found: list[Turn] = []
     for line in (HERE / "profile_sentences.txt").read_text().splitlines():
         if line[:2] in ("+ ", "- "):
             holds = line[0] == "+"
@@ -109,7 +109,10 @@ class Model:
     """A weight for each feature."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
-        counts = Counter(name for turn in turns for one in turn.features for name in one)
+        counts: Counter[str] = Counter()
+        for turn in turns:
+            for one in turn.features:
+                counts.update(dict.fromkeys(one, max(turn.weight, 1.0)))
         self.names = sorted(name for name, count in counts.items() if count >= _LEAST_COUNT)
         self.number = {name: number for number, name in enumerate(self.names)}
         self.weights = np.zeros(len(self.names))
@@ -142,7 +145,7 @@ class Model:
                 logits, guessed.clamp(min=0), reduction="none"
             )
             total = (loss + (of_clauses * known).sum()) / weight.sum() + _RIDGE * (w**2).sum()
-            total.backward()
+            total.backward()  # type: ignore[no-untyped-call]
             steps.step()
             with torch.no_grad():
                 w.copy_(w.sign() * (w.abs() - _LASSO * steps.param_groups[0]["lr"] / _RATE * 10).clamp(min=0))
@@ -188,7 +191,11 @@ def judged(scores: np.ndarray, holds: np.ndarray) -> str:
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-9)
     best = int(f1.argmax())
     at = recall[precision >= 0.90]
-    return f"F1 {f1[best]:.3f} at {scores[order][best]:.2f} (P {precision[best]:.3f} R {recall[best]:.3f}), recall at P .90 {at.max() if len(at) else 0:.3f}"
+    recall_then = at.max() if len(at) else 0.0
+    return (
+        f"F1 {f1[best]:.3f} at {scores[order][best]:.2f} (P {precision[best]:.3f} R {recall[best]:.3f}), "
+        f"recall at P .90 {recall_then:.3f}"
+    )
 
 
 def compare(turns: Sequence[Turn], work: Sequence[Turn], folds: int = 4) -> None:
@@ -228,8 +235,8 @@ def written(model: Model) -> Iterable[str]:
     """The module of the weights."""
     yield '"""How much each feature of a clause says for a lasting fact; made by `python -m training.profiles`.'
     yield ""
-    yield "Learned from the even dialogues of MSC's validation part (persona summaries by turn), from messages of public coding"
-    yield "sessions, and from `training/profile_sentences.txt`. Log odds; `features.py` says what the names mean."
+    yield "Learned from the even dialogues of MSC's validation part (persona summaries by turn), from messages of"
+    yield "public coding sessions, and from `training/profile_sentences.txt`. Log odds; names: `features.py`."
     yield '"""'
     yield ""
     yield "from __future__ import annotations"

@@ -44,8 +44,10 @@ _WRITTEN_OUT = {
 # A line of a log, a stack trace, a table or code that was pasted without a fence. The first pattern is a quick one.
 _MAY_BE_PASTED = re.compile(r"[{}()=<>:;$\"\[]|^\d|[A-Z]{4}|Error|^(?:import|from|def|class|const|let|var|export)\s")
 _PASTED = re.compile(
-    r"^(?:\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|Traceback"
-    r"|File \"|at [\w.$<>]+\(|(?:import|from|def|class|const|let|var|function|return|export) \S+ ?(?:[=({:]|import\b|$))"
+    r"^(?:\$ |>>> |\d{4}-\d\d-\d\d[T ]\d\d:"
+    r"|\[?\d\d:\d\d:\d\d|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|Traceback"
+    r"|File \"|at [\w.$<>]+\(|(?:import|from|def|class|const|let|var|function|return|export) \S+ ?(?:[=({:]"
+    r"|import\b|$))"
     r"|[{};]$|[=-]>|::|\w\(\w*\)|[=!]=|\wError\b"
 )
 

@@ -16,15 +16,23 @@ from sage_code.memory.context.profile.clauses import Clause, clauses_of, plain
 from sage_code.memory.context.profile.subjects import Told, things_of, told
 from sage_code.memory.context.profile.values import Fact
 from sage_code.memory.context.summary import Spoken
+from sage_code.search.words import stem
 
 # Share of the words of the shorter side that a change and a fact have in common.
 _SHARED_LEAST = 0.5
 # A statement without a word of change takes back what it contradicts only if it is about the very same thing.
 _SAME_LEAST = 0.67
-_MEAT = frozenset("meat steak bacon burger chicken beef pork barbecu bbq rib sausag ham turkey wing carnivor".split())
-_UNMARRIED = re.compile(r"\b(?:single|girlfriend|boyfriend|engaged|fianc\w+|dating|planning (?:a|my|our) wedding|divorced)\b")
+# "Sorry," or "Turns out," before a clause.
+_LEAD_WORDS = 2
+_LEADS = frozenset({"correction", "update", "edit", "oops"})
+_MEAT_WORDS = "meat steak bacon burger chicken beef pork barbecue ribs sausage ham turkey wings"
+_MEAT = frozenset(map(stem, _MEAT_WORDS.split()))
+_UNMARRIED = re.compile(
+    r"\b(?:single|girlfriend|boyfriend|engaged|fianc\w+|dating|planning (?:a|my|our) wedding|divorced)\b"
+)
 _NO_CHILD = re.compile(r"\b(?:don't have|no (?:kids|children)|expecting|pregnant|childless)\b")
-_FEELING = frozenset("lov hate enjoy dislik fan ador despis prefer favorit favourit stand lik allerg avoid".split())
+_FEELING_WORDS = "love hate enjoy dislike fan adore despise prefer favorite favourite stand like allergic avoid afraid"
+_FEELING = frozenset(map(stem, _FEELING_WORDS.split()))
 # Questions that a mere statement answers anew; the others need a word of change, since people say much about them.
 _STATED = ("name", "pronouns", "age", "favorite ", "my ")
 _NEED_CHANGE = frozenset({"home", "household", "job", "study", "relationship", "diet"})
@@ -43,11 +51,21 @@ def retired(facts: Sequence[Fact], message: Spoken, before: Sequence[Spoken] = (
         return []
     gone: set[str] = set()
     clauses = [clause for clause in clauses_of(message.content) if not clause.asks]
+    lead = ""
     for number, clause in enumerate(clauses):
-        change = change_of(plain(clause.text), _context(clauses[:number], message, before))
+        if len(clause.words) <= _LEAD_WORDS and number + 1 < len(clauses) and _is_lead(clause):
+            lead = f"{clause.text} "  # "Correction," belongs to what follows
+            continue
+        change = change_of(f"{lead}{clause.text}", _context(clauses[:number], message, before))
+        lead = ""
         if change is not None:
             gone.update(fact.id for fact in _taken_back(change, older))
     return [fact for fact, _ in older if fact.id in gone]
+
+
+def _is_lead(clause: Clause) -> bool:
+    """Whether a clause only leads in the next one."""
+    return clause.words[0] in _LEADS or not told(clause.text.lower()).strong
 
 
 def _context(said: Sequence[Clause], message: Spoken, before: Sequence[Spoken]) -> str:
@@ -64,12 +82,16 @@ def _context(said: Sequence[Clause], message: Spoken, before: Sequence[Spoken]) 
 
 def _taken_back(change: Change, facts: Sequence[tuple[Fact, Told]]) -> list[Fact]:
     """The facts that one change ends, replaces or contradicts."""
-    found = [fact for fact, known in facts if _is_over(change, known) or _is_renewed(change, known) or _is_contradicted(change, known)]
+    found = [
+        fact
+        for fact, known in facts
+        if _is_over(change, known) or _is_renewed(change, known) or _is_contradicted(change, known)
+    ]
     if change.ended:
         found += _best(change, facts)
     if change.fixes and not found:
         latest, known = max(facts, key=lambda one: (one[0].said_at, one[0].message_id))
-        if not change.fixed or (change.fixed & known.strong and change.told.owner == known.owner):
+        if change.retracts or (change.fixed & known.strong and change.told.owner == known.owner):
             found.append(latest)
     return found
 
@@ -81,9 +103,8 @@ def _best(change: Change, facts: Sequence[tuple[Fact, Told]]) -> list[Fact]:
         if known.past or not _may_concern(change, known):
             continue
         shared = change.sure & known.strong
-        if shared and len(shared) >= _SHARED_LEAST * min(len(change.sure), len(known.strong)):
-            fits.append((len(change.gone & set(known.telling)), fact))
-        elif not change.sure and known.telling[:1] and known.telling[0] in change.gone:
+        by_words = bool(shared) and len(shared) >= _SHARED_LEAST * min(len(change.sure), len(known.strong))
+        if by_words or (not change.sure and known.telling[:1] and known.telling[0] in change.gone):
             fits.append((len(change.gone & set(known.telling)), fact))
     if not fits and change.gone:  # "I stopped running because of my knee": the verb of the fact
         fits = [
@@ -99,13 +120,21 @@ def _may_concern(change: Change, known: Told) -> bool:
     """Whether what happens to the subject of the clause can concern the fact."""
     own, other = change.told.owner, known.owner
     # "My roommate moved out" may concern "I have a roommate"; "I sold my dad's car" may concern "My dad's car is red".
-    return own == other or bool(own and own in change.gone and own in known.telling) or bool(not own and other in change.gone)
+    return (
+        own == other
+        or bool(own and own in change.gone and own in known.telling)
+        or bool(not own and other in change.gone)
+    )
 
 
 def _is_over(change: Change, known: Told) -> bool:
     """Whether one of the great changes ends the fact: of love, work, studies, diet."""
     self = not change.told.owner
-    if change.love_ended and "relationship" in known.slots and (self or change.told.owner in known.words):
+    if (
+        change.love_ended
+        and "relationship" in known.slots
+        and (self or change.told.owner in known.telling or "me" in change.told.words)
+    ):
         return not {"single", "divorced"} & known.words
     if change.love_began and self and _UNMARRIED.search(known.text):
         return True
@@ -123,7 +152,10 @@ def _is_renewed(change: Change, known: Told) -> bool:
     own = change.told
     if own.owner != known.owner or known.past:
         return False
-    if any(old & known.strong and not new & known.strong and len(old & known.strong) >= _SHARED_LEAST * len(old) for old, new in change.exchanged):
+    if any(
+        old & known.strong and not new & known.strong and len(old & known.strong) >= _SHARED_LEAST * len(old)
+        for old, new in change.exchanged
+    ):
         return True
     kinds = own.kinds & known.kinds
     if kinds and change.switched and not things_of(own, kinds) & things_of(known, kinds):
@@ -159,7 +191,7 @@ def _number_differs(change: Change, known: Told) -> bool:
 def _is_contradicted(change: Change, known: Told) -> bool:
     """Whether one says yes and the other no about the same thing."""
     own = change.told
-    if own.negative == known.negative or own.owner != known.owner or known.past:
+    if own.negative == known.negative or own.owner != known.owner or known.past or "you" in own.words:
         return False
     one, other = set(own.telling) - _FEELING, set(known.telling) - _FEELING
     shared = one & other

@@ -19,17 +19,20 @@ from sage_code.memory.context.profile.values import Fact
 # The specification's length of a profile.
 PROFILE_CHARS = 800
 # A word that another line has too says less, but a little: it may mean something else there.
-_REPEATED = 0.15
+_REPEATED = 0.3
 # What a line is worth besides its words, so that short ones do not fill the profile.
-_LINE = 0.5
+_LINE = 2.0
 # Whoever speaks of "my son" has one. Only people and animals, homes and vehicles: "my way", "my day" say nothing.
 _OWNED = re.compile(
-    r"\b(?:my|our) (?:[a-z]+ )?(wife|husband|son|daughter|kids|children|mom|dad|mother|father|parents|sister|brother|sisters|"
-    r"brothers|siblings|grandma|grandpa|grandmother|grandfather|grandparents|grandson|granddaughter|aunt|uncle|cousins?|niece|"
-    r"nephew|boyfriend|girlfriend|fiance|fiancee|roommates?|dogs?|cats?|pets?|puppy|puppies|kitten|horses?|family|sons|"
+    r"\b(?:my|our) (?:[a-z]+ )?(wife|husband|son|daughter|kids|children|mom|dad|mother|father|parents|sister"
+    r"|brother|sisters|"
+    r"brothers|siblings|grandma|grandpa|grandmother|grandfather|grandparents|grandson|granddaughter|aunt|uncle"
+    r"|cousins?|niece|"
+    r"nephew|boyfriend|girlfriend|fiance|fiancee|roommates?|dogs?|cats?|pets?|puppy|puppies|kitten|horses?"
+    r"|family|sons|"
     r"daughters|car|truck|bike|boat|house|garden|farm|job|boss|friends?|team|company|business|laptop|band)\b"
 )
-_SEVERAL = frozenset("kids children parents family siblings grandparents".split())
+_SEVERAL = frozenset({"kids", "children", "parents", "siblings", "grandparents"})
 _HAS = re.compile(r"\b(?:i|we) (?:\w+ )?(?:have|own|got)\b")
 
 

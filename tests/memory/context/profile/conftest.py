@@ -1,0 +1,8 @@
+"""Makes `profile_messages.py` known to the tests beside it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
