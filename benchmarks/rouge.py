@@ -61,15 +61,16 @@ def _overlap(own: Sequence[str], wanted: Sequence[str], size: int) -> float:
 
 
 def _longest(own: Sequence[str], wanted: Sequence[str]) -> float:
-    """F1 of the longest common subsequence."""
-    row = [0] * (len(wanted) + 1)
+    """F1 of the longest common subsequence, whose table is kept as the bits of a number (Crochemore and others, 2001)."""
+    places: dict[str, int] = {}
+    for place, token in enumerate(wanted):
+        places[token] = places.get(token, 0) | 1 << place
+    every = (1 << len(wanted)) - 1
+    row = every
     for token in own:
-        before = 0
-        for place, other in enumerate(wanted, 1):
-            kept = row[place]
-            row[place] = before + 1 if token == other else max(kept, row[place - 1])
-            before = kept
-    return f1(row[-1], len(own), len(wanted))
+        hits = row & places.get(token, 0)
+        row = ((row + hits) | (row - hits)) & every
+    return f1(len(wanted) - row.bit_count(), len(own), len(wanted))
 
 
 @cache

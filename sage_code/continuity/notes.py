@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from sage_code.memory.context.cues import (
     CHATTER,
-    DECISION,
-    FOUND,
-    INSISTS,
-    NAMES_CODE,
+    DECIDES,
+    LEAST_WORTH,
     NARRATION,
-    REASON,
-    RULED_OUT,
+    RULES_OUT,
+    worth_of_agent,
+    worth_of_person,
 )
 from sage_code.memory.context.sentences import MARK_UP, clipped, prose_lines, split_line
 from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, ERROR, PLACE, SUMMARY, USER, Said
@@ -54,11 +53,6 @@ _ERROR_LINE = re.compile(
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code \d+$")
 _COMMIT = re.compile(r"git commit\b[^\n]*?-m\s+(?:\"\$\(cat <<'?\w+'?\n)?[\"']?([^\"'\n]{3,120})")
 _STRESSED = re.compile(r"\*\*([^*\n]{3,200})\*\*")
-# What makes a sentence of an agent worth keeping, beside its cues; tuned on part A of `benchmarks/session_labels.txt`.
-_STRESS, _ANSWER, _CODE, _WHY = 0.7, 0.6, 0.4, 0.7
-_LEAST = 1.0
-# "All done and verified." tells nobody what was done.
-_SHORT, _SHORT_CHARS = 0.6, 45
 
 
 class Note(NamedTuple):
@@ -157,12 +151,9 @@ class Notes:
         # A short message is the user's own words throughout; of a long one only the sentences that insist.
         own = len(found) <= 6
         for sentence in found:
-            cues = min(len(INSISTS.findall(sentence)), 3)
-            if (cues or own) and not sentence.endswith("?"):
-                _keep(
-                    self.instructions,
-                    Note(sentence, cues + own + 0.5 * bool(REASON.search(sentence)), self.messages, True),
-                )
+            worth = worth_of_person(sentence, is_own=own)
+            if worth and not sentence.endswith("?"):
+                _keep(self.instructions, Note(sentence, worth, self.messages, True))
 
     def _agent(self, text: str) -> None:
         self.messages += 1
@@ -178,17 +169,13 @@ class Notes:
         for sentence, is_stressed in self._spoken:
             if sentence.endswith(("?", ":")) or NARRATION.match(sentence):
                 continue
-            counts = [(len(cues.findall(sentence)), kind) for cues, kind in self._kinds()]
-            worth = _STRESS * is_stressed + _ANSWER * is_answer
-            worth += _CODE * bool(NAMES_CODE.search(sentence)) + _WHY * bool(REASON.search(sentence))
-            count, kind = max(counts, key=lambda one: one[0])
-            score = min(count, 3) + worth - _SHORT * (len(sentence) < _SHORT_CHARS)
-            if score >= _LEAST:
-                _keep(kind if count else self.findings, Note(sentence, score, self.messages))
+            score, kind = worth_of_agent(sentence, is_stressed=is_stressed, is_answer=is_answer)
+            if score >= LEAST_WORTH:
+                _keep(self._of_kind(kind), Note(sentence, score, self.messages))
         self._spoken = []
 
-    def _kinds(self) -> tuple[tuple[re.Pattern[str], list[Note]], ...]:
-        return (RULED_OUT, self.ruled_out), (DECISION, self.decisions), (FOUND, self.findings)
+    def _of_kind(self, kind: str) -> list[Note]:
+        return {RULES_OUT: self.ruled_out, DECIDES: self.decisions}.get(kind, self.findings)
 
 
 def sentences(text: str) -> list[str]:

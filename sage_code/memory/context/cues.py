@@ -55,3 +55,62 @@ CHATTER = re.compile(
     r"please (?:proceed|continue|do)|ok(?:ay)?,? (?:proceed|continue|go|do it|go ahead|next|thanks?))\W*$",
     re.IGNORECASE,
 )
+# Plainer words of a decision than those above, which also catch recommendations and plans.
+DECIDED = re.compile(
+    r"\b(?:decid(?:ed|e[sd]?)|decisions?|agreed|chose|chosen|settled? (?:on|for)|(?:go|going|went) with|opt(?:ed)? for|"
+    r"instead of|rather than|switch(?:ed|ing)? to|let'?s (?:use|go|keep|make|do|take|meet|have|call|stick|start|drop)|"
+    r"we(?:'ll| will) (?:use|keep|go|do|make|take|meet|call|have|drop|start|stick|need|only|not|never|always)|"
+    r"the (?:fix|solution|approach|plan|rule|convention|decision) (?:is|will be)|from now on|it'?s a deal|"
+    r"final (?:choice|answer|decision)|ruled out|no longer (?:use|need|support)|must(?:n't| not)? (?:be|not|use|never|"
+    r"always))\b",
+    re.IGNORECASE,
+)
+# What a person tells an agent to do from now on.
+ORDERS = re.compile(
+    r"^(?:please |and |but |also |so |then )*(?:use|keep|don'?t|do not|never|always|make sure|ensure|avoid|leave|"
+    r"stick (?:to|with)|prefer|no )\b",
+    re.IGNORECASE,
+)
+DONE = re.compile(
+    r"\b(?:done|fixed|added|implemented|created|renamed|removed|changed|moved|wrote|written|updated|works? now|"
+    r"pass(?:es|ed|ing)?|merged|released|completed?|finished|deployed|resolved|committed)\b",
+    re.IGNORECASE,
+)
+NEXT = re.compile(
+    r"\b(?:next|to-?do|remain\w*|still (?:need|have|miss)\w*|not yet|then we|will|should|must|plan\w*|open question|"
+    r"afterwards|tomorrow|later|please|could you|can you|let's)\b",
+    re.IGNORECASE,
+)
+# An answer that puts the question off.
+DEFERS = re.compile(
+    r"\b(?:(?:don'?t|do not) know|no idea|not sure|good question|(?:i'll|let me|i will|i have to) (?:check|ask|think|"
+    r"look|see|get back|find out)|ask (?:him|her|them|me) later|later|we'?ll see|hard to say|who knows|tbd|"
+    r"unclear|maybe)\b",
+    re.IGNORECASE,
+)
+
+RULES_OUT, DECIDES, FINDS = "ruled out", "decision", "finding"
+_KINDS = ((RULED_OUT, RULES_OUT), (DECISION, DECIDES), (FOUND, FINDS))
+# What makes a sentence of an agent worth keeping, beside its cues; tuned on part A of `benchmarks/session_labels.txt`.
+_STRESS, _ANSWER, _CODE, _WHY = 0.7, 0.6, 0.4, 0.7
+LEAST_WORTH = 1.0
+# "All done and verified." tells nobody what was done.
+_SHORT, _SHORT_CHARS = 0.6, 45
+_MOST_CUES = 3
+
+
+def worth_of_agent(sentence: str, *, is_stressed: bool, is_answer: bool) -> tuple[float, str]:
+    """How much a sentence of an agent concludes, and what kind of conclusion it is.
+
+    What it says at the end of its work, before the person speaks again, is an answer and counts more.
+    """
+    count, kind = max(((len(cues.findall(sentence)), kind) for cues, kind in _KINDS), key=lambda one: one[0])
+    worth = min(count, _MOST_CUES) + _STRESS * is_stressed + _ANSWER * is_answer
+    worth += _CODE * bool(NAMES_CODE.search(sentence)) + _WHY * bool(REASON.search(sentence))
+    return worth - _SHORT * (len(sentence) < _SHORT_CHARS), kind if count else FINDS
+
+
+def worth_of_person(sentence: str, *, is_own: bool) -> float:
+    """How much a sentence of a person insists; all of a short message is the person's own words. 0: not at all."""
+    cues = min(len(INSISTS.findall(sentence)), _MOST_CUES)
+    return cues + is_own + 0.5 * bool(REASON.search(sentence)) if cues or is_own else 0.0

@@ -1,0 +1,122 @@
+"""How much each sentence of a conversation says about it: a linear model over a few features.
+
+The features are counts and cues, none knows a data set. The weights were learned by `benchmarks/summary_weights.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from sage_code.memory.context.terms import overlap, rarity
+from sage_code.memory.context.utterances import Utterance
+from sage_code.memory.context.weights import WEIGHTS
+
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|my|we|our|me|us)\b", re.IGNORECASE)
+_SECOND_PERSON = re.compile(r"\b(?:you|your|you're|you've)\b", re.IGNORECASE)
+_PLANS = re.compile(
+    r"\b(?:will|'ll|going to|gonna|wants?|need|would like|'d like|should|must|plan(?:s|ning)?|hop(?:e|ing)|let's|"
+    r"let us|thinking (?:of|about)|considering|next|tomorrow|soon|looking forward|can you|could you|please)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:was|were|had|did|went|got|took|made|found|started|saw|came|bought|met|been|just|recently|yesterday|"
+    r"last (?:week|month|year|night)|\w{3,}ed)\b",
+    re.IGNORECASE,
+)
+_PLEASANTRY = re.compile(
+    r"\b(?:thank(?:s| you)|welcome|nice to|good to (?:see|hear)|great to (?:see|hear)|how are you|how have you|"
+    r"take care|bye|see you|congrat\w*|awesome|amazing|glad|sounds? (?:good|great|like|fun)|love that|that's (?:so |"
+    r"really )?(?:great|cool|nice|good|awesome|amazing)|no problem|sorry|excuse me|hello|good (?:morning|afternoon|"
+    r"evening|luck)|proud of you|so cool|keep it up|i agree|you're right|what's up)\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}")
+_NUMBER = re.compile(r"\d")
+_DEICTIC = re.compile(r"^(?:it|that|this|they|he|she|these|those|which)\b", re.IGNORECASE)
+
+FEATURES = (
+    "early", "position", "late", "opens its message", "length", "short", "long", "central", "content", "names",
+    "numbers", "question", "answer", "exclaims", "first person", "second person", "plan", "past", "pleasantry",
+    "deictic", "echoed", "echoes", "frequent", "message length", "first of speaker",
+    "question early", "words of the budget", "fills the budget",
+)  # fmt: skip
+
+
+def scores_of(said: Sequence[Utterance], max_words: int) -> list[float]:
+    """How much each sentence says, for a summary of so many words."""
+    weights = [WEIGHTS[name] for name in FEATURES]
+    return [
+        sum(weight * value for weight, value in zip(weights, row, strict=True))
+        for row in features_of(said, max(max_words, 1))
+    ]
+
+
+def features_of(said: Sequence[Utterance], max_words: int) -> list[list[float]]:
+    """The features of each sentence, in the order of `FEATURES`."""
+    if not said:
+        return []
+    rare = rarity((one.term_set for one in said), len(said))
+    whole: dict[str, float] = {}
+    for one in said:
+        for term in one.term_set:
+            whole[term] = whole.get(term, 0.0) + rare[term]
+    size = math.sqrt(sum(weight * weight for weight in whole.values())) or 1.0
+    most = max(whole.values(), default=1.0) or 1.0
+    of_message = _of_messages(said)
+    last = max(said[-1].message, 1)
+    seen: set[str] = set()
+    rows = []
+    for one in said:
+        text = one.text
+        own = math.sqrt(sum(rare[term] ** 2 for term in one.term_set)) or 1.0
+        words = of_message[one.message][2]
+        before, behind = of_message.get(one.message - 1), of_message.get(one.message + 1)
+        is_first = one.speaker not in seen and one.words >= 4
+        if is_first:
+            seen.add(one.speaker)
+        early = 1 / (1 + one.message)
+        rows.append([
+            early,
+            one.message / last,
+            1 / (1 + last - one.message),
+            float(one.place == 0),
+            math.log(one.words) / 4,
+            float(one.words < 6),
+            float(one.words > 24),
+            sum(whole[term] * rare[term] for term in one.term_set) / (size * own),
+            len(one.terms) / one.words,
+            min(len(_NAMED.findall(text)), 3) / 3,
+            float(bool(_NUMBER.search(text))),
+            float(one.asks),
+            float(before is not None and before[1] and not one.asks),
+            float(text.endswith("!")),
+            float(bool(_FIRST_PERSON.search(text))),
+            float(bool(_SECOND_PERSON.search(text))),
+            float(bool(_PLANS.search(text))),
+            float(bool(_PAST.search(text))),
+            float(bool(_PLEASANTRY.search(text))),
+            float(bool(_DEICTIC.match(text))),
+            overlap(one.term_set, behind[0]) if behind else 0.0,
+            overlap(one.term_set, before[0]) if before else 0.0,
+            sum(whole[term] for term in one.term_set) / (most * (len(one.term_set) or 1)),
+            min(words / 60, 1.0),
+            float(is_first),
+            early * one.asks,
+            min(one.words / max_words, 2.0),
+            float(one.words > 0.8 * max_words),
+        ])  # fmt: skip
+    return rows
+
+
+def _of_messages(said: Sequence[Utterance]) -> dict[int, tuple[frozenset[str], bool, int]]:
+    """Of each message its terms, whether it ends with a question, and its words."""
+    terms: dict[int, set[str]] = {}
+    asks: dict[int, bool] = {}
+    words: dict[int, int] = {}
+    for one in said:
+        terms.setdefault(one.message, set()).update(one.term_set)
+        asks[one.message] = one.asks
+        words[one.message] = words.get(one.message, 0) + one.words
+    return {number: (frozenset(found), asks[number], words[number]) for number, found in terms.items()}

@@ -1,0 +1,168 @@
+"""The text of a summary of work with an agent: what was asked, insisted on, done, where it stands, what comes next.
+
+Each part has a share of the words; what one leaves is given to what was asked and done. Sentences of an earlier summary
+compete for half of their part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sage_code.memory.context.cues import (
+    LEAST_WORTH,
+    NARRATION,
+    NEXT,
+    worth_of_agent,
+    worth_of_person,
+)
+from sage_code.memory.context.naming import names_within
+from sage_code.memory.context.selecting import Line, best_lines, fitting
+from sage_code.memory.context.summary import Point, words_in
+from sage_code.memory.context.utterances import Utterance
+
+REQUEST, ASKED, DONE, STATE, NEXT_STEP, NAMES = "Request", "Asked", "Done", "State", "Next", "Names"
+LABELS = (REQUEST, ASKED, DONE, STATE, NEXT_STEP, NAMES)
+# The shares of the words, tuned on part A of `benchmarks/session_labels.txt` at 300 words.
+_SHARES = {REQUEST: 0.15, ASKED: 0.22, DONE: 0.28, STATE: 0.12, NEXT_STEP: 0.11, NAMES: 0.12}
+# Of the room of a part, what sentences of the summary before may take.
+_SHARE_OF_BEFORE = 0.5
+_MOST_WORDS = 30
+# A message of more sentences is not only the person's own words.
+_OWN_SENTENCES = 6
+# How much the model of talk (`scoring.py`) counts beside the cues: it orders sentences without any.
+_MODEL = 0.3
+
+
+def work_lines(
+    said: Sequence[Utterance],
+    scores: Sequence[float],
+    before: Sequence[Line],
+    refs: Sequence[Point],
+    max_words: int,
+) -> list[Line]:
+    """The lines of the text, in order."""
+    room = {label: max(int(share * max_words), 1) for label, share in _SHARES.items()}
+    earlier = {label: [line for line in before if line.label == label] for label in LABELS}
+    chosen: dict[str, list[Line]] = {}
+    chosen[REQUEST] = _first(earlier[REQUEST] or _opening(said), room[REQUEST])
+    latest = _latest(said)
+    if latest:  # where the work was before is now something that was done
+        earlier[DONE] += earlier[STATE]
+    taken = [*chosen[REQUEST]]
+    chosen[STATE] = _first(_unsaid(latest or earlier[STATE], taken), room[STATE])
+    taken += chosen[STATE]
+    chosen[NEXT_STEP] = _first(_unsaid([*_coming(said), *earlier[NEXT_STEP]][:2], taken), room[NEXT_STEP])
+    taken += chosen[NEXT_STEP]
+    names = names_within(refs, room[NAMES] - 1)
+    chosen[NAMES] = [Line(NAMES, ", ".join(names), (), 0)] if names else []
+    left = max_words - sum(line.cost for label in (REQUEST, STATE, NEXT_STEP, NAMES) for line in chosen[label])
+    share = _SHARES[ASKED] / (_SHARES[ASKED] + _SHARES[DONE])
+    chosen[ASKED] = _part(_instructions(said, scores), earlier[ASKED], int(left * share), taken)
+    left -= sum(line.cost for line in chosen[ASKED])
+    taken += chosen[ASKED]
+    chosen[DONE] = _part(_results(said, scores), earlier[DONE], left, taken)
+    return [line for label in LABELS for line in chosen[label]]
+
+
+def _part(new: Iterable[tuple[float, Line]], old: Sequence[Line], room: int, taken: Sequence[Line]) -> list[Line]:
+    """The lines of a part: earlier ones in at most their share, then new ones."""
+    ranked = [(worth_of_agent(line.text, is_stressed=False, is_answer=False)[0], line) for line in old]
+    kept = best_lines(ranked, int(room * _SHARE_OF_BEFORE), taken, _MOST_WORDS)
+    label = kept[0].label if kept else ""
+    kept = [Line(label, line.text, line.ids, line.order, -1, line.terms) for line in kept]
+    room -= sum(line.cost for line in kept)
+    return [*kept, *best_lines(new, room, [*taken, *kept], _MOST_WORDS)]
+
+
+def _first(lines: Iterable[Line], room: int) -> list[Line]:
+    """The first of the lines that fit, the very first one cut if it must be."""
+    kept: list[Line] = []
+    for line in lines:
+        fitted = fitting(line, room, _MOST_WORDS)
+        if fitted is None or (kept and fitted.text != line.text):
+            break
+        kept.append(fitted)
+        room -= fitted.cost
+    return kept
+
+
+def _unsaid(lines: Iterable[Line], taken: Sequence[Line]) -> list[Line]:
+    said = {line.text.casefold() for line in taken}
+    return [line for line in lines if line.text.casefold() not in said]
+
+
+def _line(label: str, one: Utterance) -> Line:
+    return Line(label, one.text, (one.id,), one.order, -1, one.term_set)
+
+
+def _opening(said: Sequence[Utterance]) -> list[Line]:
+    """What the person asked for first."""
+    first = next((one.message for one in said if one.role == "user"), said[0].message if said else -1)
+    return [_line(REQUEST, one) for one in said if one.message == first][:2]
+
+
+def _latest(said: Sequence[Utterance]) -> list[Line]:
+    """What the agent said last that is a result."""
+    last = -1
+    found: list[Line] = []
+    for one in reversed(said):
+        if found and one.message != last:
+            break
+        if one.role == "assistant" and not NARRATION.match(one.text):
+            last = one.message
+            found.append(_line(STATE, one))
+    return found[-1:]
+
+
+def _coming(said: Sequence[Utterance]) -> list[Line]:
+    """What the person asked for last, and the last next step that anybody named."""
+    found: list[Line] = []
+    last = next((one.message for one in reversed(said) if one.role == "user"), None)
+    asked = [one for one in said if one.message == last]
+    if asked:
+        found.append(_line(NEXT_STEP, next((one for one in asked if NEXT.search(one.text)), asked[0])))
+    step = next((one for one in reversed(said) if NEXT.search(one.text)), None)
+    if step is not None and (not found or step.text != found[0].text):
+        found.append(_line(NEXT_STEP, step))
+    return found
+
+
+def _instructions(said: Sequence[Utterance], scores: Sequence[float]) -> list[tuple[float, Line]]:
+    """What the person insists on, with its worth."""
+    found = []
+    for one in said:
+        if one.role == "user" and not one.asks:
+            worth = worth_of_person(one.text, is_own=one.of <= _OWN_SENTENCES)
+            if worth:
+                found.append((worth + _MODEL * scores[one.order], _line(ASKED, one)))
+    return found
+
+
+def _results(said: Sequence[Utterance], scores: Sequence[float]) -> list[tuple[float, Line]]:
+    """What the agent concluded, with its worth; what has no cue comes last."""
+    found = []
+    answers = _answers(said)
+    for one in said:
+        if one.role != "assistant" or one.asks or one.text.endswith(":") or NARRATION.match(one.text):
+            continue
+        worth, _ = worth_of_agent(one.text, is_stressed=one.is_stressed, is_answer=one.message in answers)
+        if worth >= LEAST_WORTH:
+            found.append((worth + _MODEL * scores[one.order], _line(DONE, one)))
+    return found
+
+
+def _answers(said: Sequence[Utterance]) -> set[int]:
+    """The messages with which an agent ends its turn."""
+    found: set[int] = set()
+    role = "user"  # of the sentence behind
+    for one in reversed(said):
+        if one.role == "assistant" and role == "user":
+            found.add(one.message)
+        role = one.role
+    return found
+
+
+def is_own_text(text: str) -> bool:
+    """Whether a text is one that `work_lines` made."""
+    lines = text.split("\n")
+    return all(line.partition(": ")[0] in LABELS for line in lines) and words_in(text) > 0
