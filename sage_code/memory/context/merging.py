@@ -26,6 +26,8 @@ _SAME_THREAD = 0.5
 # A summary in another form is read up to here.
 _MAX_SENTENCES = 40
 _EARLIER = "Earlier"
+# How the summaries of coding agents begin, before they say anything.
+_PREAMBLE = ("This session is being continued", "The summary below", "The conversation is summarized", "Analysis:")
 _MAX_LABEL_CHARS = 60
 
 
@@ -136,6 +138,7 @@ def _lines_of_text(text: str, ids: tuple[str, ...], *, is_work: bool) -> list[Li
     if is_own_text(text):
         rows = [row.partition(": ") for row in text.split("\n")]
         return [Line(label, said, ids, 0) for label, _, said in rows if said]
-    sentences = (sentences_in(text) or [" ".join(text.split())[:500]])[:_MAX_SENTENCES]
+    sentences = [one for one in sentences_in(text) if not one.startswith(_PREAMBLE)]
+    sentences = (sentences or [" ".join(text.split())[:500]])[:_MAX_SENTENCES]
     labels = [REQUEST, *[DONE] * len(sentences)] if is_work else [_EARLIER] * len(sentences)
     return [Line(label, said, ids, 0) for label, said in zip(labels, sentences, strict=False) if said]

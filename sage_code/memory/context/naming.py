@@ -21,14 +21,14 @@ _PATH = re.compile(
     r"|(?<![\w/])(?:~?/|\.{1,2}/)?(?:[\w.@-]{1,80}/){2,12}[\w.@-]{0,80}\w"
 )
 _NAME = re.compile(
-    r"`([^`\n,]{2,60})`|\b(\w{1,60}(?:\.\w{1,60}){0,4}\(\))"
-    r"|\b([a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,8}|[A-Z][a-z0-9]{1,30}(?:[A-Z][a-z0-9]{1,30}){1,6})\b"
+    r"`([^`\s,][^`\n,]{0,58}[^`\s,])`|\b(\w{1,60}(?:\.\w{1,60}){0,4}\(\))"
+    r"|\b([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8}|[A-Z][a-z0-9]{1,30}(?:[A-Z][a-z0-9]{1,30}){1,6})\b"
 )
 _CHANGES = re.compile(r"(?:Edit|Write|MultiEdit|NotebookEdit|Update|Create\w*|apply_patch|str_replace\w*): ")
 # A file that was changed counts as one that was named so often; a path more than another name: it says where to look.
 _CHANGED, _WRITTEN = 6.0, 2.0
-# A name that one message says once is seldom what the conversation is about.
-_NAME_WORTH = 1.0
+# What a tool was called with is seen more often than it is meant.
+_CALLED = 0.2
 # Of a longer path the last parts are shown.
 _SHOWN_CHARS, _SHOWN_PARTS = 32, 2
 
@@ -41,11 +41,13 @@ def code_refs_of(messages: Sequence[Spoken], before: Iterable[Point] = ()) -> tu
         if message.role in ("system", "summary"):
             continue
         text = message.content[:_READ_CHARS]
-        found = dict.fromkeys((name for groups in _NAME.findall(text) if (name := next(filter(None, groups)))), 1.0)
-        changes = message.role == "tool" and _CHANGES.match(text)
-        found |= dict.fromkeys(_PATH.findall(text), _CHANGED if changes else _WRITTEN)
+        is_call = message.role == "tool"
+        named = (next(filter(None, groups)) for groups in _NAME.findall(text))
+        found = {name: _CALLED if is_call else 1.0 for name in named if any(map(str.isalpha, name))}
+        is_change = is_call and _CHANGES.match(text)
+        found |= dict.fromkeys(_PATH.findall(text), _CHANGED if is_change else _CALLED if is_call else _WRITTEN)
         for name, value in found.items():
-            worth[name] = worth.get(name, 0.0) + value * _NAME_WORTH
+            worth[name] = worth.get(name, 0.0) + value
             known = ids.setdefault(name, [])
             if len(known) < MAX_IDS:
                 known.append(message.id)
@@ -78,11 +80,13 @@ def _shown(name: str) -> str:
 
 
 def _without_parts(ranked: Sequence[str]) -> list[str]:
-    """The names without those that another one ends with: `client.py` beside `billing/client.py`."""
+    """The names without those that another one ends with, or is a suffix longer than: `client` in `billing/client.py`."""
     ends = {part for name in ranked for part in _ends(name)}
     return [name for name in ranked[: 4 * MAX_REFS] if name not in ends]
 
 
 def _ends(path: str) -> list[str]:
     parts = path.split("/")
-    return ["/".join(parts[at:]) for at in range(1, len(parts))]
+    last = parts[-1].partition(".")[0]
+    ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
+    return [*ends, last] if last and last != path else ends

@@ -18,7 +18,7 @@ MAX_TOPICS = 8
 _FEW_MESSAGES = 6
 # Words of every piece of work.
 _NO_TOPICS = frozenset(
-    "add added change check create file fix fixed help line read remove run see test time try update write".split()
+    ["add", "added", "change", "check", "create", "file", "fix", "fixed", "help", "line", "read", "remove", "run", "see", "test", "time", "try", "update", "write"]
 )
 # A point is a sentence; a longer one is cut.
 _POINT_WORDS = 40

@@ -105,8 +105,14 @@ def says_something(text: str) -> bool:
 def _pieces(text: str) -> Iterator[str]:
     for line in prose_lines(text):
         for piece in split_line(line):
-            sentence = folded(piece).strip(_MARKS)
+            sentence = _unmarked(folded(piece))
             if opening := _OPENS.match(sentence):
                 sentence = sentence[opening.end() :]
             if says_something(sentence) and not MARK_UP.search(sentence):
                 yield sentence
+
+
+def _unmarked(sentence: str) -> str:
+    """A sentence without the marks around it; a bold part at its beginning keeps both of its marks."""
+    bare = sentence.strip(_MARKS)
+    return _STRESS + bare if bare.count(_STRESS) % 2 and sentence.startswith(_STRESS) else bare

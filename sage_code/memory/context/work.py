@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sage_code.memory.context.cues import DONE as RESULT
 from sage_code.memory.context.cues import (
     LEAST_WORTH,
     NARRATION,
@@ -27,6 +28,10 @@ _SHARES = {REQUEST: 0.15, ASKED: 0.22, DONE: 0.28, STATE: 0.12, NEXT_STEP: 0.11,
 # Of the room of a part, what sentences of the summary before may take.
 _SHARE_OF_BEFORE = 0.5
 _MOST_WORDS = 30
+# Where the work stands is said in one of the agent's last messages.
+_LATEST_MESSAGES = 4
+# Lines of a change or of code in what a person pasted.
+_PASTED = ("+", "//", "@@", "diff ", "#!")
 # A message of more sentences is not only the person's own words.
 _OWN_SENTENCES = 6
 # How much the model of talk (`scoring.py`) counts beside the cues: it orders sentences without any.
@@ -102,16 +107,22 @@ def _opening(said: Sequence[Utterance]) -> list[Line]:
 
 
 def _latest(said: Sequence[Utterance]) -> list[Line]:
-    """What the agent said last that is a result."""
-    last = -1
-    found: list[Line] = []
+    """What the agent said last that is a result: the first one with a cue, else the first sentence of any kind."""
+    plain: Utterance | None = None
+    result: Utterance | None = None
+    messages: set[int] = set()
     for one in reversed(said):
-        if found and one.message != last:
+        if one.role != "assistant" or _is_aside(one):
+            continue
+        messages.add(one.message)
+        if len(messages) > _LATEST_MESSAGES or (result is not None and result.message != one.message):
             break
-        if one.role == "assistant" and not NARRATION.match(one.text):
-            last = one.message
-            found.append(_line(STATE, one))
-    return found[-1:]
+        if plain is None or plain.message == one.message:
+            plain = one
+        if RESULT.search(one.text):
+            result = one
+    chosen = result or plain
+    return [_line(STATE, chosen)] if chosen is not None else []
 
 
 def _coming(said: Sequence[Utterance]) -> list[Line]:
@@ -131,7 +142,7 @@ def _instructions(said: Sequence[Utterance], scores: Sequence[float]) -> list[tu
     """What the person insists on, with its worth."""
     found = []
     for one in said:
-        if one.role == "user" and not one.asks:
+        if one.role == "user" and not one.asks and not one.text.endswith(":") and not one.text.startswith(_PASTED):
             worth = worth_of_person(one.text, is_own=one.of <= _OWN_SENTENCES)
             if worth:
                 found.append((worth + _MODEL * scores[one.order], _line(ASKED, one)))
@@ -143,12 +154,17 @@ def _results(said: Sequence[Utterance], scores: Sequence[float]) -> list[tuple[f
     found = []
     answers = _answers(said)
     for one in said:
-        if one.role != "assistant" or one.asks or one.text.endswith(":") or NARRATION.match(one.text):
+        if one.role != "assistant" or _is_aside(one):
             continue
         worth, _ = worth_of_agent(one.text, is_stressed=one.is_stressed, is_answer=one.message in answers)
         if worth >= LEAST_WORTH:
             found.append((worth + _MODEL * scores[one.order], _line(DONE, one)))
     return found
+
+
+def _is_aside(one: Utterance) -> bool:
+    """Whether a sentence of an agent is no result: a question, a heading, what it is about to do."""
+    return one.asks or one.text.endswith(":") or bool(NARRATION.match(one.text))
 
 
 def _answers(said: Sequence[Utterance]) -> set[int]:
