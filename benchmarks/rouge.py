@@ -61,7 +61,7 @@ def _overlap(own: Sequence[str], wanted: Sequence[str], size: int) -> float:
 
 
 def _longest(own: Sequence[str], wanted: Sequence[str]) -> float:
-    """F1 of the longest common subsequence, whose table is kept as the bits of a number (Crochemore and others, 2001)."""
+    """F1 of the longest common subsequence; its table is kept as the bits of a number (Crochemore and others, 2001)."""
     places: dict[str, int] = {}
     for place, token in enumerate(wanted):
         places[token] = places.get(token, 0) | 1 << place

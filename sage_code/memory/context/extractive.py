@@ -35,6 +35,8 @@ from sage_code.memory.context.work import NAMES, work_lines
 _SHARE_OF_BEFORE = 0.5
 # What a sentence of talk gains that decides something.
 _DECIDES = 0.1
+# The sentences of talk that have a chance to be chosen; the others are not looked at for that.
+_TRIED = 600
 
 
 class ExtractiveSummariser:
@@ -95,9 +97,8 @@ def _talk_lines(
         room = int(max_words * _SHARE_OF_BEFORE) if said else max_words
         kept = best_lines(zip(_scores_before(before, max_words), before, strict=True), room)
     left = max_words - sum(line.cost for line in kept)
-    new = [
-        (score + _DECIDES * bool(DECIDED.search(one.text)), _line(one)) for one, score in zip(said, scores, strict=True)
-    ]
+    ranked = sorted(zip(scores, said, strict=True), key=lambda one: (-one[0], one[1].order))[:_TRIED]
+    new = [(score + _DECIDES * bool(DECIDED.search(one.text)), _line(one)) for score, one in ranked]
     return [*kept, *best_lines(new, left, kept)]
 
 

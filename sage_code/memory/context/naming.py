@@ -25,8 +25,8 @@ _NAME = re.compile(
     r"|\b([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8}|[A-Z][a-z0-9]{1,30}(?:[A-Z][a-z0-9]{1,30}){1,6})\b"
 )
 _CHANGES = re.compile(r"(?:Edit|Write|MultiEdit|NotebookEdit|Update|Create\w*|apply_patch|str_replace\w*): ")
-# A file that was changed counts as one that was named so often; a path more than another name: it says where to look.
-_CHANGED, _WRITTEN = 6.0, 2.0
+# A file that was changed comes before every other; a path counts more than another name: it says where to look.
+_CHANGED, _WRITTEN = 1_000.0, 2.0
 # What a tool was called with is seen more often than it is meant.
 _CALLED = 0.2
 # Of a longer path the last parts are shown.
@@ -56,8 +56,9 @@ def code_refs_of(messages: Sequence[Spoken], before: Iterable[Point] = ()) -> tu
     for place, point in enumerate(before):
         worth[point.text] = worth.get(point.text, 0.0) + usual + 1.0 / (1 + place)
         ids[point.text] = [*dict.fromkeys([*point.message_ids, *ids.get(point.text, ())])][:MAX_IDS]
+    _join_parts(worth, ids)
     ranked = sorted(worth, key=lambda name: (-worth[name], name))
-    return tuple(Point(name, tuple(ids[name])) for name in _without_parts(ranked)[:MAX_REFS])
+    return tuple(Point(name, tuple(ids[name])) for name in ranked[:MAX_REFS])
 
 
 def names_within(refs: Sequence[Point], room: int, most: int = MAX_REFS) -> list[str]:
@@ -79,10 +80,14 @@ def _shown(name: str) -> str:
     return "/".join(name.split("/")[-_SHOWN_PARTS:])
 
 
-def _without_parts(ranked: Sequence[str]) -> list[str]:
-    """The names without those that another one ends with, or is a suffix longer than: `client` in `billing/client.py`."""
-    ends = {part for name in ranked for part in _ends(name)}
-    return [name for name in ranked[: 4 * MAX_REFS] if name not in ends]
+def _join_parts(worth: dict[str, float], ids: dict[str, list[str]]) -> None:
+    """Count a name with the path that ends with it: `client.py` and `client` with `billing/client.py`."""
+    whole = {end: path for path in sorted(worth, key=len) for end in _ends(path)}  # the longest path has it
+    for name in sorted(worth, key=len):
+        path = whole.get(name)
+        if path is not None:
+            worth[path] += worth.pop(name)
+            ids[path] = [*dict.fromkeys([*ids[path], *ids.pop(name)])][:MAX_IDS]
 
 
 def _ends(path: str) -> list[str]:

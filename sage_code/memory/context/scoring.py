@@ -12,29 +12,27 @@ from collections.abc import Sequence
 from sage_code.memory.context.terms import overlap, rarity
 from sage_code.memory.context.utterances import Utterance
 from sage_code.memory.context.weights import WEIGHTS
+from sage_code.text.lexemes import words_of
 
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|my|we|our|me|us)\b", re.IGNORECASE)
-_SECOND_PERSON = re.compile(r"\b(?:you|your|you're|you've)\b", re.IGNORECASE)
+_FIRST_PERSON = frozenset(("i", "my", "we", "our", "me", "us"))
+_SECOND_PERSON = frozenset(("you", "your"))
 _PLANS = re.compile(
     r"\b(?:will|'ll|going to|gonna|wants?|need|would like|'d like|should|must|plan(?:s|ning)?|hop(?:e|ing)|let's|"
     r"let us|thinking (?:of|about)|considering|next|tomorrow|soon|looking forward|can you|could you|please)\b",
-    re.IGNORECASE,
 )
 _PAST = re.compile(
     r"\b(?:was|were|had|did|went|got|took|made|found|started|saw|came|bought|met|been|just|recently|yesterday|"
     r"last (?:week|month|year|night)|\w{3,}ed)\b",
-    re.IGNORECASE,
 )
 _PLEASANTRY = re.compile(
     r"\b(?:thank(?:s| you)|welcome|nice to|good to (?:see|hear)|great to (?:see|hear)|how are you|how have you|"
     r"take care|bye|see you|congrat\w*|awesome|amazing|glad|sounds? (?:good|great|like|fun)|love that|that's (?:so |"
     r"really )?(?:great|cool|nice|good|awesome|amazing)|no problem|sorry|excuse me|hello|good (?:morning|afternoon|"
     r"evening|luck)|proud of you|so cool|keep it up|i agree|you're right|what's up)\b",
-    re.IGNORECASE,
 )
 _NAMED = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}")
 _NUMBER = re.compile(r"\d")
-_DEICTIC = re.compile(r"^(?:it|that|this|they|he|she|these|those|which)\b", re.IGNORECASE)
+_DEICTIC = frozenset(("it", "that", "this", "they", "he", "she", "these", "those", "which"))
 
 FEATURES = (
     "early", "position", "late", "opens its message", "length", "short", "long", "central", "content", "names",
@@ -71,7 +69,8 @@ def features_of(said: Sequence[Utterance], max_words: int) -> list[list[float]]:
     for one in said:
         text = one.text
         own = math.sqrt(sum(rare[term] ** 2 for term in one.term_set)) or 1.0
-        words = of_message[one.message][2]
+        lower = text.lower()
+        words = words_of(lower)
         before, behind = of_message.get(one.message - 1), of_message.get(one.message + 1)
         is_first = one.speaker not in seen and one.words >= 4
         if is_first:
@@ -92,16 +91,16 @@ def features_of(said: Sequence[Utterance], max_words: int) -> list[list[float]]:
             float(one.asks),
             float(before is not None and before[1] and not one.asks),
             float(text.endswith("!")),
-            float(bool(_FIRST_PERSON.search(text))),
-            float(bool(_SECOND_PERSON.search(text))),
-            float(bool(_PLANS.search(text))),
-            float(bool(_PAST.search(text))),
-            float(bool(_PLEASANTRY.search(text))),
-            float(bool(_DEICTIC.match(text))),
+            float(not _FIRST_PERSON.isdisjoint(words)),
+            float(not _SECOND_PERSON.isdisjoint(words)),
+            float(bool(_PLANS.search(lower))),
+            float(bool(_PAST.search(lower))),
+            float(bool(_PLEASANTRY.search(lower))),
+            float(bool(words) and words[0] in _DEICTIC),
             overlap(one.term_set, behind[0]) if behind else 0.0,
             overlap(one.term_set, before[0]) if before else 0.0,
             sum(whole[term] for term in one.term_set) / (most * (len(one.term_set) or 1)),
-            min(words / 60, 1.0),
+            min(of_message[one.message][2] / 60, 1.0),
             float(is_first),
             early * one.asks,
             min(one.words / max_words, 2.0),

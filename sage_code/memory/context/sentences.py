@@ -17,8 +17,8 @@ CUT = "…"
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _NOT_PROSE = re.compile(r"^[ \t]*(?:\||#{1,6}[ \t]|>|<|[-=*_]{3,}\s*$|@@|\+\+\+|---|diff --git|\$ )")
-# A stop ends a sentence before a capital or an opening mark, so that `e.g. this` and `3.5 s` are not torn; a title or an
-# initial does not end one.
+# A stop ends a sentence before a capital or an opening mark, so that `e.g. this` and `3.5 s` are not torn. A title or
+# an initial does not end one.
 _TITLES = r"(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\bvs\.)(?<!\b[A-HJ-Z]\.)"
 _END = re.compile(
     rf"(?<=[.!?]){_TITLES}[ \t]+(?=[A-Z\"'`(\[*À-ÖØ-ÞА-Я])"

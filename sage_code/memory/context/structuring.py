@@ -17,9 +17,8 @@ MAX_TOPICS = 8
 # A topic is in two messages, unless there are only a few.
 _FEW_MESSAGES = 6
 # Words of every piece of work.
-_NO_TOPICS = frozenset(
-    ["add", "added", "change", "check", "create", "file", "fix", "fixed", "help", "line", "read", "remove", "run", "see", "test", "time", "try", "update", "write"]
-)
+_WORK_WORDS = "add added change check create file fix fixed help line read remove run see test time try update write"
+_NO_TOPICS = frozenset(_WORK_WORDS.split(" "))
 # A point is a sentence; a longer one is cut.
 _POINT_WORDS = 40
 # What a decision needs: a plain cue, or two weaker signs.
@@ -42,8 +41,7 @@ def strength_of(text: str, role: str = "") -> float:
     """How plainly a sentence decides something; 0 for a question and for what an agent is about to do."""
     if text.endswith(("?", "？", ":")) or (role == "assistant" and NARRATION.match(text)):
         return 0.0
-    plain = len(DECIDED.findall(text))
-    strength = min(plain, 2) + 0.5 * min(len(DECISION.findall(text)), 2)
+    strength = min(len(DECIDED.findall(text)), 2) + 0.5 * min(len(DECISION.findall(text)), 2)
     if role == "user" and ORDERS.match(text):
         strength += 1.0
     return strength + 0.3 * bool(REASON.search(text)) + 0.2 * bool(NAMES_CODE.search(text)) if strength else 0.0

@@ -24,7 +24,9 @@ from sage_code.memory.context.utterances import Utterance
 REQUEST, ASKED, DONE, STATE, NEXT_STEP, NAMES = "Request", "Asked", "Done", "State", "Next", "Names"
 LABELS = (REQUEST, ASKED, DONE, STATE, NEXT_STEP, NAMES)
 # The shares of the words, tuned on part A of `benchmarks/session_labels.txt` at 300 words.
-_SHARES = {REQUEST: 0.15, ASKED: 0.22, DONE: 0.28, STATE: 0.12, NEXT_STEP: 0.11, NAMES: 0.12}
+_SHARES = {REQUEST: 0.10, ASKED: 0.30, DONE: 0.32, STATE: 0.08, NEXT_STEP: 0.08, NAMES: 0.12}
+# A part of a short summary has the words of one sentence, unless that is more than a sixth of all.
+_LEAST_ROOM, _LEAST_SHARE = 12, 6
 # Of the room of a part, what sentences of the summary before may take.
 _SHARE_OF_BEFORE = 0.5
 _MOST_WORDS = 30
@@ -46,7 +48,8 @@ def work_lines(
     max_words: int,
 ) -> list[Line]:
     """The lines of the text, in order."""
-    room = {label: max(int(share * max_words), 1) for label, share in _SHARES.items()}
+    least = max(min(_LEAST_ROOM, max_words // _LEAST_SHARE), 1)
+    room = {label: max(int(share * max_words), least) for label, share in _SHARES.items()}
     earlier = {label: [line for line in before if line.label == label] for label in LABELS}
     chosen: dict[str, list[Line]] = {}
     chosen[REQUEST] = _first(earlier[REQUEST] or _opening(said), room[REQUEST])
