@@ -21,6 +21,7 @@ from sage_code.text.lexemes import words_of
 # What a summary holds at most. A decision is about 20 words: the limit keeps a stored summary below some 10 kB.
 MAX_DECISIONS, MAX_UNRESOLVED = 64, 24
 _MAX_IDS = 8
+_SAID_AGAIN = 0.05
 # Threads that share so many terms are one.
 _SAME_THREAD = 0.5
 # A summary in another form is read up to here.
@@ -61,7 +62,7 @@ def refs_before(previous: StructuredSummary | None, summaries: Sequence[Spoken])
 
 def merged_points(old: Iterable[Point], new: Iterable[Point], limit: int) -> tuple[Point, ...]:
     """Old and new points, in order, each once; beyond the limit the weakest go, of equal ones the oldest."""
-    found: dict[frozenset[str] | str, Point] = {}
+    found: dict[str, Point] = {}
     for point in [*old, *new]:
         key = _key(point.text)
         known = found.get(key)
@@ -71,7 +72,7 @@ def merged_points(old: Iterable[Point], new: Iterable[Point], limit: int) -> tup
         found[key] = point
     points = list(found.values())
     if len(points) > limit:
-        ranked = sorted(range(len(points)), key=lambda at: (strength_of(points[at].text, "user"), at), reverse=True)
+        ranked = sorted(range(len(points)), key=lambda at: (_strength(points[at]), at), reverse=True)
         points = [points[at] for at in sorted(ranked[:limit])]
     return tuple(points)
 
@@ -109,10 +110,14 @@ def _goes_on(one: Thread, thread: Thread, terms: frozenset[str]) -> bool:
     return min(len(known), len(terms)) >= 2 and overlap(known, terms) >= _SAME_THREAD and likeness(known, terms) > 0.3
 
 
-def _key(text: str) -> frozenset[str] | str:
-    """What two points that say the same have in common: their words and numbers, in any order."""
-    words = frozenset(word.lower() for word in words_of(text.removesuffix(CUT)))
-    return words or text
+def _key(text: str) -> str:
+    """What two points that say the same have in common: their words and numbers."""
+    return " ".join(words_of(text.removesuffix(CUT).lower())) or text
+
+
+def _strength(point: Point) -> float:
+    """How plainly a point decides; one that was said again counts a little more."""
+    return strength_of(point.text, "user") + _SAID_AGAIN * len(point.message_ids)
 
 
 def _longer(one: str, other: str) -> str:

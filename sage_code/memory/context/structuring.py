@@ -61,7 +61,7 @@ def open_questions(said: Sequence[Utterance], messages: Sequence[Spoken]) -> lis
         point_of(one)
         for one in said
         if one.asks
-        and len(one.term_set) >= 2
+        and one.term_set  # "How are you?" is about nothing
         and not (one.role == "assistant" and one.place < one.of - _AGENT_ASKS_LAST)
         and not _is_answered(one, of_message, messages)
     ]

@@ -129,15 +129,16 @@ def _latest(said: Sequence[Utterance]) -> list[Line]:
 
 
 def _coming(said: Sequence[Utterance]) -> list[Line]:
-    """What the person asked for last, and the last next step that anybody named."""
-    found: list[Line] = []
-    last = next((one.message for one in reversed(said) if one.role == "user"), None)
+    """What the person asked for last, if no result followed, and the last next step that was named since."""
+    last = next((one.message for one in reversed(said) if one.role == "user"), -1)
     asked = [one for one in said if one.message == last]
-    if asked:
+    behind = [one for one in said if one.message > last]
+    found: list[Line] = []
+    if asked and not any(RESULT.search(one.text) for one in behind):
         found.append(_line(NEXT_STEP, next((one for one in asked if NEXT.search(one.text)), asked[0])))
-    step = next((one for one in reversed(said) if NEXT.search(one.text)), None)
-    if step is not None and (not found or step.text != found[0].text):
-        found.append(_line(NEXT_STEP, step))
+    steps = [one for one in (*asked, *behind) if NEXT.search(one.text) and not NARRATION.match(one.text)]
+    if steps and (not found or steps[-1].text != found[0].text) and (found or steps[-1].message > last):
+        found.append(_line(NEXT_STEP, steps[-1]))
     return found
 
 
