@@ -3,8 +3,8 @@
 A compaction keeps the system messages and the newest messages, and puts one summary in the place of the rest. It
 deletes nothing: recall memory keeps every message, and the summary's metadata name the context from before
 (`previous_ids`) and the messages that it stands for (`summary_of`), so that it can be undone, one compaction after
-another, and hold its structure (`summary`), which the next compaction merges. A summary is a message of its own session,
-so that it is nobody's neighbour in a conversation.
+another, and hold its structure (`summary`), which the next compaction merges. A summary is a message of its own
+session, so that it is nobody's neighbour in a conversation.
 
 A tool call and its result stay together. A message of an assistant names its calls as metadata `tool_calls` (ids, or
 mappings with an `id`), a result names its call as `tool_call_id`; messages of role `tool` directly behind one of an
