@@ -20,10 +20,6 @@ _PLANS = re.compile(
     r"\b(?:will|'ll|going to|gonna|wants?|need|would like|'d like|should|must|plan(?:s|ning)?|hop(?:e|ing)|let's|"
     r"let us|thinking (?:of|about)|considering|next|tomorrow|soon|looking forward|can you|could you|please)\b",
 )
-_PAST = re.compile(
-    r"\b(?:was|were|had|did|went|got|took|made|found|started|saw|came|bought|met|been|just|recently|yesterday|"
-    r"last (?:week|month|year|night)|\w{3,}ed)\b",
-)
 _PLEASANTRY = re.compile(
     r"\b(?:thank(?:s| you)|welcome|nice to|good to (?:see|hear)|great to (?:see|hear)|how are you|how have you|"
     r"take care|bye|see you|congrat\w*|awesome|amazing|glad|sounds? (?:good|great|like|fun)|love that|that's (?:so |"
@@ -36,9 +32,9 @@ _DEICTIC = frozenset(("it", "that", "this", "they", "he", "she", "these", "those
 
 FEATURES = (
     "early", "position", "late", "opens its message", "length", "short", "long", "central", "content", "names",
-    "numbers", "question", "answer", "exclaims", "first person", "second person", "plan", "past", "pleasantry",
+    "numbers", "question", "answer", "first person", "second person", "plan", "pleasantry",
     "deictic", "echoed", "echoes", "frequent", "message length", "first of speaker",
-    "question early", "words of the budget", "fills the budget",
+    "question early", "words of the budget",
 )  # fmt: skip
 
 
@@ -90,11 +86,9 @@ def features_of(said: Sequence[Utterance], max_words: int) -> list[list[float]]:
             float(bool(_NUMBER.search(text))),
             float(one.asks),
             float(before is not None and before[1] and not one.asks),
-            float(text.endswith("!")),
             float(not _FIRST_PERSON.isdisjoint(words)),
             float(not _SECOND_PERSON.isdisjoint(words)),
             float(bool(_PLANS.search(lower))),
-            float(bool(_PAST.search(lower))),
             float(bool(_PLEASANTRY.search(lower))),
             float(bool(words) and words[0] in _DEICTIC),
             overlap(one.term_set, behind[0]) if behind else 0.0,
@@ -104,7 +98,6 @@ def features_of(said: Sequence[Utterance], max_words: int) -> list[list[float]]:
             float(is_first),
             early * one.asks,
             min(one.words / max_words, 2.0),
-            float(one.words > 0.8 * max_words),
         ])  # fmt: skip
     return rows
 

@@ -24,6 +24,8 @@ MOST_WORDS = 40
 _LEAST_CUT = 4
 # Only the best ones are compared with each other; a summary of 1,000 words has about 60 sentences.
 _COMPARED = 240
+# When so many do not fit, the rest is not tried.
+_MOST_MISSES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ def best_lines(
     said = {line.text.casefold() for line in taken}
     chosen: list[Line] = []
     groups: set[int] = set()
-    while left and room > 0:
+    misses = 0
+    while left and room > 0 and misses < _MOST_MISSES:
         at = max(range(len(left)), key=lambda place: left[place][0] - _REPEATS * left[place][2])
         _, line, common = left.pop(at)
         if common >= 1.0 + _SAME or line.text.casefold() in said:
             continue
         fitted = fitting(line, room, most_words, is_labelled=line.group in groups)
         if fitted is None:
+            misses += 1
             continue
         chosen.append(fitted)
         said.add(line.text.casefold())
@@ -115,4 +119,5 @@ def _common(these: Line, those: Line) -> float:
     """How much of the terms two lines share; above 1 if they say the same."""
     if not these.terms or not those.terms:
         return 0.0
-    return overlap(these.terms, those.terms) + (likeness(these.terms, those.terms) > _SAME)
+    share = overlap(these.terms, those.terms)
+    return share + (share > _SAME and likeness(these.terms, those.terms) > _SAME)
