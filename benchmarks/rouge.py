@@ -1,8 +1,8 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L (F1) of a text against a reference, with Porter's stemmer.
 
-Tokens are runs of letters and digits in lower case; words of more than three characters are stemmed. On the dialogues
-of `summaries.py` the means agree with the package `rouge-score` to 0.001 points; single words differ, because that
-package uses NLTK's variant of the stemmer.
+Tokens are runs of letters and digits in lower case; words of more than three characters are stemmed. Over 600 dialogues
+the means are within 0.02 points of those of the package `rouge-score` (29.15/6.95/22.02 and 29.17/6.96/22.04): it has
+NLTK's variant of the stemmer, which differs in a few words.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _overlap(own: Sequence[str], wanted: Sequence[str], size: int) -> float:
 
 
 def _longest(own: Sequence[str], wanted: Sequence[str]) -> float:
-    """F1 of the longest common subsequence, whose table is the bits of a number (Crochemore and others, 2001)."""
+    """F1 of the longest common subsequence; its table is kept as the bits of a number (Crochemore and others, 2001)."""
     places: dict[str, int] = {}
     for place, token in enumerate(wanted):
         places[token] = places.get(token, 0) | 1 << place

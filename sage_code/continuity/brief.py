@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from sage_code.continuity.notes import clipped
 from sage_code.continuity.queue import queued
 from sage_code.errors import SageError
 from sage_code.memory.context.builder import ContextBuilder
 from sage_code.memory.context.components import Component, Priority
+from sage_code.memory.context.sentences import clipped
 from sage_code.memory.files.checkpoint import Checkpoint
 from sage_code.memory.files.checkpoint_text import from_markdown
 from sage_code.memory.files.core_files import CoreFile, core_files

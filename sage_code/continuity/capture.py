@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sage_code.continuity import places
-from sage_code.continuity.notes import Note, Notes, best, clipped
+from sage_code.continuity.notes import Note, Notes, best
 from sage_code.continuity.queue import add_to_queue
 from sage_code.continuity.session import Session
 from sage_code.discover.roots import why_unusual
@@ -22,6 +22,7 @@ from sage_code.errors import SageError, UsageError
 from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.memory.code.line_refs import inside, line_refs
+from sage_code.memory.context.sentences import clipped
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
 from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.files.homes import home_to_write, safe_id

@@ -11,6 +11,16 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from sage_code.memory.context.cues import (
+    CHATTER,
+    DECIDES,
+    LEAST_WORTH,
+    NARRATION,
+    RULES_OUT,
+    worth_of_agent,
+    worth_of_person,
+)
+from sage_code.memory.context.sentences import MARK_UP, clipped, prose_lines, split_line
 from sage_code.transcripts.conversation import AGENT, CALL, COMPACTION, ERROR, PLACE, SUMMARY, USER, Said
 
 # Sentences of each kind that are kept.
@@ -25,59 +35,7 @@ _MAX_ERROR_CHARS = 180
 # A message beyond this is a paste: its first sentences say what is wanted.
 _MAX_SENTENCES = 60
 
-_FENCE = re.compile(r"^[ \t]*(```|~~~)")
-_LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_END = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z\"'`(\[*])")
-_NOT_PROSE = re.compile(r"^[ \t]*(?:\||#|>|<|[-=*_]{3,}\s*$|@@|\+\+\+|---|diff --git|\$ )")
 _BOLD = re.compile(r"\*\*|__")
-
-# What an agent says about its next step is no conclusion.
-_NARRATION = re.compile(
-    r"^(?:(?:now|ok(?:ay)?|good|great|perfect|excellent|alright|next|first|then|also|and|so|but|hmm|wait)\b"
-    r"[,.!:; —-]*)*"
-    r"(?:let me|let's (?:check|look|see|run|read|start|verify|also|now|take)|i(?:'ll| will| need to|'m going to| am "
-    r"going to) (?:now |also |first |start|check|look|read|explore|examine|search|review|run|verify|continue|begin|"
-    r"create|update|write|add|fix|make|take|find|investigate|analy[sz]e)|i (?:now )?have (?:a|enough|everything|all))",
-    re.IGNORECASE,
-)
-_DECISION = re.compile(
-    r"\b(?:decid(?:ed|e|ing)|decision|chose|chosen|choose|go(?:ing)? with|went with|opt(?:ed)? for|settled? on|"
-    r"instead of|rather than|switch(?:ed|ing)? to|we(?:'ll| will| should| agreed)|agreed|"
-    r"the (?:fix|solution|approach|plan|design|"
-    r"right (?:way|place|thing|call)|idea|convention|rule) (?:is|was|will be)|best (?:option|approach|way)|simplest|"
-    r"recommend(?:ation|ed)?|prefer(?:red)?|so that|single source of truth|keep(?:s|ing)? \w+ (?:as|in)|move[ds]? to|"
-    r"renamed?|now (?:uses?|lives?|returns?|goes))\b",
-    re.IGNORECASE,
-)
-_RULED_OUT = re.compile(
-    r"\b(?:won't work|(?:does|did)(?:n't| not) work|can(?:'t|not)|(?:is|was|are)(?:n't| not) (?:possible|supported|"
-    r"available|allowed|needed|worth)|(?:does|do)(?:n't| not) (?:support|exist|have|allow|handle|need)|ruled out|reject"
-    r"(?:ed|s)?|abandon(?:ed)?|revert(?:ed|ing)?|drop(?:ped)?|no longer|blocked by|showstopper|too (?:slow|expensive|"
-    r"complex|risky|large|many)|limitation|unsupported|dead end|not an option|over-?engineer\w*)\b",
-    re.IGNORECASE,
-)
-_FOUND = re.compile(
-    r"\b(?:root cause|the (?:real |actual |main |underlying )?(?:problem|issue|bug|reason|cause|culprit|difference|"
-    r"catch|gap) (?:is|was|here)|turns out|because|the key (?:insight|point|finding|difference|thing)|confirm(?:ed|s)|"
-    r"verified|this means|which means|found (?:that|it|the|a)|important(?:ly)?|in (?:short|summary|conclusion)|"
-    r"tl;dr|all (?:\d+ )?tests pass|tests? (?:now )?(?:pass|fail)|works? (?:now|because|as expected)|fixed|matches|"
-    r"the answer is|explains)\b",
-    re.IGNORECASE,
-)
-_INSISTS = re.compile(
-    r"\b(?:don'?t|do not|never|always|must(?:n't)?|should(?:n't)?|make sure|ensure|only|please|want|need|needs|prefer|"
-    r"instead|rather|keep|avoid|no longer|stop|ignore|remember|use|decided|not|no|let'?s|leave|remove|rename|move|"
-    r"without|except|has to|have to|goal|focus|important)\b",
-    re.IGNORECASE,
-)
-_REASON = re.compile(r"\b(?:because|since|so that|due to|otherwise|the reason)\b", re.IGNORECASE)
-_NAMES_CODE = re.compile(r"`[^`\n]+`|\b\w+\.\w{1,5}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b")
-_CHATTER = re.compile(
-    r"^(?:ok(?:ay)?|yes|no|yep|y|sure|thanks?(?: you)?|great|perfect|nice|cool|go(?: ahead| on)?|proceed|continue|next|"
-    r"do it|sounds? good|looks? good|commit(?: it)?|try again|hmm+|good|go ahead(?: and do it)?|k,? done|done|next one|"
-    r"please (?:proceed|continue|do)|ok(?:ay)?,? (?:proceed|continue|go|do it|go ahead|next|thanks?))\W*$",
-    re.IGNORECASE,
-)
 # Where the user pasted a picture.
 _PICTURE = re.compile(r"\[Image[^\]\n]{0,500}\]")
 # Errors of the agent's own tools that say nothing about the project.
@@ -95,12 +53,6 @@ _ERROR_LINE = re.compile(
 _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code \d+$")
 _COMMIT = re.compile(r"git commit\b[^\n]*?-m\s+(?:\"\$\(cat <<'?\w+'?\n)?[\"']?([^\"'\n]{3,120})")
 _STRESSED = re.compile(r"\*\*([^*\n]{3,200})\*\*")
-# What makes a sentence of an agent worth keeping, beside its cues; tuned on part A of `benchmarks/session_labels.txt`.
-_STRESS, _ANSWER, _CODE, _WHY = 0.7, 0.6, 0.4, 0.7
-_LEAST = 1.0
-# "All done and verified." tells nobody what was done.
-_SHORT, _SHORT_CHARS = 0.6, 45
-_MARK_UP = re.compile(r"<[/!]?[a-z_][\w-]*>")
 
 
 class Note(NamedTuple):
@@ -186,7 +138,7 @@ class Notes:
         self.messages += 1
         self.characters += len(text)
         text = _PICTURE.sub("", text)
-        if _CHATTER.match(text.strip()):
+        if CHATTER.match(text.strip()):
             return
         self._asked = []
         found = sentences(text)
@@ -199,12 +151,9 @@ class Notes:
         # A short message is the user's own words throughout; of a long one only the sentences that insist.
         own = len(found) <= 6
         for sentence in found:
-            cues = min(len(_INSISTS.findall(sentence)), 3)
-            if (cues or own) and not sentence.endswith("?"):
-                _keep(
-                    self.instructions,
-                    Note(sentence, cues + own + 0.5 * bool(_REASON.search(sentence)), self.messages, True),
-                )
+            worth = worth_of_person(sentence, is_own=own)
+            if worth and not sentence.endswith("?"):
+                _keep(self.instructions, Note(sentence, worth, self.messages, True))
 
     def _agent(self, text: str) -> None:
         self.messages += 1
@@ -218,36 +167,25 @@ class Notes:
     def _hear(self, *, is_answer: bool) -> None:
         """Choose from the agent's last message. What it says at the end of its work counts more than on the way."""
         for sentence, is_stressed in self._spoken:
-            if sentence.endswith(("?", ":")) or _NARRATION.match(sentence):
+            if sentence.endswith(("?", ":")) or NARRATION.match(sentence):
                 continue
-            counts = [(len(cues.findall(sentence)), kind) for cues, kind in self._kinds()]
-            worth = _STRESS * is_stressed + _ANSWER * is_answer
-            worth += _CODE * bool(_NAMES_CODE.search(sentence)) + _WHY * bool(_REASON.search(sentence))
-            count, kind = max(counts, key=lambda one: one[0])
-            score = min(count, 3) + worth - _SHORT * (len(sentence) < _SHORT_CHARS)
-            if score >= _LEAST:
-                _keep(kind if count else self.findings, Note(sentence, score, self.messages))
+            score, kind = worth_of_agent(sentence, is_stressed=is_stressed, is_answer=is_answer)
+            if score >= LEAST_WORTH:
+                _keep(self._of_kind(kind), Note(sentence, score, self.messages))
         self._spoken = []
 
-    def _kinds(self) -> tuple[tuple[re.Pattern[str], list[Note]], ...]:
-        return (_RULED_OUT, self.ruled_out), (_DECISION, self.decisions), (_FOUND, self.findings)
+    def _of_kind(self, kind: str) -> list[Note]:
+        return {RULES_OUT: self.ruled_out, DECIDES: self.decisions}.get(kind, self.findings)
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a message, without code, tables, headings, quotations and marks of Markdown."""
     found: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        if mark := _FENCE.match(line):
-            fence = "" if fence == mark[1] else fence or mark[1]
-            continue
-        if fence or _NOT_PROSE.match(line):
-            continue
-        line = _BOLD.sub("", _LIST_MARK.sub("", line)).strip()
+    for line in prose_lines(text):
         found += [
             clipped(sentence, _MAX_CHARS)
-            for sentence in _END.split(line)
-            if len(sentence) >= _MIN_CHARS and " " in sentence and not _MARK_UP.search(sentence)
+            for sentence in split_line(_BOLD.sub("", line).strip())
+            if len(sentence) >= _MIN_CHARS and " " in sentence and not MARK_UP.search(sentence)
         ]
         if len(found) >= _MAX_SENTENCES:
             break
@@ -261,14 +199,8 @@ def error_line(text: str) -> str:
     telling = [line for line in lines if _ERROR_LINE.search(line)]
     # Tracebacks and test runs say at their end what happened.
     chosen = (telling[-1] if telling else lines[0]) if lines else ""
-    chosen = _MARK_UP.sub("", chosen).strip()
+    chosen = MARK_UP.sub("", chosen).strip()
     return "" if _TOOL_TALK.search(chosen) or len(chosen) < 8 else clipped(chosen, _MAX_ERROR_CHARS)
-
-
-def clipped(text: str, limit: int) -> str:
-    """The text on one line, cut between words if it is too long."""
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 2].rpartition(" ")[0] + " …"
 
 
 def best(notes: Iterable[Note], count: int) -> list[Note]:

@@ -1,48 +1,42 @@
 """A summariser that needs no language model.
 
-`ExtractiveSummariser` chooses sentences and never rewrites them: what was asked first, what was decided and done, where
-the work stands, what comes next, which files and names it is about. A summary among the messages is merged: its request
-stays, and its other sentences compete with the new ones for half of the room. The same messages give the same text.
+`ExtractiveSummariser` chooses sentences and never rewrites them. Work with an agent is summed up in parts: what was
+asked, insisted on and done, where it stands, what comes next, which files and names it is about (`work.py`). Talk
+between people is summed up by its most telling sentences, each with its speaker. A summary among the messages, or the
+previous one, is merged: its request stays, its other sentences compete with the new ones for half of the room, and its
+decisions and open questions are kept (`merging.py`). The same messages give the same summary.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from sage_code.memory.context.summary import CHARS_A_WORD, SUMMARY_WORDS, Spoken, StructuredSummary, words_in
+from sage_code.memory.context.cues import DECIDED
+from sage_code.memory.context.merging import (
+    MAX_DECISIONS,
+    MAX_UNRESOLVED,
+    lines_before,
+    merged_points,
+    merged_threads,
+    merged_topics,
+    refs_before,
+)
+from sage_code.memory.context.naming import code_refs_of
+from sage_code.memory.context.scoring import scores_of
+from sage_code.memory.context.selecting import Line, best_lines, cut_to, laid_out
+from sage_code.memory.context.sentences import folded
+from sage_code.memory.context.structuring import decisions_of, open_questions, still_open, topics_of
+from sage_code.memory.context.summary import SUMMARY_WORDS, Point, Spoken, StructuredSummary, words_in
+from sage_code.memory.context.threads import threads_of
+from sage_code.memory.context.utterances import Utterance, first_words, utterances_of
+from sage_code.memory.context.work import NAMES, work_lines
 
-# The parts of a summary, in order, each with its share of the words. What one part leaves is given to `Done`.
-_SHARES = {"Request": 0.22, "Done": 0.32, "State": 0.18, "Next": 0.16, "Names": 0.12}
-# Of the room of `Done`, what sentences of the summary before may take.
+# Of the room, what sentences of the summary before may take in talk.
 _SHARE_OF_BEFORE = 0.5
-# A longer sentence is cut; a shorter one says nothing by itself.
-_MOST_WORDS, _LEAST_WORDS = 18, 3
-_LEAST_CHARS = 6  # of a sentence in a script without blanks
-# A message beyond this is a paste: its beginning says what it is.
-_READ_CHARS = 4_000
-_MOST_NAMES = 8
-
-_FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_BORDER = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|(?<=[。！？])|\n+")
-_LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•>#|]+|\d{1,3}[.)])[ \t]+")
-_DONE = re.compile(
-    r"(?i)\b(?:done|decid\w+|agreed|chose\w*|settled|fixed|added|implemented|created|renamed|removed|changed|moved|wrote|"
-    r"works? now|pass(?:es|ed)?|merged|released|root cause|because|instead of|turned out|found|confirmed|now uses?)\b"
-)
-_NEXT = re.compile(
-    r"(?i)\b(?:next|to-?do|remain\w*|still (?:need|have|miss)\w*|not yet|then we|will|should|must|plan\w*|"
-    r"open question|afterwards|tomorrow|later|please|could you|can you|let's)\b"
-)
-# What an agent says about its next step is no result.
-_NARRATION = re.compile(
-    r"(?i)^(?:(?:now|ok(?:ay)?|great|perfect|so)[,.! ]+)*(?:let me|i'll|i will|i'm going to|let's)\b"
-)
-_PATH = re.compile(r"(?<![\w/])(?:[\w.-]+/)+[\w.-]*\w|\b[\w-]+\.[a-z][a-z0-9]{0,4}\b(?![.(])")
-_NAME = re.compile(
-    r"`([^`\n]{2,60})`|\b(\w+(?:\.\w+)*\(\))|\b([a-z0-9]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+)\b"
-)
+# What a sentence of talk gains that decides something.
+_DECIDES = 0.1
+# The sentences of talk that have a chance to be chosen; the others are not looked at for that.
+_TRIED = 600
 
 
 class ExtractiveSummariser:
@@ -54,159 +48,104 @@ class ExtractiveSummariser:
         self, messages: Sequence[Spoken], max_words: int = SUMMARY_WORDS, previous: StructuredSummary | None = None
     ) -> StructuredSummary:
         """See `Summariser`."""
-        earlier = [previous.text] if previous is not None else []
-        before = _merged([*earlier, *(message.content for message in messages if message.role == "summary")])
         said = [message for message in messages if message.role in ("user", "assistant")]
-        room = {name: max(int(share * max_words), 1) for name, share in _SHARES.items()}
-        used: set[str] = set()
-        chosen: dict[str, list[str]] = {}
-        chosen["Request"] = _fitting(before["Request"] or _opening(said), room["Request"], used)
-        if latest := _latest(said):  # where the work stood before is now something that was done
-            before["Done"] += before.pop("State")
-        chosen["State"] = _fitting(latest or before["State"], room["State"], used)
-        chosen["Next"] = _fitting([*_coming(said), *before["Next"]][:2], room["Next"], used)
-        chosen["Names"] = _names(messages, before["Names"], room["Names"])
-        left = max_words - sum(words_in(text) + 1 for texts in chosen.values() for text in texts) - len(_SHARES)
-        old = _fitting(_ranked(before["Done"]), int(left * _SHARE_OF_BEFORE), used)
-        new = _fitting(_results(said), left - sum(words_in(text) + 1 for text in old), used)
-        chosen["Done"] = [*(text for text in before["Done"] if text in old), *new]
-        text = _laid_out(chosen, max_words)
-        return StructuredSummary(text or f"{len(messages)} messages without a sentence to quote", self.name)
-
-
-def _laid_out(chosen: dict[str, list[str]], max_words: int) -> str:
-    """The parts as lines, with at most so many words."""
-    lines = []
-    for name in _SHARES:
-        texts = chosen[name]
-        if texts:
-            lines += [f"{name}: {', '.join(texts)}"] if name == "Names" else [f"{name}: {text}" for text in texts]
-    kept: list[str] = []
-    for line in lines:
-        if sum(map(words_in, kept)) + words_in(line) <= max_words:
-            kept.append(line)
-    return "\n".join(kept)
-
-
-def _merged(summaries: Iterable[str]) -> dict[str, list[str]]:
-    """The sentences of earlier summaries by part; of a summary in another form, the first is the request."""
-    found: dict[str, list[str]] = {name: [] for name in _SHARES}
-    for summary in summaries:
-        own = [line.partition(": ") for line in summary.split("\n")]
-        if own and all(name in _SHARES for name, _, _ in own):
-            for name, _, text in own:
-                found[name] += text.split(", ") if name == "Names" else [text]
+        summaries = [message for message in messages if message.role == "summary"]
+        is_work = _is_work(said) or (not said and _was_work(previous, summaries))
+        sentences = utterances_of(said)
+        scores = scores_of(sentences, max_words)
+        before = lines_before(previous, summaries, is_work=is_work)
+        refs = code_refs_of(messages, refs_before(previous, summaries))
+        if is_work:
+            lines = work_lines(sentences, scores, before, refs, max_words)
         else:
-            first, *rest = [*_sentences(summary)] or [summary]
-            found["Request"] += [] if found["Request"] else [first]
-            found["Done"] += [first, *rest] if found["Request"] and first not in found["Request"] else rest
-    return found
+            lines = _talk_lines(sentences, scores, before, max_words)
+        lines = _within(lines, max_words) or _anything(said, before, max_words)
+        known = previous or StructuredSummary("", "")
+        unresolved = open_questions(sentences, said)
+        open_ids = frozenset(id_ for point in unresolved for id_ in point.message_ids)
+        threads = threads_of(sentences, scores, said, is_work=is_work, open_ids=open_ids)
+        old = decisions_of(utterances_of(summaries))
+        return StructuredSummary(
+            text=laid_out(lines) or cut_to(f"{len(messages)} messages without a sentence to quote", max_words),
+            by=self.name,
+            topics=merged_topics(known.topics, topics_of(sentences, {one.speaker for one in sentences})),
+            threads=merged_threads(known.threads, threads),
+            decisions=merged_points([*known.decisions, *old], decisions_of(sentences), MAX_DECISIONS),
+            unresolved=merged_points(still_open(known.unresolved, sentences), unresolved, MAX_UNRESOLVED),
+            code_refs=refs,
+            quotes=tuple(Point(line.text, line.ids) for line in lines if line.label != NAMES),
+        )
 
 
-def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a text that say something, without code blocks and marks of lists."""
-    for piece in _BORDER.split(_FENCED.sub("\n", text[:_READ_CHARS])):
-        sentence = " ".join(_LIST_MARK.sub("", piece).split())
-        if len(sentence.split()) >= _LEAST_WORDS or (not sentence.isascii() and len(sentence) >= _LEAST_CHARS):
-            yield sentence
+def _is_work(said: Sequence[Spoken]) -> bool:
+    """Whether an agent speaks with one person, and not several people with each other."""
+    people = {message.speaker for message in said if message.role == "user"}
+    return len(people) <= 1 and any(message.role == "assistant" for message in said)
 
 
-def _opening(said: Sequence[Spoken]) -> list[str]:
-    """What the person asked for first."""
-    first = next((message for message in said if message.role == "user"), said[0] if said else None)
-    if first is None:
-        return []
-    return [*_sentences(first.content)][:2] or [" ".join(first.content[:_READ_CHARS].split())]
+def _was_work(previous: StructuredSummary | None, summaries: Sequence[Spoken]) -> bool:
+    texts = [summary.content for summary in summaries] + ([previous.text] if previous is not None else [])
+    return any(text.startswith("Request: ") for text in texts)
 
 
-def _latest(said: Sequence[Spoken]) -> list[str]:
-    """What the agent said last that is a result."""
-    for message in reversed(said):
-        if message.role == "assistant":
-            found = [text for text in _sentences(message.content) if not _NARRATION.match(text)]
-            if found:
-                return found[:1]
-    return []
+def _talk_lines(
+    said: Sequence[Utterance], scores: Sequence[float], before: Sequence[Line], max_words: int
+) -> list[Line]:
+    """Sentences of the summary before, then the most telling ones of now, in the order in which they were said."""
+    kept: list[Line] = []
+    if before:
+        room = int(max_words * _SHARE_OF_BEFORE) if said else max_words
+        kept = best_lines(zip(_scores_before(before, max_words), before, strict=True), room)
+    left = max_words - sum(line.cost for line in kept)
+    ranked = sorted(zip(scores, said, strict=True), key=lambda one: (-one[0], one[1].order))[:_TRIED]
+    new = [(score + _DECIDES * bool(DECIDED.search(one.text)), _line(one)) for score, one in ranked]
+    return [*kept, *best_lines(new, left, kept)]
 
 
-def _coming(said: Sequence[Spoken]) -> list[str]:
-    """What the person asked for last, and the last next step that anybody named."""
-    found = []
-    for message in reversed(said):
-        if message.role == "user" and (texts := [*_sentences(message.content)]):
-            found.append(next((text for text in texts if _NEXT.search(text)), texts[0]))
-            break
-    for message in reversed(said):
-        steps = [text for text in _sentences(message.content) if _NEXT.search(text)]
-        if steps:
-            return list(dict.fromkeys([*found, steps[-1]]))
-    return found
-
-
-def _results(said: Sequence[Spoken]) -> list[str]:
-    """Sentences about what was decided and done, best first; of equal ones the latest."""
-    found = [
-        (_worth(text), order, text)
-        for order, message in enumerate(said)
-        for text in _sentences(message.content)
-        if not _NARRATION.match(text)
+def _scores_before(before: Sequence[Line], max_words: int) -> list[float]:
+    """How much each sentence of an earlier summary says, compared with the others in it."""
+    said = [
+        Utterance(
+            text=line.text,
+            message=at,
+            order=at,
+            place=0,
+            of=1,
+            id="",
+            role="summary",
+            speaker=line.label,
+            words=max(words_in(line.text), 1),
+            terms=tuple(sorted(line.terms)),
+            term_set=line.terms,
+        )
+        for at, line in enumerate(before)
     ]
-    return [text for worth, _, text in sorted(found, reverse=True) if worth >= 1]
+    scores = scores_of(said, max_words)
+    return [score + _DECIDES * bool(DECIDED.search(one.text)) for one, score in zip(said, scores, strict=True)]
 
 
-def _ranked(texts: Sequence[str]) -> list[str]:
-    """Sentences of an earlier summary, best first; of equal ones the latest."""
-    return [text for _, _, text in sorted(((_worth(text), n, text) for n, text in enumerate(texts)), reverse=True)]
+def _line(one: Utterance) -> Line:
+    speaker = folded(one.speaker[:200])[:60] or ("assistant" if one.role == "assistant" else "")
+    return Line(speaker, one.text, (one.id,), one.order, one.message, one.term_set)
 
 
-def _worth(text: str) -> float:
-    """How much a sentence says about results: its cues, the code that it names, and whether it has a handy length."""
-    score = float(bool(_DONE.search(text))) + 0.5 * bool(_PATH.search(text) or _NAME.search(text))
-    return score - (0.5 if words_in(text) > _MOST_WORDS or text.endswith("?") else 0.0)
-
-
-def _names(messages: Sequence[Spoken], before: Sequence[str], room: int) -> list[str]:
-    """The files and names that occur most, those of the earlier summary first counted as often as the best new one."""
-    counts: Counter[str] = Counter()
-    for message in messages:
-        if message.role == "summary":
-            continue
-        text = message.content[:_READ_CHARS]
-        # A path counts twice: it says where to look.
-        counts.update(dict.fromkeys(_PATH.findall(text), 2))
-        counts.update({next(filter(None, groups)) for groups in _NAME.findall(text)})
-    most = max(counts.values(), default=0)
-    counts.update(dict.fromkeys(before, most))
-    found: list[str] = []
-    for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
-        if len(found) < _MOST_NAMES and sum(map(words_in, found)) + words_in(name) <= room and "," not in name:
-            found.append(name)
-    return found
-
-
-def _fitting(texts: Iterable[str], room: int, used: set[str]) -> list[str]:
-    """The first of the texts that have at most so many words with their headings, each used once.
-
-    A long one is cut to a handy length, and the first one to the room, so that no part is lost for its length.
-    """
-    kept: list[str] = []
-    left = room
-    for text in texts:
-        cut = _cut(text, _MOST_WORDS if kept else max(min(_MOST_WORDS, room - 1), 1))
-        if cut.lower() not in used and words_in(cut) < left:
-            kept.append(cut)
-            used.add(cut.lower())
-            left -= words_in(cut) + 1
-        if left <= _LEAST_WORDS:
-            break
+def _within(lines: Sequence[Line], max_words: int) -> list[Line]:
+    """The lines that fit together; the counts of the parts may be one word off."""
+    kept: list[Line] = []
+    for line in lines:
+        if words_in(laid_out([*kept, line])) <= max_words:
+            kept.append(line)
     return kept
 
 
-def _cut(text: str, most: int) -> str:
-    """The beginning of a sentence, with at most so many words."""
-    if words_in(text) <= most:
-        return text
-    words = text.split()[:most]
-    while len(words) > 1 and words_in(" ".join(words)) > most - 1:
-        words.pop()
-    return f"{' '.join(words)[: most * CHARS_A_WORD - 1]}…"
+def _anything(said: Sequence[Spoken], before: Sequence[Line], max_words: int) -> list[Line]:
+    """The beginning of the first thing that was said, where nothing is a sentence or nothing fits."""
+    for message in said:
+        if text := first_words(message.content):
+            label = folded(message.speaker[:200])[:60]
+            line = Line(label, cut_to(text, max(max_words - words_in(f"{label}: "), 1)), (message.id,), 0)
+            plain = Line("", cut_to(text, max(max_words, 1)), (message.id,), 0)
+            return [line] if label and words_in(laid_out([line])) <= max_words else [plain]
+    for earlier in before:
+        return [Line("", cut_to(earlier.text, max(max_words, 1)), earlier.ids, 0)]
+    return []

@@ -3,7 +3,8 @@
 A compaction keeps the system messages and the newest messages, and puts one summary in the place of the rest. It
 deletes nothing: recall memory keeps every message, and the summary's metadata name the context from before
 (`previous_ids`) and the messages that it stands for (`summary_of`), so that it can be undone, one compaction after
-another. A summary is a message of its own session, so that it is nobody's neighbour in a conversation.
+another, and hold its structure (`summary`), which the next compaction merges. A summary is a message of its own
+session, so that it is nobody's neighbour in a conversation.
 
 A tool call and its result stay together. A message of an assistant names its calls as metadata `tool_calls` (ids, or
 mappings with an `id`), a result names its call as `tool_call_id`; messages of role `tool` directly behind one of an
@@ -20,7 +21,7 @@ from uuid import UUID, uuid4
 from sage_code.errors import Conflict, UsageError
 from sage_code.memory.context.extractive import ExtractiveSummariser
 from sage_code.memory.context.summary import SUMMARY_WORDS, StructuredSummary, Summariser, words_in
-from sage_code.memory.tiers.storable import storable
+from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import agents, messages, summaries
 from sage_code.memory.tiers.values import Agent, Message, NewMessage
 from sage_code.settings.table import Settings
@@ -115,11 +116,15 @@ class SummaryMemory:
         replaced = [message for message in known[:cut] if message.role != "system"]
         if all(message.role == "summary" for message in replaced):
             return None
-        summary, problem = self._summarise(replaced, max_words)
+        previous = _summary_in(replaced)
+        told = [message for message in replaced if previous is None or message.id != previous[0]]
+        summary, problem = self._summarise(told, max_words, previous[1] if previous is not None else None)
         metadata: dict[str, Any] = {
             "summary_of": [message.id for message in replaced],
             "previous_ids": list(ids),
             "summariser": summary.by,
+            # What the next compaction merges: decisions and open questions outlive the text.
+            "summary": _masked(storable_all(summary.to_json())),
         }
         if problem:
             metadata["problem"] = mask(storable(problem))[0]
@@ -157,10 +162,12 @@ class SummaryMemory:
             agents.set_message_ids(rows, self.agent.id, (*(id_ for id_ in before if id_ in still), *added))
         return summary
 
-    def _summarise(self, replaced: Sequence[Message], max_words: int) -> tuple[StructuredSummary, str]:
+    def _summarise(
+        self, replaced: Sequence[Message], max_words: int, previous: StructuredSummary | None
+    ) -> tuple[StructuredSummary, str]:
         """A summary, and what went wrong with the chosen summariser, if the extractive one had to step in."""
         try:
-            summary = self.summariser.summarise(replaced, max_words)
+            summary = self.summariser.summarise(replaced, max_words, previous)
             if not summary.text.strip():
                 problem = "it wrote nothing"
             elif words_in(summary.text) > _MOST_TIMES_TOO_LONG * max_words:
@@ -170,7 +177,7 @@ class SummaryMemory:
         except Exception as error:  # a summariser may be anybody's code, or a server that is down
             problem = f"{type(error).__name__}: {error}"
         told = f"{self.summariser.name} failed: {problem}"[:_MAX_PROBLEM_CHARS]
-        return ExtractiveSummariser().summarise(replaced, max_words), told
+        return ExtractiveSummariser().summarise(replaced, max_words, previous), told
 
     def _ids(self, rows: Transaction) -> tuple[str, ...]:
         agent = agents.agent_with_id(rows, self.agent.id)
@@ -219,6 +226,24 @@ def _calls(message: Message) -> list[str]:
     given = message.metadata.get("tool_calls")
     items = given if isinstance(given, list | tuple) else []
     return [str(item.get("id", "")) if isinstance(item, Mapping) else str(item) for item in items]
+
+
+def _summary_in(replaced: Sequence[Message]) -> tuple[str, StructuredSummary] | None:
+    """The last message that is a summary with its structure: its id, and the structure."""
+    for message in reversed(replaced):
+        given = message.metadata.get("summary")
+        if message.role == "summary" and isinstance(given, Mapping):
+            return message.id, StructuredSummary.from_json(given)
+    return None
+
+
+def _masked(value: Any) -> Any:
+    """A value of JSON with masked texts. Ids are left as they are: there are many, and they are no words."""
+    if isinstance(value, str):
+        return mask(value)[0]
+    if isinstance(value, Mapping):
+        return {key: item if key == "message_ids" else _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list) else value
 
 
 def _previous(summary: Message) -> list[str]:

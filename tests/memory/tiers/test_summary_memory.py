@@ -118,13 +118,37 @@ def test_the_summary_before_is_merged(engine: Engine) -> None:
         memory.add(talk(20, start=100 * turn))
 
 
+def test_the_structure_is_stored_and_merged(engine: Engine) -> None:
+    memory = summary_of(engine)
+    memory.add([NewMessage("user", "We decided to keep SQLite as the default engine.", tokens=50)])
+    memory.add([NewMessage("user", "Which port does the staging server listen on?", tokens=50)])
+    filler = [NewMessage("user", f"The chapter {number} reads well now.", tokens=50) for number in range(20)]
+    memory.add(filler)
+    for turn in range(4):
+        summary = memory.compact()
+        assert summary is not None
+        stored = StructuredSummary.from_json(summary.metadata["summary"])
+        assert stored.text == summary.content
+        assert "We decided to keep SQLite as the default engine." in [one.text for one in stored.decisions]
+        assert "Which port does the staging server listen on?" in [one.text for one in stored.unresolved]
+        memory.add(
+            [NewMessage("user", f"The page {turn}-{number} needs a picture.", tokens=50) for number in range(20)]
+        )
+    memory.add([NewMessage("assistant", "The staging server listens on port 8443.", tokens=50), *talk(20)])
+    summary = memory.compact()
+    assert summary is not None
+    assert not StructuredSummary.from_json(summary.metadata["summary"]).unresolved
+
+
 class _Failing:
     name = "broken"
 
     def __init__(self, answer: str | None) -> None:
         self._answer = answer
 
-    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> StructuredSummary:
+    def summarise(
+        self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS, previous: StructuredSummary | None = None
+    ) -> StructuredSummary:
         if self._answer is None:
             raise ConnectionError("no server")
         return StructuredSummary(self._answer, self.name)
@@ -154,7 +178,9 @@ class _Meanwhile:
         self._memory, self._compacts = memory, compacts
         self.added: list[str] = []
 
-    def summarise(self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS) -> StructuredSummary:
+    def summarise(
+        self, messages: Sequence[Message], max_words: int = SUMMARY_WORDS, previous: StructuredSummary | None = None
+    ) -> StructuredSummary:
         self.added = self._memory.add(talk(1, start=500))
         if self._compacts:
             assert self._memory.compact() is not None
