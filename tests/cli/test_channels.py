@@ -122,7 +122,9 @@ def test_a_person_reads_corrects_and_deletes_what_is_known(
     assert "tea" in _json(sage, "profile", "edit", "Ana", "--add", "I like tea")["text"]
     editor = tmp_path / "editor.py"
     editor.write_text(
-        "import sys\npath = sys.argv[1]\ntext = open(path).read()\nopen(path, 'w').write(text.replace('tea', 'coffee'))\n"
+        "import pathlib, sys\n"
+        "path = pathlib.Path(sys.argv[1])\n"
+        "path.write_text(path.read_text().replace('tea', 'coffee'))\n"
     )
     monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
     assert sage("profile", "edit", "Ana").code == 0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sage_code.errors import UsageError
 from sage_code.memory.channels.summarising import ChannelSummaries
-from sage_code.memory.context.choosing import summariser_of
+from sage_code.memory.context.choosing import summariser_of, with_fallback
 from sage_code.memory.context.summary import StructuredSummary, Summariser
 from sage_code.memory.tiers.core_memory import CoreMemory
 from sage_code.memory.tiers.recall_memory import RecallMemory
@@ -45,7 +45,7 @@ class ChannelMemory:
             raise UsageError(f"no channel can be called {name[:80]!r}", "a name is printable and not empty")
         self.engine, self.agent, self.settings, self.name = engine, agent, settings, name
         self.recall = RecallMemory(engine, agent, settings)
-        self.summaries = ChannelSummaries(engine, agent, settings, summariser or summariser_of(settings))
+        self.summaries = ChannelSummaries(engine, agent, settings, _chosen(settings, summariser))
         self.people = self.summaries.people
 
     @classmethod
@@ -148,6 +148,10 @@ class ChannelMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _chosen(settings: Settings, summariser: Summariser | None) -> Summariser:
+    return summariser_of(settings) if summariser is None else with_fallback(summariser)
 
 
 def _value(stored: StoredSummary | None) -> StructuredSummary | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
-from sage_code.memory.context.extractive import ExtractiveSummariser
+from sage_code.memory.context.choosing import with_fallback
 from sage_code.memory.context.summary import Summariser
 from sage_code.memory.tiers.tables.entries import MemoryEntry, MemoryType
 from sage_code.memory.tiers.values import Message
@@ -22,11 +21,7 @@ def condensed(entries: Sequence[MemoryEntry], summariser: Summariser | None, max
     """The summary of entries, oldest first, in at most so many tokens. If a summariser fails, sentences are chosen."""
     messages = [_message(number, entry) for number, entry in enumerate(entries)]
     words = max(max_tokens // _TOKENS_A_WORD, _LEAST_WORDS)
-    text = ""
-    if summariser is not None:
-        with suppress(Exception):  # a summariser may raise anything, and there is another one
-            text = summariser.summarise(messages, words).text.strip()
-    text = text or ExtractiveSummariser().summarise(messages, words).text
+    text = with_fallback(summariser).summarise(messages, words).text.strip()
     return first_lines(text, max_tokens) or cut_to(text.partition("\n")[0], max_tokens)
 
 

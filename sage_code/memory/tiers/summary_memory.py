@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from sage_code.errors import Conflict, UsageError
-from sage_code.memory.context.extractive import ExtractiveSummariser
-from sage_code.memory.context.summary import SUMMARY_WORDS, StructuredSummary, Summariser, words_in
+from sage_code.memory.context.choosing import summariser_of, with_fallback
+from sage_code.memory.context.summary import SUMMARY_WORDS, StructuredSummary, Summariser
 from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import agents, messages, summaries
 from sage_code.memory.tiers.values import Agent, Message, NewMessage
@@ -38,9 +38,6 @@ SUMMARIES = "summaries"
 KEPT_SHARE = 0.30
 # At least the last two exchanges stay, unless they alone fill more than this share of the window.
 LEAST_KEPT, _MOST_SHARE = 4, 0.60
-# A summariser that writes more than this many times what was asked for has failed.
-_MOST_TIMES_TOO_LONG = 3
-_MAX_PROBLEM_CHARS = 300
 
 
 class SummaryMemory:
@@ -55,7 +52,7 @@ class SummaryMemory:
         summariser: Summariser | None = None,
     ) -> None:
         self.engine, self.agent, self.settings, self.recall = engine, agent, settings, recall
-        self.summariser: Summariser = summariser or ExtractiveSummariser()
+        self.summariser = with_fallback(summariser) if summariser is not None else summariser_of(settings)
 
     def message_ids(self) -> tuple[str, ...]:
         """The messages in the context, oldest first."""
@@ -118,7 +115,7 @@ class SummaryMemory:
             return None
         previous = _summary_in(replaced)
         told = [message for message in replaced if previous is None or message.id != previous[0]]
-        summary, problem = self._summarise(told, max_words, previous[1] if previous is not None else None)
+        summary = self.summariser.summarise(told, max_words, previous[1] if previous is not None else None)
         metadata: dict[str, Any] = {
             "summary_of": [message.id for message in replaced],
             "previous_ids": list(ids),
@@ -126,8 +123,8 @@ class SummaryMemory:
             # What the next compaction merges: decisions and open questions outlive the text.
             "summary": _masked(storable_all(summary.to_json())),
         }
-        if problem:
-            metadata["problem"] = mask(storable(problem))[0]
+        if summary.problem:
+            metadata["problem"] = storable(summary.problem)
         new = NewMessage("summary", summary.text, str(uuid4()), SUMMARIES)
         system = [message.id for message in known[:cut] if message.role == "system"]
         kept = [message.id for message in known[cut:]]
@@ -161,23 +158,6 @@ class SummaryMemory:
             added = [id_ for id_ in present if id_ not in known_before]
             agents.set_message_ids(rows, self.agent.id, (*(id_ for id_ in before if id_ in still), *added))
         return summary
-
-    def _summarise(
-        self, replaced: Sequence[Message], max_words: int, previous: StructuredSummary | None
-    ) -> tuple[StructuredSummary, str]:
-        """A summary, and what went wrong with the chosen summariser, if the extractive one had to step in."""
-        try:
-            summary = self.summariser.summarise(replaced, max_words, previous)
-            if not summary.text.strip():
-                problem = "it wrote nothing"
-            elif words_in(summary.text) > _MOST_TIMES_TOO_LONG * max_words:
-                problem = f"it wrote {words_in(summary.text)} words instead of {max_words}"
-            else:
-                return summary, ""
-        except Exception as error:  # a summariser may be anybody's code, or a server that is down
-            problem = f"{type(error).__name__}: {error}"
-        told = f"{self.summariser.name} failed: {problem}"[:_MAX_PROBLEM_CHARS]
-        return ExtractiveSummariser().summarise(replaced, max_words, previous), told
 
     def _ids(self, rows: Transaction) -> tuple[str, ...]:
         agent = agents.agent_with_id(rows, self.agent.id)

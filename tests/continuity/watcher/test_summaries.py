@@ -1,4 +1,4 @@
-"""The watcher has channels summarised: when the database has changed or something has become due, by a child process."""
+"""The watcher has channels summarised by a child process, when the database has changed or something is due."""
 
 from __future__ import annotations
 
