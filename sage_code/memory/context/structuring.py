@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from sage_code.memory.context.cues import CHATTER, DECIDED, DECISION, DEFERS, NAMES_CODE, NARRATION, ORDERS, REASON
+from sage_code.memory.context.cues import DECIDED, DECISION, DEFERS, NAMES_CODE, NARRATION, ORDERS, REASON
 from sage_code.memory.context.selecting import cut_to
 from sage_code.memory.context.sentences import folded
 from sage_code.memory.context.summary import Point, Spoken
@@ -113,11 +113,6 @@ def _states(one: Utterance) -> bool:
 def who_of(message: Spoken) -> str:
     """Who said a message: a name, or the role."""
     return folded(message.speaker[:200])[:60] or message.role
-
-
-def is_chatter(text: str) -> bool:
-    """Whether a message only keeps the talk going."""
-    return bool(CHATTER.match(text[:200].strip()))
 
 
 def topics_of(said: Sequence[Utterance], speakers: Iterable[str] = ()) -> list[str]:
