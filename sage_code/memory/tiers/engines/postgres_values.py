@@ -125,7 +125,7 @@ def array_literal(values: Sequence[object]) -> str:
 
 
 def numbers_literal(numbers: Sequence[object]) -> str:
-    """Whole numbers as a list; psycopg takes a microsecond for each of them."""
+    """Whole numbers as a list."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
