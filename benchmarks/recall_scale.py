@@ -40,7 +40,7 @@ QUESTIONS = 200
 WARM_UP = 10
 ASKED = "what did we say about "
 _SYLLABLES = ("ka", "lo", "mi", "ter", "ra", "ven", "sol", "pre", "in", "dan", "go", "fi", "nu", "bel", "tor", "as")
-SERVER = {"shared_buffers": "1GB", "max_wal_size": "4GB", "checkpoint_timeout": "15min"}
+SERVER = {"shared_buffers": "4GB", "max_wal_size": "4GB", "checkpoint_timeout": "15min"}
 _START = datetime(2025, 1, 1, tzinfo=UTC)
 
 
@@ -183,10 +183,10 @@ def main() -> None:
     parser.add_argument("--folder", default="")
     parser.add_argument("--search", default="", metavar="URI", help="only ask; used by the script itself")
     given = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's threads would wait for each other on a busy machine
     if given.search:
         search(given.search, given.counts[0])
         return
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     with ExitStack() as stack:
         folder = given.folder or stack.enter_context(tempfile.TemporaryDirectory())
         if given.engine == "postgres":

@@ -18,7 +18,7 @@ def id_of(space: bytes, key: str) -> str:
 
 def new_id() -> str:
     """A UUID of version 7: it begins with the time. Databases keep ids sorted, so ids that are made together are stored
-    together; a thousand random ones change a thousand pages of an index of a million."""
+    together. What that gains in a large index was not measured; in 36,000 messages it was nothing."""
     digits = f"{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}"
     variant = _VARIANTS[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-7{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

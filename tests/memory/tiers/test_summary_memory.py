@@ -156,7 +156,7 @@ class _Failing:
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
-    [(None, "ConnectionError: no server"), ("  ", "wrote nothing"), ("word " * 5_000, "5000 words instead of 100")],
+    [(None, "ConnectionError: no server"), ("  ", "wrote nothing"), ("word " * 5_000, "5,000 words instead of 100")],
 )
 def test_a_summariser_that_fails_is_replaced(engine: Engine, answer: str | None, problem: str) -> None:
     memory = summary_of(engine, _Failing(answer))

@@ -25,6 +25,7 @@ from sage_code.memory.tiers.engines.postgres_driver import (
     LOCK_PATIENCE_S,
     address_of,
     connected,
+    copy_lines,
     explained,
     is_lost,
     load_driver,
@@ -36,7 +37,6 @@ from sage_code.memory.tiers.engines.postgres_migrating import migrate
 from sage_code.memory.tiers.engines.postgres_values import (
     adapted,
     copied,
-    copy_lines,
     objects,
     statement,
     translated,

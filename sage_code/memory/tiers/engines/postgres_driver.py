@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -46,6 +48,8 @@ _SESSION = {
     # Plans are simple; to compile one takes longer than to run it.
     "jit": "off",
 }
+# Lines that a COPY sends together.
+_LINES_AT_ONCE = 200
 _EXAMPLE = "write it as postgresql://user:password@host:5432/database, special characters of the password as %XX"
 _EXTRA = "pip install 'sage-code[postgres]'"
 
@@ -120,6 +124,14 @@ def new_pool(address: Address) -> Pool:
         reconnect_timeout=_CONNECT_PATIENCE_S,
         open=True,
     )
+
+
+def copy_lines(connection: Connection, sql: str, lines: Iterable[str]) -> None:
+    """Send lines to a COPY. The server stores the first ones while the others are made."""
+    rest = iter(lines)
+    with connection.cursor() as cursor, cursor.copy(sql.encode()) as copy:
+        while some := list(islice(rest, _LINES_AT_ONCE)):
+            copy.write(("\n".join(some) + "\n").encode())
 
 
 def prepare(connection: Connection) -> None:

@@ -1,7 +1,7 @@
 """What a search on a PostgreSQL server has to know first: how many rows may answer, and what is indexed.
 
-One statement asks for all of it and sets what the later statements of the search need. A statement costs about half a
-millisecond besides its own work, so both indexes share what it answers.
+One statement asks for all of it and sets what the later statements of the search need. Both indexes share what it
+answers, so that a search asks the server less often.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ from sage_code.memory.tiers.engines.protocol import Json, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sage_code.memory.tiers.engines.postgres_driver import Connection
-
 # PostgreSQL stores neither of these in a text; what is stored instead is the sign for what cannot be read.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
@@ -35,8 +33,6 @@ _KINDS: dict[Kind, dict[str, str]] = {
 }
 # What means something to COPY; the backslash first, because the others are written with it.
 _SIGNS_OF_LINES = (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r"))
-# Lines that are sent together.
-_LINES_AT_ONCE = 200
 # How many different statements are remembered in translation.
 _REMEMBERED = 1024
 
@@ -102,14 +98,6 @@ def copied(row: Sequence[object]) -> str:
     return "\t".join([_escaped_line(value) if type(value) is str else _in_line(value) for value in row])
 
 
-def copy_lines(connection: Connection, sql: str, lines: Iterable[str]) -> None:
-    """Send lines to a COPY. The server stores the first ones while the others are made."""
-    rest = iter(lines)
-    with connection.cursor() as cursor, cursor.copy(sql.encode()) as copy:
-        while some := list(islice(rest, _LINES_AT_ONCE)):
-            copy.write(("\n".join(some) + "\n").encode())
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def named(kind: Kind, sql: str) -> str:
     """A statement with the tables of a kind: `$rows`, `$words` and `$parts` stand for them."""
@@ -137,7 +125,7 @@ def array_literal(values: Sequence[object]) -> str:
 
 
 def numbers_literal(numbers: Sequence[object]) -> str:
-    """Whole numbers as a list; psycopg takes a microsecond for each of them."""
+    """Whole numbers as a list."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from sage_code.memory.tiers.engines.postgres_driver import copy_lines
 from sage_code.memory.tiers.engines.postgres_values import (
     copied,
-    copy_lines,
     named,
     numbers_literal,
     storable,

@@ -24,7 +24,7 @@ _SESSION_STEP = 1 << 40
 
 
 class Candidate(NamedTuple):
-    """A message that may answer a question. A search makes five hundred, as tuples in a third of the time."""
+    """A message that may answer a question. A search makes five hundred, so they are tuples."""
 
     key: int
     role: str  # user, assistant, system, tool

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested
-from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.values import Scope, Session
 
 _COLUMNS = "number, id, project, channel, title, source, started_at, last_at, messages, state"
@@ -48,8 +47,8 @@ class MadeSession(NamedTuple):
 
 def make_session(rows: Transaction, agent_id: str, session_id: str, when: datetime, **known: str) -> int:
     """The number of a session, which is made if there is none."""
-    session_id = storable(session_id)
-    return make_sessions(rows, agent_id, {session_id: when}, **known)[session_id].number
+    [made] = make_sessions(rows, agent_id, {session_id: when}, **known).values()  # its stored id may differ
+    return made.number
 
 
 def make_sessions(
