@@ -32,7 +32,9 @@ class _Wordy:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def summarise(self, messages: Sequence[Message], max_words: int = 100) -> StructuredSummary:
+    def summarise(
+        self, messages: Sequence[Message], max_words: int = 100, previous: StructuredSummary | None = None
+    ) -> StructuredSummary:
         if not self._text:
             raise TimeoutError
         return StructuredSummary(self._text, self.name)
@@ -207,7 +209,7 @@ def test_what_is_switched_off_is_not_done(store: MemoryStore) -> None:
 
 def test_a_summariser_of_the_callers_is_asked_and_held_to_the_limit(store: MemoryStore) -> None:
     _add(store, 920)
-    TokenBudget(store, TokenBudgetConfig(1_000, 0), summariser=_Wordy("so\n" * 2_000)).enforce()
+    TokenBudget(store, TokenBudgetConfig(1_000, 0), summariser=_Wordy("so\n" * 250)).enforce()
     (summary,) = store.query(type=MemoryType.SUMMARY)
     assert summary.content.startswith("so\nso\n")
     assert summary.tokens <= 920 * 0.2
