@@ -243,7 +243,7 @@ def _summary_lines(made: StructuredSummary) -> list[str]:
     shown = made.text.lower()
     for name, points in (("Decided", made.decisions), ("Open", made.unresolved)):
         lines += [f"{name}: {point.text}" for point in points if point.text.lower() not in shown]
-    if made.topics:
+    if made.topics and ", ".join(made.topics) not in made.text:
         lines.append(f"Topics: {', '.join(made.topics)}")
     if made.problem:
         lines.append(f"({made.problem})")

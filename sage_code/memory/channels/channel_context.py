@@ -63,15 +63,15 @@ def channel_context(known: KnownInChannel, settings: Settings, max_tokens: int) 
             "user_profile",
             Priority.HIGH,
             known.user_profile.splitlines(),
-            title=f"What {known.asking or 'the user'} has said about themselves:",
+            title=f"What {known.asking or 'the user'} has said about themselves",
             max_share=_PROFILE_SHARE,
         )
     )
     profile, summary = _lines(known.profile), _lines(known.summary)
-    builder.add(Component("channel_profile", Priority.HIGH, profile, title="Lasting:", max_share=_PROFILE_SHARE))
+    builder.add(Component("channel_profile", Priority.HIGH, profile, title="Lasting", max_share=_PROFILE_SHARE))
     relations = _relationships(known.messages, settings)
     builder.add(Component("relationships", Priority.MEDIUM, relations, max_share=_HINTS_SHARE))
-    builder.add(Component("rolling_summary", Priority.MEDIUM, summary, title="Lately:", max_share=_SUMMARY_SHARE))
+    builder.add(Component("rolling_summary", Priority.MEDIUM, summary, title="Lately", max_share=_SUMMARY_SHARE))
     pieces = exchanges(known.messages, max_chars=_MESSAGE_CHARS)
     return builder.add(Component("transcript", Priority.LOW, pieces, keep="end")).build()
 

@@ -67,8 +67,8 @@ DECIDED = re.compile(
 )
 # What a person tells an agent to do from now on.
 ORDERS = re.compile(
-    r"^(?:please |and |but |also |so |then )*(?:use|keep|don'?t|do not|never|always|make sure|ensure|avoid|leave|"
-    r"stick (?:to|with)|prefer|no )\b",
+    r"^(?:please |and |but |also |so |then )*(?:use|keep(?! (?:up|it up|going|in touch)\b)|don'?t|do not|never|always|"
+    r"make sure|ensure|avoid|leave|stick (?:to|with)|prefer|no )\b",
     re.IGNORECASE,
 )
 DONE = re.compile(

@@ -95,6 +95,10 @@ _PASSING = re.compile(
     r"|airport|train|bus|phone|car|park|beach|bank|way|road|kitchen|mall|doctor|dentist|bar|restaurant|moment|middle|meeting"
     r"|call|wrong|right|same|mood|hurry)|tired|hungry|bored|busy|late|back|here|home|ready|done|sick|excited|happy|sorry|glad"
     r"|sure|fine|good|well|ok|okay|confused|stuck|curious|jealous|amazed)\b"
+    r"|(?:i'm|i am|we're|we are) (?:(?:just|so|super|really|very|pretty|totally|feeling) )*(?:thankful"
+    r"|grateful|proud|lucky|blessed|thrilled|hopeful|optimistic|inspired|looking forward)\b"
+    r"|i (?:(?:totally|completely|fully|really|100%|so|also|couldn't) )*(?:agree|understand|hear you|feel you"
+    r"|get (?:it|that)|appreciate|hope|wish|bet|wonder|felt)\b"
     r"|(?:\w+'?\w* ){1,3}(?:it|that|this|them|those|so|you)$",
     re.IGNORECASE,
 )
