@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sage_code.memory.context.summary import Point, StructuredSummary, words_in
+from sage_code.memory.context.summary import EXTRACTIVE, Point, StructuredSummary, words_in
 
 MAX_DECISIONS, MAX_TOPICS, MAX_CODE = 40, 12, 20
 # A name that so many messages have is part of what the channel is about, however often others come.
@@ -18,7 +18,7 @@ _MAX_IDS = 20
 
 def merged_profile(before: StructuredSummary | None, rolling: StructuredSummary, max_words: int) -> StructuredSummary:
     """The next version of a profile."""
-    old = before or StructuredSummary("", "extractive")
+    old = before or StructuredSummary("", EXTRACTIVE)
     decisions = _merged_points(old.decisions, rolling.decisions)[-MAX_DECISIONS:]
     topics = _returning(old.topics, rolling.topics)[:MAX_TOPICS]
     code = _merged_points(old.code_refs, rolling.code_refs)
@@ -26,7 +26,7 @@ def merged_profile(before: StructuredSummary | None, rolling: StructuredSummary,
     ranked = sorted(range(len(code)), key=lambda at: (-min(len(code[at].message_ids), _OFTEN), at))[:MAX_CODE]
     kept = tuple(code[at] for at in sorted(ranked))
     text = _laid_out(topics, decisions, kept, max_words)
-    return StructuredSummary(text, "extractive", tuple(topics), (), tuple(decisions), (), kept)
+    return StructuredSummary(text, EXTRACTIVE, tuple(topics), (), tuple(decisions), (), kept)
 
 
 def _merged_points(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:

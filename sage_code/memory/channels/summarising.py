@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sage_code.memory.channels.channel_profile import merged_profile
 from sage_code.memory.channels.user_profiles import UserProfiles
-from sage_code.memory.context.summary import StructuredSummary
+from sage_code.memory.context.summary import EXTRACTIVE, StructuredSummary
 from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import channels
 from sage_code.memory.tiers.tables.channels import Channel, StoredSummary
@@ -30,6 +30,8 @@ ROLLING_WORDS = 150
 PROFILE_WORDS = 150
 # Windows that one channel makes up for; what is older is found by a search, not in a summary.
 _MOST_WINDOWS = 40
+# Of a channel that a service summarises: an import of old transcripts must not cost a thousand calls.
+_MOST_ASKED = 3
 # Versions that are kept, to see how a summary has come about.
 _KEPT = {"rolling": 20, "profile": 100}
 
@@ -74,7 +76,8 @@ class ChannelSummaries:
         moment, size = when or now(), self.settings.summary_window
         with self.engine.reading() as rows:
             channel = channels.channel_of(rows, self.agent.id, name) or Channel(name)
-            unseen = channels.unseen_messages(rows, self.agent.id, channel, size * _MOST_WINDOWS)
+            windows = _MOST_WINDOWS if self.summariser.name == EXTRACTIVE else _MOST_ASKED
+            unseen = channels.unseen_messages(rows, self.agent.id, channel, size * windows)
             new = unseen[:size]
             room = size - len(new)
             first = new[0].sequence if new else 0
@@ -130,7 +133,7 @@ class ChannelSummaries:
         self, old: StructuredSummary | None, made: StructuredSummary, rolling: StoredSummary
     ) -> StructuredSummary:
         """What is permanent of a profile and a rolling summary. A language model is given the summary as a message."""
-        if made.by == "extractive":
+        if made.by == EXTRACTIVE:
             return merged_profile(old, made, PROFILE_WORDS)
         text = Message(0, f"rolling-{rolling.version}", "summary", storable(made.text), rolling.made_at, "")
         found = self.summariser.summarise([text], PROFILE_WORDS, old)

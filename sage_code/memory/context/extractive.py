@@ -26,7 +26,7 @@ from sage_code.memory.context.scoring import scores_of
 from sage_code.memory.context.selecting import Line, best_lines, cut_to, laid_out
 from sage_code.memory.context.sentences import folded
 from sage_code.memory.context.structuring import decisions_of, open_questions, still_open, topics_of
-from sage_code.memory.context.summary import SUMMARY_WORDS, Point, Spoken, StructuredSummary, words_in
+from sage_code.memory.context.summary import EXTRACTIVE, SUMMARY_WORDS, Point, Spoken, StructuredSummary, words_in
 from sage_code.memory.context.threads import threads_of
 from sage_code.memory.context.utterances import Utterance, first_words, utterances_of
 from sage_code.memory.context.work import NAMES, work_lines
@@ -42,7 +42,7 @@ _TRIED = 600
 class ExtractiveSummariser:
     """Chooses sentences of the messages; see the module's docstring."""
 
-    name = "extractive"
+    name = EXTRACTIVE
 
     def summarise(
         self, messages: Sequence[Spoken], max_words: int = SUMMARY_WORDS, previous: StructuredSummary | None = None

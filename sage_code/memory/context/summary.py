@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 # The specification's length of a summary.
 SUMMARY_WORDS = 100
+# The summariser that needs no service.
+EXTRACTIVE = "extractive"
 # A text without blanks (Chinese, a long path) counts as one word for so many characters.
 CHARS_A_WORD = 12
 

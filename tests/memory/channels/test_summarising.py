@@ -26,9 +26,8 @@ START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 class Listing:
     """A summariser that says what it was given."""
 
-    name = "listing"
-
-    def __init__(self) -> None:
+    def __init__(self, name: str = "extractive") -> None:
+        self.name = name
         self.calls: list[tuple[list[str], StructuredSummary | None]] = []
 
     def summarise(
@@ -115,6 +114,17 @@ def test_what_comes_at_once_is_read_in_windows_and_nothing_decided_falls_out(
     assert memory.channel().waiting == 0
     assert [one.version for one in memory.summaries.versions("#team")] == [4, 3, 2, 1]
     assert memory.summaries.newest("#team").messages == 65  # type: ignore[union-attr]
+
+
+def test_a_service_is_asked_for_the_last_windows_only(engine: Engine, settings: Settings) -> None:
+    asked = Listing("a service")
+    memory = _memory(engine, settings, summariser=asked)
+    _say(memory, 200)
+    memory.summarise()
+    read = [text for texts, _ in asked.calls for text in texts]
+    assert len(asked.calls) == 3
+    assert read[-1] == "message 199 about the queue"
+    assert memory.channel().waiting == 0
 
 
 def test_nothing_new_makes_no_version(engine: Engine, settings: Settings) -> None:

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,11 @@ from sage_code.memory.tiers.engines.opening import open_engine
 from sage_code.memory.tiers.engines.protocol import Part
 from sage_code.memory.tiers.engines.sqlite import SqliteEngine
 from sage_code.memory.tiers.engines.sqlite_schema import MIGRATIONS
-from sage_code.memory.tiers.values import Agent, Scope, now
+from sage_code.memory.tiers.opened import opened_agent
+from sage_code.memory.tiers.recall_memory import RecallMemory
+from sage_code.memory.tiers.tables import channels
+from sage_code.memory.tiers.values import Agent, NewMessage, Scope, now
+from sage_code.settings.loading import load_settings
 
 DIM = 64
 ADA = Agent("00000000-0000-4000-8000-00000000000a", 1, "u", "ada")
@@ -81,6 +86,23 @@ def test_words_are_added_without_numpy(tmp_path: Path) -> None:
         "engine.close(); print('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_database_of_the_first_format_gets_its_channels(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in MIGRATIONS[0].split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    with closing(SqliteEngine(str(path))) as engine:
+        settings = load_settings(None)
+        recall = RecallMemory(engine, opened_agent(engine, settings), settings)
+        recall.add([NewMessage("user", "hello", session="s")], channel="#a", embed=False)
+        with engine.reading() as rows:
+            assert [(one.name, one.waiting) for one in channels.channels_of(rows, recall.agent.id)] == [("#a", 1)]
+        assert engine.verify() == []
 
 
 def test_an_empty_file_becomes_a_database_and_a_newer_one_is_left_alone(tmp_path: Path) -> None:
