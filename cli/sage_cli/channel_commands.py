@@ -239,10 +239,7 @@ def _print_stored(title: str, stored: StoredSummary, dates: bool) -> None:
 
 def _summary_lines(made: StructuredSummary) -> list[str]:
     """A summary as lines that are safe to print."""
-    lines = made.text.splitlines()
-    shown = made.text.lower()
-    for name, points in (("Decided", made.decisions), ("Open", made.unresolved)):
-        lines += [f"{name}: {point.text}" for point in points if point.text.lower() not in shown]
+    lines = made.lines()
     if made.topics and ", ".join(made.topics) not in made.text:
         lines.append(f"Topics: {', '.join(made.topics)}")
     if made.problem:

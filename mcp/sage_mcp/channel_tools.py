@@ -116,13 +116,9 @@ def _people() -> UserProfiles:
 
 
 def _quoted(made: StructuredSummary) -> str:
-    """A summary as quoted lines: its text, and what the text has no room for."""
-    shown = made.text.lower()
-    lines = made.text.splitlines()
-    for name, points in (("Decided", made.decisions), ("Open", made.unresolved)):
-        lines += [f"{name}: {point.text}" for point in points if point.text.lower() not in shown]
-    lines += [f"Thread ({thread.state}): {thread.what}" for thread in made.threads]
-    return quoted_lines("\n".join(lines), "   ")
+    """A summary as quoted lines."""
+    threads = [f"Thread ({thread.state}): {thread.what}" for thread in made.threads]
+    return quoted_lines("\n".join([*made.lines(), *threads]), "   ")
 
 
 TOOLS = (

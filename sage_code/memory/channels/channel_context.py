@@ -67,7 +67,8 @@ def channel_context(known: KnownInChannel, settings: Settings, max_tokens: int) 
             max_share=_PROFILE_SHARE,
         )
     )
-    profile, summary = _lines(known.profile), _lines(known.summary)
+    profile = known.profile.lines() if known.profile else []
+    summary = known.summary.lines() if known.summary else []
     builder.add(Component("channel_profile", Priority.HIGH, profile, title="Lasting", max_share=_PROFILE_SHARE))
     relations = _relationships(known.messages, settings)
     builder.add(Component("relationships", Priority.MEDIUM, relations, max_share=_HINTS_SHARE))
@@ -81,13 +82,3 @@ def _relationships(messages: Sequence[Message], settings: Settings) -> list[str]
     found = hints(messages) if may_hint(len(people_in(messages)), settings) else []
     root = next((message.project for message in reversed(messages) if message.project), "")
     return [*found, *(project_hints(root, settings) if root else [])]
-
-
-def _lines(summary: StructuredSummary | None) -> list[str]:
-    """A summary as lines: its text, and what the text had no room for."""
-    if summary is None:
-        return []
-    shown = summary.text.lower()
-    more = [("Decided", summary.decisions), ("Open", summary.unresolved)]
-    rest = [f"{name}: {point.text}" for name, points in more for point in points if point.text.lower() not in shown]
-    return [*summary.text.splitlines(), *rest]

@@ -103,6 +103,15 @@ class StructuredSummary:
             problem=str(value.get("problem") or ""),
         )
 
+    def lines(self) -> list[str]:
+        """The text by lines, and behind it the decisions and open questions that it has no room for."""
+        shown = self.text.lower()
+        kinds = (("Decided", self.decisions), ("Open", self.unresolved))
+        rest = [
+            f"{name}: {point.text}" for name, points in kinds for point in points if point.text.lower() not in shown
+        ]
+        return [*self.text.splitlines(), *rest]
+
     def because(self, problem: str) -> StructuredSummary:
         """The same summary, with what went wrong before it was made."""
         return replace(self, problem=problem)
