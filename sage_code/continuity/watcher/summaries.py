@@ -62,7 +62,7 @@ def summarise_due() -> dict[str, Any]:
         return nothing
     is_elsewhere = bool(settings.memory_uri)
     if not is_elsewhere and _database_stamp() is None:
-        return nothing  # nobody has said anything yet
+        return nothing  # no message was stored yet
     engine = open_engine(settings.memory_uri)
     try:
         scheduler = Scheduler(engine, user_of(settings), settings, summariser_of(settings))

@@ -163,7 +163,7 @@ def status_of(engine: Engine, user: str, settings: Settings) -> dict[str, Any]:
 
 
 def next_due(engine: Engine, user: str, settings: Settings) -> float | None:
-    """The seconds until a channel is due, if nobody says anything more; None if nothing waits."""
+    """The seconds until a channel is due, if nothing more is said; None if nothing waits."""
     moment = now()
     with engine.reading() as rows:
         first = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -103,16 +104,15 @@ def test_a_forgotten_profile_comes_back_only_from_what_is_said_later(memory: Cha
     assert "dogs" in memory.user_profile("Ana").text
 
 
-def test_forgotten_facts_are_in_no_file(memory: ChannelMemory) -> None:
-    if "://" in memory.engine.uri:
-        pytest.skip("the files of a server are looked at in engines/test_postgres.py")
+def test_forgotten_facts_are_in_no_file(tmp_path: Path) -> None:
+    memory = ChannelMemory.open("#team", uri=str(tmp_path / "memory" / "memory.db"))
     memory.add("user", "I live in Xyloburg.", speaker="Ana", created_at=datetime(2026, 3, 1, tzinfo=UTC))
     memory.summarise()
     assert "Xyloburg" in memory.user_profile("Ana").text
     memory.recall.forget(everything=True)
     memory.people.forget("Ana")
-    folder = os.path.dirname(memory.engine.uri)
-    for inner, _, names in os.walk(folder):
+    memory.close()
+    for inner, _, names in os.walk(tmp_path):
         for name in names:
             with open(os.path.join(inner, name), "rb") as file:
                 assert b"Xyloburg" not in file.read(), name

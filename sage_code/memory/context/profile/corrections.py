@@ -33,7 +33,7 @@ _UNMARRIED = re.compile(
 _NO_CHILD = re.compile(r"\b(?:don't have|no (?:kids|children)|expecting|pregnant|childless)\b")
 _FEELING_WORDS = "love hate enjoy dislike fan adore despise prefer favorite favourite stand like allergic avoid afraid"
 _FEELING = frozenset(map(stem, _FEELING_WORDS.split()))
-# Questions that a mere statement answers anew; the others need a word of change, since people say much about them.
+# Questions that a statement alone answers again; the others need a word of change, since people say much about them.
 _STATED = ("name", "pronouns", "age", "favorite ", "my ")
 _NEED_CHANGE = frozenset({"home", "household", "job", "study", "relationship", "diet"})
 

@@ -1,7 +1,7 @@
 """One leader for each job of a database on a PostgreSQL server: an advisory lock on a connection of its own.
 
-The server gives the lock back when the connection ends, so a leader that is killed leaves nothing behind. The lock is
-asked for anew, and the connection made, by every call that does not lead yet.
+The server gives the lock back when the connection ends, so a leader that is killed leaves nothing behind. Every call
+that does not lead yet connects and asks for the lock.
 """
 
 from __future__ import annotations
