@@ -69,8 +69,9 @@ def merge(rows: Transaction, kind: Kind) -> bool:
 
 def stored(rows: Transaction, kind: Kind, sequences: Sequence[int]) -> dict[int, str]:
     """See `Engine.words_of`."""
+    # The table in which FTS5 keeps the texts: through the index itself reading takes a third longer.
     found = rows.all(
-        f"SELECT w.rowid, w.words FROM json_each(?) c CROSS JOIN {kind}_words w ON w.rowid = c.value",
+        f"SELECT w.id, w.c0 FROM json_each(?) c CROSS JOIN {kind}_words_content w ON w.id = c.value",
         (json.dumps(list(sequences)),),
     )
     return dict(found)

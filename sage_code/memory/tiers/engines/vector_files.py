@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import FileIO
 from threading import Lock
 from typing import Any
@@ -241,7 +241,7 @@ class _Lines:
                 begins = np.append(0, ends[:-1] + 1)
                 firsts, counts = block[begins], block[ends] - block[begins] + 1
                 runs = zip((firsts * width).tolist(), (counts * width).tolist(), strict=True)
-                lines = np.frombuffer(b"".join([_read_at(file, *run) for run in runs]), self.dtype)
+                lines = np.frombuffer(_read_all(file, runs), self.dtype)
                 if len(lines) > len(block):
                     before = np.cumsum(counts) - counts
                     lines = lines[block - np.repeat(firsts - before, ends - begins + 1)]
@@ -280,13 +280,16 @@ def _make_folder(folder: str) -> None:
         os.mkdir(folder, _FOLDER_MODE)
 
 
-def _read_at(file: FileIO, offset: int, size: int) -> bytes:
+def _read_all(file: FileIO, runs: Iterable[tuple[int, int]]) -> bytes:
+    """The bytes of all runs, each an offset and a size, joined."""
+    wanted = list(runs)
     if hasattr(os, "pread"):
-        data = os.pread(file.fileno(), size, offset)
+        pread, descriptor = os.pread, file.fileno()
+        found = [pread(descriptor, size, offset) for offset, size in wanted]
     else:
-        file.seek(offset)
-        data = file.read(size)
-    if len(data) < size:
+        found = [file.read(size) for offset, size in wanted if file.seek(offset) >= 0]
+    data = b"".join(found)
+    if len(data) < sum(size for _, size in wanted):
         raise VectorsDamaged(file.name)
     return data
 
