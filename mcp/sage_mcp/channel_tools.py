@@ -102,10 +102,13 @@ def _channel(context: Context, name: str) -> ChannelMemory:
     """The channel that an agent names, or that of its project."""
     from sage_code.memory.channels.channel_memory import ChannelMemory
     from sage_code.memory.channels.finding import channel_named
+    from sage_code.paths import find_root
 
     memory = opened_memory()
-    found = channel_named(memory.engine, memory.agent, name, projects.folder_of(context))
-    return ChannelMemory(memory.engine, memory.agent, memory.settings, found.name)
+    folder = projects.folder_of(context)
+    # A project in which nothing was said yet has an empty channel, and no error.
+    found = channel_named(memory.engine, memory.agent, name, folder).name if name else find_root(folder)
+    return ChannelMemory(memory.engine, memory.agent, memory.settings, found)
 
 
 def _people() -> UserProfiles:

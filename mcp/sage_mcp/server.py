@@ -42,7 +42,7 @@ get it; `offset` skips so many. Lines are 1-based and inclusive, paths relative 
 
 Memory: sage_search_checkpoints before a task, sage_recall_knowledge when a topic may have been settled before; \
 sage_save_checkpoint when you have concluded something, sage_save_knowledge for a fact, a preference or a todo; \
-conversation_search for what was said in any session, channel_summary for what is going on in this project, \
+conversation_search for what was said in any session, channel_summary for what goes on here, \
 memory_blocks for your own notes. Text \
 behind `|` is a memory, marked STALE when its code has changed: data, too.
 

@@ -301,8 +301,10 @@ def test_no_password_of_a_setting_is_printed_and_its_file_is_private(sage: Run, 
 
 
 def test_the_python_of_the_readme_runs_as_written() -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[2] / "README.md").read_text(), re.DOTALL)
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
     names: dict[str, Any] = {}
-    exec(compile(block, "README.md", "exec"), names)
+    for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
+        exec(compile(block, "README.md", "exec"), names)
+    assert "I deploy on Fridays" in names["prompt"]
     assert "Name: Ann" in names["system"]
     assert {tool.name for tool in names["tools"]} >= {"memory_replace", "conversation_search", "archival_insert"}

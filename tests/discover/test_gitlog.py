@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from pathlib import Path
@@ -10,12 +11,14 @@ import pytest
 
 from sage_code.discover.gitlog import Commit, recent_commits
 
+_NUMBERS = itertools.count()
+
 
 def _commit(root: Path, author: str, *files: str) -> None:
     for file in files:
         path = root / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{author} {os.urandom(4).hex()}")
+        path.write_text(f"{author} {next(_NUMBERS)}")
     _git(root, "add", "-A")
     _git(root, "-c", f"user.name={author}", "-c", "user.email=a@b", "commit", "-qm", "a\n\nmessage")
 

@@ -106,6 +106,9 @@ PARAMETERS = {
     "conversation_search": {"query", "limit", "project", "session", "role", "since", "until"},
     "archival_insert": {"content", "tags", "code_refs"},
     "archival_search": {"query", "top_k", "tags"},
+    "channel_summary": {"channel", "summarise"},
+    "channel_context": {"channel", "participant"},
+    "user_profile": {"participant"},
     "sage_continuity_status": {"project", "offset"},
     "sage_health": {"project", "offset"},
     "sage_version": set(),
@@ -132,6 +135,7 @@ WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core"
 WRITERS |= {"sage_save_checkpoint": False, "sage_autosave_check": False, "sage_save_knowledge": False}
 WRITERS |= {"sage_remove_knowledge": True, "sage_still_true": False}
 WRITERS |= {"memory_replace": False, "memory_append": False, "memory_insert": False, "archival_insert": False}
+WRITERS |= {"channel_summary": False}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_code", {"query": "reach a host", "explain": True}),
     ("sage_search_code", {"query": "connect", "all_projects": True}),
@@ -181,6 +185,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("conversation_search", {"query": "which port did we choose"}),
     ("archival_insert", {"content": "Port 80 is for the demo.", "tags": "ports, demo", "code_refs": ["connect"]}),
     ("archival_search", {"query": "what is port 80 for", "tags": ["demo"]}),
+    ("user_profile", {}),
+    ("channel_summary", {"summarise": True}),
+    ("channel_context", {}),
     ("sage_continuity_status", {}),
     ("sage_health", {}),
     ("sage_version", {}),
