@@ -13,8 +13,8 @@ from sage_code.memory.context.sentences import CUT
 from sage_code.memory.context.summary import CHARS_A_WORD, words_in
 from sage_code.memory.context.terms import likeness, overlap
 
-# What a sentence loses that repeats the terms of a chosen one. 0.2 to 0.6 are about equal on both sets of dialogues, 0 is
-# worse (`benchmarks/summaries.py`).
+# What a sentence loses that repeats the terms of a chosen one. 0.2 to 0.6 are about equal on both sets of dialogues, 0
+# is worse (`benchmarks/summaries.py`).
 _REPEATS = 0.4
 # Above this share of common terms two sentences say the same.
 _SAME = 0.8
