@@ -114,7 +114,8 @@ def edit(
             done = people.edit(name, (read_text("-") if text == "-" else text).splitlines())
         else:
             done = _in_editor(people, before)
-    line = f"{len(done.facts)} facts, {len(done.text)} characters are shown to agents"
+    count = len(done.facts)
+    line = f"{count} fact{'' if count == 1 else 's'}, {len(done.text)} characters are shown to agents"
     answer(profile_document(done), as_json, line)
 
 

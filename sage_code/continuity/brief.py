@@ -60,7 +60,7 @@ _SHARES = {
     "stale": 0.04,
     "others": 0.05,
 }
-# Other sessions are all that a session without checkpoints of its own is told about.
+# A session without checkpoints of its own reads about other sessions only.
 _SHARE_OF_OTHERS_ALONE = 0.5
 # The first item of a kind with a larger share is told even if it is longer than the share.
 _SMALL_SHARE = 0.05

@@ -85,7 +85,7 @@ class ChannelMemory:
     ) -> str:
         """Store what somebody said in the channel; returns the id of the message."""
         new = NewMessage(role, content, id, session or self.name, created_at, speaker, metadata=metadata or {})
-        return self.add_all([new])[0] if not id else (self.add_all([new]) or [id])[0]
+        return next(iter(self.add_all([new])), id)  # none is new if the message was stored before
 
     def add_all(self, new: Sequence[NewMessage]) -> list[str]:
         """Store messages in one transaction; returns the ids of those that were new."""

@@ -94,7 +94,7 @@ _KINDS = ((RULED_OUT, RULES_OUT), (DECISION, DECIDES), (FOUND, FINDS))
 # What makes a sentence of an agent worth keeping, beside its cues; tuned on part A of `benchmarks/session_labels.txt`.
 _STRESS, _ANSWER, _CODE, _WHY = 0.7, 0.6, 0.4, 0.7
 LEAST_WORTH = 1.0
-# "All done and verified." tells nobody what was done.
+# "All done and verified." does not say what was done.
 _SHORT, _SHORT_CHARS = 0.6, 45
 _MOST_CUES = 3
 

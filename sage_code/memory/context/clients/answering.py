@@ -104,7 +104,7 @@ def _bounded(given: StructuredSummary, ids: Mapping[str, str], by: str) -> Struc
         decisions=points(given.decisions),
         unresolved=points(given.unresolved),
         code_refs=points(given.code_refs),
-        # No quotes: a model's sentences are its own, whatever it says.
+        # No quotes: a model writes its own sentences, also where it claims to quote.
     )
 
 

@@ -148,7 +148,7 @@ def _is_over(change: Change, known: Told) -> bool:
 
 
 def _is_renewed(change: Change, known: Told) -> bool:
-    """Whether a clause answers a question anew that the fact answered, and differently."""
+    """Whether a clause gives another answer to the question that the fact answered."""
     own = change.told
     if own.owner != known.owner or known.past:
         return False

@@ -54,7 +54,7 @@ _STANDING = re.compile(
     r"^(?:please\s+)?(?:always|never|don't ever|do not ever|make sure (?:to|you) (?:always|never))\s+[a-z]+\s+\w",
     re.IGNORECASE,
 )
-# Orders to a model, and what must not be learned whoever says it.
+# Orders to a model, and other text that is never a fact about a person.
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|rule|prompt|previous|above|polic|guard)"
     r"|\b(?:system prompt|jailbreak|developer mode|you are now|you must|you will (?:now|always)|you're now"

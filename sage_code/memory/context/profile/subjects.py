@@ -300,7 +300,7 @@ class Told(NamedTuple):
     numbers: dict[str, str]
     digits: tuple[str, ...]
     negative: bool
-    past: bool  # it is told as something that was
+    past: bool  # the clause says that it was so before
     lives: bool  # it says outright where the person lives
 
 
