@@ -1,4 +1,4 @@
-"""The inner loops of an index run, one benchmark each: a slower loop shows here before it shows in a project.
+"""The inner loops of an index run and the price of an event, one benchmark each: what is slower shows here first.
 
     pytest benchmarks --benchmark-enable --benchmark-only
 
@@ -9,6 +9,7 @@ times differ by machine. Compare two commits with `--benchmark-save NAME` and `-
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,12 @@ from sage_code.chunk.files import ChunkedFile
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.embed.hashing import HashingEmbedder
+from sage_code.events.bus import EventBus
+from sage_code.events.events import Event
 from sage_code.index.vectors import VectorSource
 from sage_code.languages.table import by_name
 from sage_code.parse.definitions import parse
+from sage_code.paths import listeners_dir
 from sage_code.project import Project
 from sage_code.store.rows import FileRows
 from sage_code.text.lexemes import Lexicon
@@ -45,7 +49,7 @@ def texts(files: list[ChunkedFile]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Sage's own modules as an indexed project, with a home of its own."""
     root = tmp_path_factory.mktemp("project")
     for path in _SOURCES:
@@ -57,7 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         patch.setenv("SAGE_HOME", str(tmp_path_factory.mktemp("home")))
         opened = Project(str(root))
         opened.index()
-    return opened
+        yield opened  # what is compiled is believed only with this home
 
 
 class _EmptyStore:
@@ -120,3 +124,16 @@ def test_symbol_lookup(benchmark: BenchmarkFixture, project: Project) -> None:
 def test_nothing_changed(benchmark: BenchmarkFixture, project: Project) -> None:
     stats = benchmark(project.index)
     assert not stats.files_indexed
+
+
+def test_an_event_for_one_handler(benchmark: BenchmarkFixture) -> None:
+    bus = EventBus()
+    heard: list[str] = []
+    bus.subscribe("my.event", lambda event: heard.append(event.id), timeout_ms=0)
+    benchmark(lambda: bus.publish_sync(Event("my.event")))
+    assert heard
+
+
+def test_a_look_for_listeners(benchmark: BenchmarkFixture) -> None:
+    # `paths.anybody_listens` without its look at the loaded modules: this one has loaded the bus.
+    assert not benchmark(lambda: os.path.exists(listeners_dir()))

@@ -12,6 +12,7 @@
     ├── Conflict              somebody else has changed it since it was read; nothing was changed
     ├── ArchiveError          a file is no index archive, or does not fit this project; nothing was changed
     ├── SummariserError       a service or a program did not write the summary that it was asked for
+    ├── PluginError           a plugin cannot be loaded, or is not what a plugin has to be
     └── Busy                  another process holds the lock for longer than we wait
 
 Every message says what happened and to which file; every hint says what to do next. Faces print both and exit 2.
@@ -88,6 +89,12 @@ class SummariserError(SageError):
     """A service or a program did not write the summary that it was asked for."""
 
     code = "summariser"
+
+
+class PluginError(SageError):
+    """A plugin cannot be loaded, or is not what a plugin has to be."""
+
+    code = "plugin"
 
 
 class MemoryDamaged(SageError):  # noqa: N818

@@ -1,11 +1,12 @@
 """The paths of Sage: the user's home of Sage, a project's root and its `.sage/` folder, the shipped assets.
 
-Only `os` is imported: this is on the path of `sage grep`.
+Only `os` and `sys` are imported: this is on the path of `sage grep`.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
 HOME_VARIABLE = "SAGE_HOME"
 DOT_SAGE = ".sage"
@@ -21,6 +22,19 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 def sage_home() -> str:
     """The user's folder, `~/.sage` unless SAGE_HOME says otherwise."""
     return os.path.abspath(os.environ.get(HOME_VARIABLE) or os.path.join(os.path.expanduser("~"), DOT_SAGE))
+
+
+def listeners_dir() -> str:
+    """The folder of those who listen to events: which plugins are enabled, and a pipe for each `sage events tail`.
+
+    It exists only while there is one, so that a look at it is the whole price of an event that is not heard.
+    """
+    return os.path.join(sage_home(), "events")
+
+
+def anybody_listens() -> bool:
+    """Whether an event may be heard: by a plugin, by `sage events tail`, or by this program itself."""
+    return "sage_code.events.bus" in sys.modules or os.path.exists(listeners_dir())
 
 
 def find_root(start: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -44,6 +45,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if hypothesis.is_hypothesis_test(getattr(item, "obj", None)) or "seed" in getattr(item, "fixturenames", ()):
             item.add_marker("chance")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_signals() -> None:
+    """Undo what `nohup make test &` does: the processes that tests start and end would ignore these signals too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module")

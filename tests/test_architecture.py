@@ -20,6 +20,7 @@ ROOMS = (
     "progress",
     "text",
     "files",
+    "events",
     "languages",
     "settings",
     "discover",

@@ -127,10 +127,10 @@ def test_every_command_is_in_the_readme() -> None:
 
 DOCUMENTS = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "benchmarks/RESULTS.md",
-    "docs/TRUST.md", "training/README.md", "plugin/README.md", "ARCHITECTURE.md",
+    "docs/PLUGINS.md", "docs/TRUST.md", "training/README.md", "plugin/README.md", "ARCHITECTURE.md",
 )  # fmt: skip
 _PATH = re.compile(
-    r"(?:sage_code|cli|mcp|benchmarks|ci|compiled_schema|docs|fixtures|grammars|plugin|tests|training)/[\w./-]*"
+    r"(?:sage_code|cli|mcp|benchmarks|ci|compiled_schema|docs|fixtures|grammars|plugins?|tests|training)/[\w./-]*"
 )
 
 
@@ -174,7 +174,9 @@ def _every_command(command: Any = ROOT) -> Iterator[Any]:
         yield from _every_command(one)
 
 
-@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "plugin/README.md", "docs/LANGUAGES.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "ARCHITECTURE.md", "plugin/README.md", "docs/LANGUAGES.md", "docs/PLUGINS.md"]
+)
 def test_no_document_names_an_option_that_nothing_has(document: str) -> None:
     known = set().union(*map(_options, _every_command())) | {"--help"}
     text = (TOP / document).read_text()

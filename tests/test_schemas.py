@@ -17,6 +17,8 @@ from sage_cli.app import app
 from sage_code import Project
 from sage_code.compiled.segment import KINDS
 from sage_code.errors import SageError
+from sage_code.events.events import EventType, LoadEvent
+from sage_code.events.relay import line_of
 from sage_code.languages.kinds import CHUNK_KIND, TABLES
 from sage_code.paths import assets_dir, compiled_dir, manifest_path
 from sage_code.settings.loading import TABLE
@@ -136,6 +138,13 @@ COMMANDS = {
     "watcher status": "watcher_status.json",
     "watcher install": "watcher_service.json",
     "watcher uninstall": "watcher_service.json",
+    "plugins list": "plugins_list.json",
+    "plugins show": "plugin.json",
+    "plugins enable": "plugin_change.json",
+    "plugins disable": "plugin_change.json",
+    "plugins new": "plugin_new.json",
+    "events list": "events_list.json",
+    "events tail": "events_tail.json",
 }
 # What is written rather than printed, printed on a flag, or part of another.
 OTHERS = {"symbol.json", "symbols_file.json", "index_meta.json", "registry.json", "segments.json"}
@@ -567,3 +576,29 @@ def test_watcher(printed: Run) -> None:
     assert printed("watcher install")["action"] == "written"
     assert printed("watcher uninstall")["action"] == "removed"
     printed("watcher uninstall", code=1)
+
+
+def test_plugins(printed: Run) -> None:
+    made = printed("plugins new", "my-words", "--hook", "pre_search", "--hook", "post_format")
+    assert (made["hooks"], made["next"]) == (["pre_search", "post_format"], "sage plugins enable my-words")
+    printed("plugins new", "my-words", code=2, schema="error.json")
+    assert {row["name"]: row["enabled"] for row in printed("plugins list")["plugins"]}["my-words"] is False
+    assert printed("plugins show", "my-words")["description"]
+    assert printed("plugins enable", "my-words", "--priority", "7")["priority"] == 7
+    assert not printed("plugins enable", "my-words")["changed"]
+    assert printed("plugins list")["plugins"][0]["hooks"] == ["pre_search", "post_format"]
+    Path(made["path"]).write_text("raise ValueError\n")
+    assert printed("plugins show", "my-words")["problem"]
+    assert printed("plugins disable", "my-words")["changed"]
+    assert not printed("plugins disable", "my-words", code=1)["changed"]
+    assert printed("plugins disable", "recovery")["kind"] == "built-in"
+    assert not printed("plugins show", "recovery")["enabled"]
+    printed("plugins enable", "my-wrods", code=2, schema="error.json")
+
+
+def test_events(sage: Run) -> None:
+    listed = _validate(json.loads(sage("events", "list", "--json").out), "events_list.json")
+    assert [row["type"] for row in listed["events"]] == [str(one) for one in EventType]
+    assert sage("events", "tail", "--json", "--seconds", "0.01").code == 1
+    event = LoadEvent(EventType.POST_LOAD, layer="core", content="text", metadata={"a": [1], "b": {"c": 1}})
+    _validate(json.loads(line_of(event, 3)), "events_tail.json")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 import sage_cli.grep as grep_command
 from sage_cli import (
@@ -19,6 +20,7 @@ from sage_cli import (
     core_commands,
     doctor_commands,
     eval_commands,
+    event_commands,
     graph_commands,
     hooks_commands,
     index_commands,
@@ -26,6 +28,7 @@ from sage_cli import (
     knowledge_commands,
     mcp_commands,
     model_commands,
+    plugin_commands,
     profile_commands,
     project_commands,
     refs_commands,
@@ -91,6 +94,8 @@ app.add_typer(channel_commands.context_app)
 app.add_typer(profile_commands.app)
 app.add_typer(scheduler_commands.app)
 app.add_typer(watcher_commands.app)
+app.add_typer(plugin_commands.app)
+app.add_typer(event_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
 app.command("index import")(index_files.import_)
@@ -156,6 +161,20 @@ def grep(
     raise typer.Exit(
         grep_command.run(name, kind, ignore_case, prefix, limit, names, project, refresh, no_refresh, as_json)
     )
+
+
+def command_name(arguments: list[str]) -> str:
+    """The words of a command line that name its command: `checkpoint list`, `index export`; `sage` if none do."""
+    command: Any = typer.main.get_command(app)
+    words: list[str] = []
+    rest = [word for word in arguments if not word.startswith("-")]
+    while rest and (known := getattr(command, "commands", None)):
+        count = 2 if " ".join(rest[:2]) in known else 1
+        if (name := " ".join(rest[:count])) not in known:
+            break
+        words.append(name)
+        command, rest = known[name], rest[count:]
+    return " ".join(words) or "sage"
 
 
 def run(arguments: list[str]) -> int:

@@ -146,7 +146,7 @@ def show_checkpoint(checkpoint: IdArgument, project: ProjectOption = ".", as_jso
 
     memory = memory_of(project)
     found = memory.checkpoints.load(checkpoint)
-    states = memory.ref_states(found.code_refs)
+    states = memory.ref_states(found)
     if as_json:
         print_json(checkpoint_document(found, states))
         return

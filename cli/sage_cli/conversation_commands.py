@@ -298,6 +298,8 @@ def _print_found(found: FoundMessage, explain: bool, dates: bool, *, is_first: b
     if explain:
         parts = ", ".join(f"{name} {value}" for name, value in _rounded(found).items())
         say(f"      {one_line(parts)}", " " * 6)
+        for note in found.plugins:
+            say(f"      plugin  {one_line(note)}", " " * 6)
 
 
 def _print_session(session: Session, messages: list[Message]) -> None:

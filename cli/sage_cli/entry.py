@@ -8,6 +8,7 @@ import sys
 
 from sage_cli.output import fail
 from sage_code.errors import SageError, UsageError, explain
+from sage_code.paths import anybody_listens
 
 _INTERRUPTED = 130
 
@@ -18,7 +19,7 @@ def main() -> None:
     debug = "--debug" in arguments or bool(os.environ.get("SAGE_DEBUG"))
     arguments = [_present_name(word) for word in arguments if word != "--debug"]
     try:
-        code = _dispatch(arguments)
+        code = _formatted(arguments) if anybody_listens() else _dispatch(arguments)
         sys.stdout.flush()  # raises BrokenPipeError here, not while Python shuts down
     except BrokenPipeError:
         # The reader (`head`, a pager) has closed the pipe. Python would fail again while it flushes at its end.
@@ -33,6 +34,31 @@ def main() -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _formatted(arguments: list[str]) -> int:
+    """Run the command with what plugins change about its output; returns the exit code."""
+    from sage_cli import output
+    from sage_cli.shown import formatting  # lazy: most users have no plugins
+
+    output.formatting = shown = formatting(arguments, _command_name)
+    if shown is None:
+        return _dispatch(arguments)
+    shown.begin()
+    try:
+        return _dispatch(arguments)
+    finally:
+        output.formatting = None
+        shown.end()  # also after an error, or Ctrl-C: what was printed is shown
+
+
+def _command_name(arguments: list[str]) -> str:
+    """The words of a command without its arguments: `search`, `checkpoint list`."""
+    if arguments[0] in ("grep", "search"):
+        return arguments[0]
+    from sage_cli.app import command_name  # lazy: Typer, which runs this command
+
+    return command_name(arguments)
 
 
 def _report(error: BaseException, *, as_json: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from sage_cli import output
 from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, colours, one_line, plain, print_json, say, shown_path
 
 TYPE_CHECKING = False
@@ -22,6 +23,8 @@ def run(opened: Project, text: str, asked: dict[str, Any], files: bool, open_edi
     found = opened.find_text(text, **asked, snippets=not files)
     if as_json:
         print_json(found)
+    elif output.formatting is not None and not open_editor:
+        _show(output.formatting.document(found), files, open_editor)
     else:
         _show(found, files, open_editor)
     return EXIT_FOUND if found["good"] else EXIT_NOTHING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sage_cli import hot
+from sage_cli import hot, output
 from sage_cli.output import (
     EXIT_FOUND,
     EXIT_NOTHING,
@@ -88,14 +88,22 @@ def run(
         say(f"no {one_line(kind or '')} {one_line(name)}; there is: {one_line(', '.join(kinds))}", file=sys.stderr)
     elif not matches:
         say_missing(name, opened.nearest(name))
-    elif names:
+    elif output.formatting is not None:
+        _print(opened.root, output.formatting.document({"name": name, "matches": shown})["matches"], names, more)
+    else:
+        _print(opened.root, shown, names, more)
+    return EXIT_FOUND if matches else EXIT_NOTHING
+
+
+def _print(root: str, shown: list[dict[str, Any]], names: bool, more: int) -> None:
+    """Print the matches, or only their names."""
+    if names:
         for one in dict.fromkeys(match["name"] for match in shown):
             print(one_line(one))
-    else:
-        _show(opened.root, shown)
-        if more:
-            print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
-    return EXIT_FOUND if matches else EXIT_NOTHING
+        return
+    _show(root, shown)
+    if more:
+        print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
 
 
 def _show(root: str, matches: list[dict[str, Any]]) -> None:

@@ -126,7 +126,7 @@ def show_knowledge(item: IdArgument, project: ProjectOption = ".", as_json: Json
     memory = memory_of(project)
     found = memory.knowledge.load(item)
     scope = memory.knowledge.find(item)[0].scope
-    states = memory.ref_states(found.code_refs)
+    states = memory.ref_states(found)
     document: dict[str, Any] = knowledge_document(found, scope, states)
     if as_json:
         print_json(document)

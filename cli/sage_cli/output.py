@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, TextIO
 
+    from sage_cli.shown import Formatting
+
 EXIT_FOUND, EXIT_NOTHING, EXIT_ERROR = 0, 1, 2
 CYAN, DIM, MARK, BOLD, END = _COLOURS = ("\x1b[36m", "\x1b[2m", "\x1b[1;33m", "\x1b[1m", "\x1b[0m")
 _USUAL_COLUMNS = 80
 
+# What plugins change about the output; set by `entry` while a command runs, if one does.
+formatting: Formatting | None = None
+
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
+    if formatting is not None and isinstance(value, dict):
+        value = formatting.document(value)
     if sys.stdout.isatty():
         import json  # lazy: only people need indentation
 
@@ -34,7 +41,10 @@ def print_json(value: Any) -> None:
         from sage_code.text.light_json import dumps
 
         text = dumps(value, ensure_ascii=not _utf8())
-    print(in_json(text))
+    if formatting is not None:
+        formatting.json(in_json(text))
+    else:
+        print(in_json(text))
 
 
 def answer(document: Any, as_json: bool, *lines: str, show: Callable[[str], None] = print) -> None:

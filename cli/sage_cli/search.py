@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sage_cli import hot
+from sage_cli import hot, output
 from sage_cli.output import EXIT_FOUND, EXIT_NOTHING, one_line, print_json, say_note, say_warnings
 from sage_code.errors import NotIndexed, UsageError
 
@@ -122,6 +122,8 @@ def run(
 
         print_json(document(response))
     else:
+        if output.formatting is not None and not open_editor:
+            response = output.formatting.response(response)
         # Who asks for lines, for those around or for reasons gets them all, whether they fit on a screen or not.
         is_full = lines is not None or bool(context) or explain
         _show(response, files, open_editor, is_full)

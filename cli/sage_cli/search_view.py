@@ -34,6 +34,9 @@ def print_files(response: SearchResponse) -> None:
 
 def print_hits(response: SearchResponse, *, is_full: bool = False) -> None:
     """Print the hits, best first: all lines that each has, or what fits on a screen."""
+    _, dim, _, _, end = colours()
+    for note in response.plugins:
+        say(f"{dim}plugin  {one_line(note)}{end}", _INDENTS["more"])
     if is_full:
         for hit in response.results:
             for indent, line in (*_head(response, hit), *_body(hit, hit), *_details(hit)):
@@ -128,6 +131,7 @@ def _details(hit: Hit, hidden: int = 0) -> list[tuple[str, str]]:
         lines.append(f"called from {hit.callers} place{'s' * (hit.callers != 1)}, calls {hit.callees}")
     if hit.explain is not None:
         lines += _reasons(hit.explain)
+    lines += [f"plugin  {one_line(note)}" for note in hit.plugins]
     return [("more", f"{dim}        {line}{end}") for line in lines]
 
 

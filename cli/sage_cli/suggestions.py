@@ -29,6 +29,8 @@ _MEANT = {
     "config list": "settings options preferences set get",
     "mcp install": "install setup agent agents connect",
     "mcp serve": "serve server",
+    "plugins list": "plugin extensions addons",
+    "events tail": "event tail log monitor",
     "usage": "cost costs tokens price",
     "admin compact": "compact gc prune vacuum clean",
     "admin verify": "verify fsck repair fix",

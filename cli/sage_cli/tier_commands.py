@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,7 @@ from sage_code.errors import SageError, UsageError
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.archival_memory import ArchivalMemory
+    from sage_code.memory.tiers.block_view import BlockView
     from sage_code.memory.tiers.core_memory import CoreMemory, Edited
     from sage_code.memory.tiers.engines.protocol import Engine
     from sage_code.memory.tiers.values import Agent, Block
@@ -94,23 +96,25 @@ def blocks(
 
     Example:  sage memory blocks --prompt >> system-prompt.txt
     """
-    from sage_code.memory.tiers.block_xml import in_order
+    from sage_code.memory.tiers.block_view import block_view
+    from sage_code.memory.tiers.block_xml import compiled, in_order
     from sage_code.memory.tiers.documents import block_row, stamp
-    from sage_code.memory.tiers.tables import agents, passages
+    from sage_code.settings.loading import load_settings
 
-    with _core(agent) as core:
-        if prompt:
-            print(f"{core.compile()}\n\n{core.compile_metadata()}")
-            return
-        found = [core.block(label)] if label else in_order(core.blocks())
-        with core.engine.reading() as rows:
-            known = agents.agent_with_id(rows, core.agent.id) or core.agent
-            archived = passages.count_passages(rows, core.agent.id)
+    def read() -> BlockView:
+        with _core(agent) as core:
+            return replace(core.view(label), metadata=core.compile_metadata() if prompt else "")
+
+    view = block_view(read, load_settings(None), label)
+    if prompt:
+        print(f"{compiled(view.blocks)}\n\n{view.metadata}")
+        return
+    found = [one for one in in_order(view.blocks) if label in ("", one.label)]
     document = {
-        "agent": known.name,
-        "messages": known.message_count,
-        "passages": archived,
-        "last_memory_update": stamp(known.last_memory_update),
+        "agent": view.agent,
+        "messages": view.messages,
+        "passages": view.passages,
+        "last_memory_update": stamp(view.last_update),
     }
     if label and not as_json:
         print(plain(found[0].value))

@@ -167,6 +167,7 @@ def _as_answer(root: str, response: SearchResponse, max_tokens: int, offset: int
     head += f" for {one_line(response.query[:200])!r} in {where}"
     if data["note"]:
         head += f"\nNote: {one_line(data['note'])}"
+    head += "".join(f"\nPlugin: {one_line(note)}" for note in response.plugins)
     del data["results"], data["truncated"]
     return listing(
         head, "results", rows, data, root=root, max_tokens=max_tokens, offset=offset, more=response.truncated,
@@ -188,6 +189,7 @@ def _result_text(row: dict[str, Any], hit: Hit) -> str:
     if hit.explain is not None:
         calls = f"; {hit.callers} callers, {hit.callees} callees" if hit.callers is not None else ""
         lines.append(f"   because: {_because(hit.explain)}{calls}")
+    lines += [f"   plugin: {one_line(note)}" for note in hit.plugins]
     if row["snippet"]:
         lines.append(quoted(row["snippet"], row["snippet_line"]))
     return "\n".join(lines)
@@ -232,8 +234,10 @@ def sage_debug_query(
     remembered, scores = debug_memory(found, query, min(limit, _MOST_REMEMBERED))
     head = "\n  ".join([f"{one_line(query[:200])!r} is read as", *lines])
     head += "\n  ".join(["\nremembered:", *remembered]) if remembered else ""
+    head += "".join(f"\nPlugin: {one_line(note)}" for note in response.plugins)
     head += "\nand scored:"
     data = {"query": query, "root": response.root, "reading": reading, "good": response.good, "note": response.note}
+    data |= {"plugins": list(response.plugins)} if response.plugins else {}
     data |= scores
     return listing(head, "code", rows, data, root=found.root, max_tokens=max_tokens, narrow=", or a smaller limit")
 
@@ -253,6 +257,9 @@ def _scored(hit: Hit) -> Row:
         lines += [f"   {hit.explain.bias + sum(others):+6.2f}  others", *(f"   {step}" for step in steps(hit.explain))]
         data["features"] = {name: round(share, 4) for name, share in hit.explain.shares.items()}
         data["arithmetic"] = hit.explain.arithmetic()
+    if hit.plugins:
+        lines += [f"   plugin: {one_line(note)}" for note in hit.plugins]
+        data["plugins"] = list(hit.plugins)
     return Row("\n".join(lines), data)
 
 

@@ -134,7 +134,7 @@ def sage_load_checkpoint(
 
     found = projects.find(context, project)
     checkpoint = found.memory.checkpoints.load(checkpoint_id)
-    states = found.memory.ref_states(checkpoint.code_refs)
+    states = found.memory.ref_states(checkpoint)
     head = f"Checkpoint {one_line(checkpoint.id)}, {checkpoint.confidence:.0%} sure, {one_line(checkpoint.ts)}"
     text = "\n".join([head, *staleness_lines(states), quoted_lines(default_body(checkpoint).strip("\n"))])
     whole = Row(text, checkpoint_document(checkpoint, states))
@@ -226,18 +226,19 @@ def sage_recall_knowledge(
 ) -> Answer:
     """Facts, preferences, todos and references that belong to a question. Call it when a topic comes up that may have
     been settled before."""
-    from sage_code.memory.documents import knowledge_document
+    from sage_code.memory.documents import knowledge_document, noted
 
     found = projects.find(context, project)
     rows = []
     for item, score in found.memory.recaller.recall(query, skill=skill):
-        states = found.memory.ref_states(item.code_refs)
+        states = found.memory.ref_states(item)
         data = knowledge_document(item, score.scope, states)
         keywords = f" ({one_line(', '.join(item.keywords))})" if item.keywords else ""
         text = "\n".join(
             [f"{one_line(item.id)}{keywords} {score.score:.2f}", *staleness_lines(states), quoted_lines(item.content)]
         )
-        rows.append(Row(text, {**data, "score": score.score, "arithmetic": score.arithmetic}))
+        more = {"score": score.score, "arithmetic": score.arithmetic, **noted(score.plugins)}
+        rows.append(Row(text, {**data, **more}))
     head = f"Known about {one_line(query[:200])}:" if rows else "Nothing known belongs to that"
     near = [] if rows else found.memory.recaller.nearest(query, skill=skill)
     if near:

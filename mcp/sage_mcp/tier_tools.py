@@ -55,20 +55,20 @@ _archives: dict[str, ArchivalMemory] = {}  # by the root of the project that ask
 def memory_blocks(context: Context, offset: Offset = 0, max_tokens: MaxTokens = TOKENS) -> Answer:
     """Your core memory: blocks of text about you and the user that last from session to session, with line numbers.
     Edit them with memory_replace, memory_append and memory_insert."""
+    from sage_code.memory.tiers.block_view import block_view
     from sage_code.memory.tiers.block_xml import in_order
     from sage_code.memory.tiers.documents import block_row, stamp
+    from sage_code.settings.loading import load_settings
 
-    memory = opened_memory()
-    blocks, agent = in_order(memory.core.blocks()), memory.agent_now()
-    passages = memory.archive.count()
-    changed = stamp(agent.last_memory_update)
+    view = block_view(lambda: opened_memory().core.view(), load_settings(None))
+    changed = stamp(view.last_update)
     head = (
-        f"{len(blocks)} blocks, last edited {changed or 'never'}; {agent.message_count} messages "
-        f"(conversation_search), {passages} passages (archival_search)"
+        f"{len(view.blocks)} blocks, last edited {changed or 'never'}; {view.messages} messages "
+        f"(conversation_search), {view.passages} passages (archival_search)"
     )
-    counts = {"messages": agent.message_count, "passages": passages, "last_memory_update": changed}
-    rows = [Row(_block_text(block), block_row(block)) for block in blocks]
-    return _listed(context, head, "blocks", rows, {"agent": agent.name, **counts}, max_tokens=max_tokens, offset=offset)
+    counts = {"messages": view.messages, "passages": view.passages, "last_memory_update": changed}
+    rows = [Row(_block_text(block), block_row(block)) for block in in_order(view.blocks)]
+    return _listed(context, head, "blocks", rows, {"agent": view.agent, **counts}, max_tokens=max_tokens, offset=offset)
 
 
 def memory_replace(

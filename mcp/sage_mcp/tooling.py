@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -20,12 +20,16 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from sage_code.errors import SageError, UsageError, explain
+from sage_code.paths import anybody_listens
 from sage_code.text.escaping import one_line
 from sage_mcp import opening
 from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
 from sage_mcp.masked import masked, strings_in
 from sage_mcp.projects import STDIO, session_of
 from sage_mcp.schemas import sent_answer_schema, sent_call_schema
+
+if TYPE_CHECKING:
+    from sage_mcp.shown import Formatting
 
 # Nothing leaves this machine, so the world is closed. A search may update Sage's own index, which nothing else reads:
 # it still counts as reading.
@@ -81,7 +85,7 @@ class _StrictTool(Tool):
 def as_tool(spec: ToolSpec) -> Tool:
     """The tool that a client calls."""
     tool = _StrictTool.from_function(
-        _answering(spec.function),
+        _answering(spec),
         description=" ".join((spec.function.__doc__ or "").split()),
         title=spec.function.__name__.removeprefix("sage_").replace("_", " ").capitalize(),
         annotations=spec.annotations,
@@ -117,14 +121,15 @@ def _invalid(tool: str, error: ValidationError) -> str:
     return one_line(f"{tool} cannot be called like this: {'; '.join(wrong)}")
 
 
-def _answering(function: Callable[..., Answer]) -> Callable[..., CallToolResult]:
+def _answering(spec: ToolSpec) -> Callable[..., CallToolResult]:
     """The function as the SDK calls it: its answer as a result, its errors as errors of the tool."""
+    function = spec.function
 
     @functools.wraps(function)
     def call(context: Context, **given: Any) -> CallToolResult:
         try:
             _check_texts(given)
-            return _result(context, function(context, **given))
+            return _result(context, spec, function(context, **given))
         except (SageError, OSError) as caught:
             error = explain(caught) if isinstance(caught, OSError) else caught
             said = f"{error.message}; {error.hint}" if error.hint else error.message
@@ -156,21 +161,37 @@ def _pending_brief(context: Context, root: str) -> str:
     return take_brief(root, current_session()) if session_of(context) == STDIO else ""
 
 
-def _result(context: Context, answer: Answer) -> CallToolResult:
+def _result(context: Context, spec: ToolSpec, answer: Answer) -> CallToolResult:
     """An answer as the client gets it: masked, with the opening if the session has not read it yet."""
     text = f"{answer.text}\n[{answer.next}]" if answer.next else answer.text
     data = {**answer.data, "truncated": answer.truncated, "next": answer.next}
+    shown = _formatting(spec)
+    if shown is not None:
+        text, data = shown.before(text, data)
     text, data = masked(text, data)
     content = [TextContent(text=text)]
     if answer.root and _openings.due(session_of(context), answer.root):
         from sage_code.project import Project
 
         if begun := opening.opening(Project(answer.root)):
-            text, shown = masked(begun.text, {"sections": [asdict(part) for part in begun.sections]})
+            text, sections = begun.text, {"sections": [asdict(part) for part in begun.sections]}
+            text, sections = masked(*(shown.beside(text, sections) if shown is not None else (text, sections)))
             content.append(TextContent(text=text))
-            data["opening"] = shown
+            data["opening"] = sections
     if answer.root and (brief := _pending_brief(context, answer.root)):
-        text, shown = masked(brief, {"continuity": brief})
+        text, notes = brief, {"continuity": brief}
+        text, notes = masked(*(shown.beside(text, notes) if shown is not None else (text, notes)))
         content.append(TextContent(text=text))
-        data |= shown
+        data |= notes
+    if shown is not None:
+        content, data = [TextContent(text=shown.after(block.text)) for block in content], shown.after_data(data)
     return CallToolResult(content=list(content), structured_content=data)
+
+
+def _formatting(spec: ToolSpec) -> Formatting | None:
+    """What plugins change about the answers of a tool, if one does."""
+    if not anybody_listens():
+        return None
+    from sage_mcp.shown import formatting  # lazy: most users have no plugins
+
+    return formatting(spec.function.__name__, spec.schema, spec.leave_out)

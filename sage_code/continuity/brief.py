@@ -240,11 +240,13 @@ def _stale(root: str, checkpoints: Sequence[Checkpoint]) -> list[str]:
     """The checkpoints whose code has changed since, with the places."""
     if not any(one.code_refs for one in checkpoints):
         return []
-    from sage_code.memory.code.check import check  # lazy: the parser
+    from sage_code.memory.code.check import Checker  # lazy: the parser
+    from sage_code.memory.code.referring_memories import title_of
 
-    found = []
+    found, checker = [], Checker(root)
     for one in checkpoints:
-        changed = [state for state in check(root, one.code_refs) if state.is_stale]
+        states = checker.judge("checkpoint", one.id, title_of(one.thesis), one.code_refs)
+        changed = [state for state in states if state.is_stale]
         if changed:
             names = dict.fromkeys(state.ref.symbol or state.ref.file for state in changed)
             found.append(f"{one.id}: {', '.join(list(names)[:5])}")

@@ -26,6 +26,7 @@ from sage_code.memory.context.sentences import clipped
 from sage_code.memory.files.checkpoint import Checkpoint, Contribution
 from sage_code.memory.files.checkpoint_text import to_markdown
 from sage_code.memory.files.homes import home_to_write, safe_id
+from sage_code.paths import anybody_listens
 from sage_code.transcripts.claude import ClaudeRecords
 from sage_code.transcripts.code_context import (
     MAX_INTERACTIONS,
@@ -58,11 +59,19 @@ _CHARACTERS_A_TOKEN = 4
 _TIDY_AFTER = 40
 
 
-def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, end: int | None = None) -> str:
+def capture(
+    session: str,
+    root: str,
+    trigger: str,
+    *,
+    confidence: float = 0.0,
+    end: int | None = None,
+    publishes: bool = True,
+) -> str:
     """Save what the session did since its last checkpoint; returns the new id, empty if there is nothing to save.
 
     `end` is the offset in the transcript at which a new topic begins, which the checkpoint leaves out. One capture of
-    a session runs at a time.
+    a session runs at a time. A caller that publishes the checkpoint itself says so with `publishes`.
     """
     if why_unusual(root):
         return ""
@@ -79,7 +88,7 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
             add_to_queue(root, known["checkpoints"][-1], session, known["since"], share_worktrees=share)
         elif not known["cursors"] and not known["checkpoints"]:
             known = _from_files(session)
-        before = known
+        before, is_new = known, False
         notes, context, known = _read(transcript, known, end)
         checkpoint = _checkpoint(session, root, trigger, confidence, notes, context, known)
         if checkpoint is not None:
@@ -88,7 +97,7 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
             known = {**known, "checkpoints": list(ids), "since": notes.last_time}
             with Session(session, root, _WAIT_S) as state:
                 state.data["saving"] = known
-            _save(checkpoint, root)
+            is_new = _save(checkpoint, root)
             add_to_queue(root, checkpoint.id, session, notes.last_time, share_worktrees=share)
         elif notes.messages:
             known = before  # what was said is too little by itself, and belongs to the next checkpoint
@@ -97,7 +106,15 @@ def capture(session: str, root: str, trigger: str, *, confidence: float = 0.0, e
             state.data.pop("saving", None)
             if checkpoint is not None:
                 state.data["captured_exchanges"] = int(state.data.get("exchanges") or 0)
-        return checkpoint.id if checkpoint is not None else ""
+    if checkpoint is None:
+        return ""
+    if is_new and anybody_listens():
+        from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+        publishing.memory_saved("checkpoint", checkpoint.id, "user", root)
+        if publishes:
+            publishing.checkpoint_created(checkpoint.id, trigger, session, root)
+    return checkpoint.id
 
 
 def _captured(known: Any) -> dict[str, Any]:
@@ -266,16 +283,17 @@ def _names_session(text: str, session: str) -> bool:
     return any(f"  session: {said}" in head.split("\n") for said in (session, f"'{session}'"))
 
 
-def _save(checkpoint: Checkpoint, root: str) -> None:
-    """Write the checkpoint into the user's home, unless it is there already. The memory index finds it by itself."""
+def _save(checkpoint: Checkpoint, root: str) -> bool:
+    """Write the checkpoint into the user's home; whether it was not there before. The memory index finds it itself."""
     home = home_to_write(None)
     home.prepare(FOLDER)
     with home.locked():
         if not _is_free(checkpoint.id):
-            return
+            return False
         sweep(home.path(FOLDER))  # what killed writers left
         home.write(to_markdown(checkpoint), FOLDER, f"{checkpoint.id}.md")
     _tidy(root, len(_names(home.path(FOLDER))))
+    return True
 
 
 def _tidy(root: str, count: int) -> None:

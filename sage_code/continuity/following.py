@@ -11,6 +11,7 @@ The state of a session has under
     compaction    the last compaction: its number and id, how its brief stands
     summary_due   the summary of that compaction was not read yet
     announced     whether PreCompact was called, and neither hook nor transcript has shown the compaction yet
+    published     the number of the last compaction that a hook has published as an event
     arrived       the number of the last brief that the transcript shows
 A line that is only half written is read the next time. Work and memory depend on what is new, not on the transcript.
 """

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from sage_code.doctor.agents import agent_findings
 from sage_code.doctor.findings import Finding, Level
+from sage_code.doctor.plugins import plugin_findings
 from sage_code.doctor.round_trip import ask_version
 from sage_code.errors import SageError
 from sage_code.files.locks import locked
@@ -45,6 +46,7 @@ def examine(root: str, version: str) -> list[Finding]:
         ("model", lambda: _model(embedder())),
         ("store", lambda: _store(settings(), embedder)),
         ("index", lambda: _index(root, settings())),
+        ("plugins", plugin_findings),
         ("agents", lambda: agent_findings(root, version)),
         ("mcp", lambda: ask_version(version)),
     ]

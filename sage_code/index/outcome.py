@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,16 @@ class IndexStats:
 
 
 class Outcome:
-    """The files of a run, indexed and skipped; filled as the run goes on."""
+    """The files of a run, indexed and skipped; filled as the run goes on.
 
-    def __init__(self) -> None:
+    `on_file` is called with each file that is new, changed or read and left out: its path, what was done, and why.
+    """
+
+    def __init__(self, on_file: Callable[[str, str, str], None] | None = None) -> None:
         self.started, self.started_ns = time.monotonic(), time.time_ns()
         self.files: dict[str, FileState] = {}
         self.skipped: dict[str, SkipState] = {}
+        self.on_file = on_file
         self.indexed = 0
         self.reused = 0  # chunks of indexed files that came from the store with their vectors
 
@@ -56,6 +61,8 @@ class Outcome:
         if known is None:
             self.indexed += 1
             self.reused += len(rows.chunks) if stored else 0
+            if self.on_file is not None:
+                self.on_file(file.path, "indexed", "")
         self.files[file.path] = FileState(
             file.size, mtime_ns, content_hash, rows.key, len(rows.chunks), rows.language, file.ctime_ns
         )
@@ -65,6 +72,14 @@ class Outcome:
         self.files.pop(file.path, None)
         mtime_ns = trusted_mtime(file, self.started_ns)
         self.skipped[file.path] = SkipState(file.size, mtime_ns, skipped.reason.value, skipped.detail, file.ctime_ns)
+        if self.on_file is not None:
+            self.on_file(file.path, "skipped", skipped.reason.value)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Note files that are no longer there, or no longer belong to the project."""
+        if self.on_file is not None:
+            for path in paths:
+                self.on_file(path, "removed", "")
 
     def new_secrets(self, old: Manifest | None, changes: Changes) -> dict[str, str]:
         """Paths and keys of files that were indexed before and are now skipped for their secrets."""

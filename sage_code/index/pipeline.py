@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ from sage_code.index.diff import (
 from sage_code.index.manifest import FileState, Manifest, entry_of, file_key, is_of_this_chunker
 from sage_code.index.outcome import IndexStats, Outcome
 from sage_code.index.reusing import old_manifest, seems_damaged, sound_base, usable_base
-from sage_code.paths import codebase_dir, generations_dir, index_lock
+from sage_code.paths import anybody_listens, codebase_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
 from sage_code.values import SkippedFile, SourceFile
@@ -81,13 +81,34 @@ def index_project(
     if not anywhere and not provenance.is_known(root) and (why := why_unusual(root)):
         raise UsageError(f"{root} is {why}; nothing was indexed", f"if you mean it: `sage index --yes {root}`")
     run = _IndexRun(root, settings, full, recompile, reembed, name, progress or Silent())
-    with explained(f"the index of {root}"):
+    with _published(root), explained(f"the index of {root}"):
         close_home()
         dot_sage.prepare(root, "codebase", os.path.join("codebase", "generations"))
         with locked(index_lock(root), on_wait=run.say_waiting):
             sweep(codebase_dir(root))
             sweep(generations_dir(root))
-            return run.run()
+            stats = run.run()
+    if anybody_listens():
+        from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+        publishing.index_finished(root, asdict(stats))
+    return stats
+
+
+@contextlib.contextmanager
+def _published(root: str) -> Iterator[None]:
+    """Publish that a run begins, and that it has failed if it does."""
+    if not anybody_listens():
+        yield
+        return
+    from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+    publishing.index_started(root)
+    try:
+        yield
+    except BaseException as error:  # an interrupted run has failed too
+        publishing.index_failed(root, error)
+        raise
 
 
 @contextlib.contextmanager
@@ -125,7 +146,7 @@ class _IndexRun:
         self.root, self.settings, self.name, self.progress = root, settings, name, progress
         self.full, self.recompile, self.reembed = full, recompile or full or reembed, reembed
         self.reader = ContentReader(root, discover_rules(settings))
-        self.outcome = Outcome()
+        self.outcome = Outcome(_file_publisher(root))
         self.base: Generation | None = None  # the new generation carries over its segments
         self.without_files = False  # an imported index whose files are not in the folder
 
@@ -150,6 +171,7 @@ class _IndexRun:
             self.progress.stage("publishing")
             counts = writer.publish()
             manifest = self._save_manifest(old, writer, vectors)
+        self.outcome.remove(changes.removed)
         self._clean_up(store, secrets)
         return self.outcome.stats(self.root, manifest, changes, counts, vectors)
 
@@ -348,6 +370,15 @@ class _IndexRun:
         entry = entry_of(self.root, manifest)
         if entry not in registry.projects():
             registry.record(entry)
+
+
+def _file_publisher(root: str) -> Callable[[str, str, str], None] | None:
+    """What publishes the files of a run; None if none listens to them, which is asked once."""
+    if not anybody_listens():
+        return None
+    from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+    return publishing.file_publisher(root)
 
 
 def _as_changed(path: str, state: FileState) -> ChangedFile:

@@ -24,6 +24,7 @@ from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_tim
 from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
 from sage_code.memory.notices import Notices
 from sage_code.memory.stored_memories import StoredMemories
+from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -97,6 +98,11 @@ class CheckpointStore(StoredMemories):
             saved = replace(checkpoint, id=id_)
             home.write(to_markdown(saved, body), FOLDER, f"{id_}.md")
             memory_index.saved(f"{FOLDER}/{id_}.md", record_of_checkpoint(saved), saved.thesis, vector)
+        if anybody_listens():
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            publishing.memory_saved("checkpoint", id_, home.scope, self.root)
+            publishing.checkpoint_created(id_, saved.trigger, str(saved.fields.get("session", "")), self.root)
         return saved
 
     def _repeated(
@@ -117,9 +123,22 @@ class CheckpointStore(StoredMemories):
         return near if near is not None and near.similarity >= unless_similar else None
 
     def load(self, id_: str) -> Checkpoint:
-        """The checkpoint with this id, or the only one whose id contains it."""
+        """The checkpoint with this id, or the only one whose id contains it, to be shown."""
         home, path = self.find(id_)
-        return _read(home, path)
+        return self._shown(home, path)
+
+    def _shown(self, home: MemoryHome, path: str) -> Checkpoint:
+        """The checkpoint in a file, with what plugins change about it."""
+        if not anybody_listens():
+            return _read(home, path)
+        from sage_code.memory.files.plugged_loading import load  # lazy: most users have no plugins
+
+        def parse(text: str) -> Checkpoint:
+            is_old = path.endswith(".yaml") and not _is_markdown(text)
+            return (from_yaml if is_old else from_markdown)(text, home.path(path), id_of(path))
+
+        timeout_ms = self.settings.load_timeout_ms
+        return load(FOLDER, path, home.read, parse, folder=f"{FOLDER}/", timeout_ms=timeout_ms)
 
     def find(self, id_: str) -> tuple[MemoryHome, str]:
         """The home of a checkpoint, and its path relative to the home."""
@@ -143,7 +162,7 @@ class CheckpointStore(StoredMemories):
         files = [(name, home) for home in homes(self.root) for name in _names(home)]
         for name, home in sorted(files, key=lambda file: file[0].rpartition(".")[0], reverse=True):
             try:
-                found = _read(home, f"{FOLDER}/{name}")
+                found = self._shown(home, f"{FOLDER}/{name}")
             except FileNotFoundError:
                 continue
             except MemoryDamaged as error:
@@ -163,11 +182,30 @@ class CheckpointStore(StoredMemories):
         """The checkpoints that are about a question, best first."""
         from sage_code.memory.recall.memory_search import search_memories  # lazy: NumPy
 
-        found = search_memories(self.memory_indexes, question, limit, self.settings)
+        if anybody_listens():
+            found = self._plugged_search(question, limit)
+        else:
+            found = search_memories(self.memory_indexes, question, limit, self.settings)
         for memory_index in self.memory_indexes:
             for why in memory_index.damaged.values():
                 self.notices.add(why)
         return found
+
+    def _plugged_search(self, question: str, limit: int) -> list[FoundMemory]:
+        """The same with what plugins change about it."""
+        from sage_code.memory.recall import memory_search  # lazy: NumPy
+        from sage_code.memory.recall.plugged import Results, asked
+
+        plugged = asked(FOLDER, question, {}, limit, lambda text, _: memory_search.check_question(text))
+        found = memory_search.search_memories(self.memory_indexes, plugged.question, plugged.limit, self.settings)
+        results = Results[memory_search.FoundMemory](
+            FOLDER,
+            lambda one: one.id,
+            lambda one: {"score": round(one.score, 4), **one.shown, "scope": one.scope},
+            lambda one, score, notes: replace(one, score=score, plugins=notes),
+            lambda id_: memory_search.found_by_id(self.memory_indexes, id_),
+        )
+        return results.answered(plugged, found, limit)
 
     def nearest_thesis(self, thesis: str, scope: Scope | None = None) -> tuple[SimilarCheckpoint | None, Floats]:
         """The most similar thesis among the newest of the home that is written to, and the vector of `thesis`."""
@@ -247,11 +285,13 @@ def _read(home: MemoryHome, path: str) -> Checkpoint:
 
 
 def _passage(id_: str, text: str) -> tuple[Record, str]:
-    # A file that begins like Markdown is not in the old format, even if it is called `.yaml`.
-    checkpoint = (
-        from_markdown(text, id_, id_) if text.lstrip("\ufeff").startswith(("---", "#")) else from_yaml(text, id_, id_)
-    )
+    checkpoint = from_markdown(text, id_, id_) if _is_markdown(text) else from_yaml(text, id_, id_)
     return record_of_checkpoint(checkpoint), checkpoint.thesis
+
+
+def _is_markdown(text: str) -> bool:
+    """Whether a file begins like Markdown: then it is not in the old format, even if it is called `.yaml`."""
+    return text.lstrip("\ufeff").startswith(("---", "#"))
 
 
 def _names(home: MemoryHome) -> list[str]:

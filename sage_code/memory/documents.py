@@ -63,7 +63,13 @@ def saved_document(saved: SavedCheckpoint) -> dict[str, Any]:
 def found_row(found: FoundMemory) -> dict[str, Any]:
     """A row in the results of a search."""
     shown = {name: found.shown.get(name, "") for name in ("core_question", "thesis", "confidence", "trigger", "ts")}
-    return {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}
+    row = {"id": found.id, "score": round(found.score, 4), **shown, "scope": found.scope, "explain": found.explain}
+    return {**row, **noted(found.plugins)}
+
+
+def noted(plugins: Sequence[str]) -> dict[str, Any]:
+    """What plugins have changed about a result, if they have."""
+    return {"plugins": list(plugins)} if plugins else {}
 
 
 def knowledge_row(item: KnowledgeItem, scope: str) -> dict[str, Any]:
@@ -152,7 +158,9 @@ def confirmed_document(done: Confirmed) -> dict[str, Any]:
 
 def score_row(one: Recalled) -> dict[str, Any]:
     """The score of an item, and how it was calculated."""
-    return {**asdict(one), "recalled": one.is_recalled}
+    row = {**asdict(one), "recalled": one.is_recalled}
+    del row["plugins"]
+    return {**row, **noted(one.plugins)}
 
 
 def template_rows() -> list[dict[str, Any]]:

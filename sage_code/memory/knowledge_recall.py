@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ from sage_code.memory.index.prose_embedder import prose_embedder
 from sage_code.memory.knowledge_store import KnowledgeStore, threshold_of
 from sage_code.memory.recall.keywords import Keywords
 from sage_code.memory.recall.knowledge_score import arithmetic, combined
+from sage_code.paths import anybody_listens
 from sage_code.values import Scope
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Recalled:
     keywords: float | None
     arithmetic: str
     scope: Scope
+    plugins: tuple[str, ...] = ()  # what plugins have changed about it
 
     @property
     def is_recalled(self) -> bool:
@@ -110,6 +112,47 @@ class Recaller:
         Items of other skills than `skill` are left out; with None, items of all skills take part. `threshold` replaces
         the thresholds of the types.
         """
+        if not anybody_listens():
+            return self._scores(question, skill, threshold, limit)
+        from sage_code.memory.recall.plugged import Results, asked  # lazy: most users have no plugins
+
+        plugged = asked("knowledge", question, {"skill": skill}, limit, lambda _, _filters: None)
+        skill = plugged.filters["skill"]
+        found = self._scores(plugged.question, skill, threshold, limit)
+        results = Results[Recalled](
+            "knowledge",
+            lambda one: one.id,
+            lambda one: {"score": one.score, "threshold": one.threshold, **self._shown(one.id)},
+            lambda one, score, notes: replace(one, score=score, plugins=notes),
+            lambda id_: self._by_id(id_, skill, threshold),
+        )
+        return results.answered(plugged, found, limit)
+
+    def _shown(self, id_: str) -> dict[str, Any]:
+        """What a plugin gets to know of an item."""
+        for memory_index in self._knowledge.memory_indexes:
+            passages = memory_index.passages()
+            if (row := passages.row_of.get(id_)) is not None:
+                shown = self._facts_of(memory_index.home, passages).of_items.get(id_, {})
+                facts = {name: shown.get(name) for name in ("type", "skill", "keywords")}
+                return {**facts, "text": passages.records[row].shown.get("preview", "")}
+        return {}
+
+    def _by_id(self, id_: str, skill: str | None, threshold: float | None) -> Recalled | None:
+        """The item with an id, if it may be recalled for a skill, as one that no recall has found."""
+        for memory_index in self._knowledge.memory_indexes:
+            facts = self._facts_of(memory_index.home, memory_index.passages()).of_items.get(id_)
+            if facts is not None:
+                if facts.get("status") == "done" or not _is_active(facts.get("skill", ""), skill):
+                    return None
+                least = (
+                    threshold_of(str(facts.get("type")), self._knowledge.settings) if threshold is None else threshold
+                )
+                return Recalled(id_, 0.0, least, 0.0, 0.0, 0.0, None, "added by a plugin", memory_index.home.scope)
+        return None
+
+    def _scores(self, question: str, skill: str | None, threshold: float | None, limit: int) -> list[Recalled]:
+        """The scores without plugins."""
         from sage_code.memory.recall.calibration import calibration_of  # lazy: NumPy
         from sage_code.memory.recall.ranking import signals, words_of
 

@@ -35,6 +35,7 @@ from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.index.memory_index import MemoryKind
 from sage_code.memory.notices import Notices
 from sage_code.memory.stored_memories import StoredMemories
+from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
 
@@ -138,13 +139,29 @@ class KnowledgeStore(StoredMemories):
                 home.remove(before)
             self._change_list(home, lambda known: known.put(_entry(item, path, text)))
             memory_index.saved(path, _record(item, text), item.content, vector)
+        if anybody_listens():
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            publishing.memory_saved("todo" if item.type == "todo" else "knowledge", item.id, home.scope, self.root)
         return SavedKnowledge(item, home.scope, before is not None, tuple(similar))
 
     def load(self, id_: str) -> KnowledgeItem:
-        """The item with this id."""
-        return self._load(id_)[0]
+        """The item with this id, to be shown: with what plugins change about it."""
+        if not anybody_listens():
+            return self._load(id_)[0]
+        from sage_code.memory.files.plugged_loading import load  # lazy: most users have no plugins
+
+        home, path = self.find(id_)
+        entry = self.entries(home).get(safe_id(id_), {})
+
+        def parse(text: str) -> KnowledgeItem:
+            return _effective(text, home.path(path), safe_id(id_), entry)
+
+        timeout_ms = self.settings.load_timeout_ms
+        return load(FOLDER, path, home.read, parse, folder=f"{FOLDER}/", timeout_ms=timeout_ms)
 
     def _load(self, id_: str) -> tuple[KnowledgeItem, MemoryHome]:
+        """The item as it is in its file, to be changed, and its home."""
         home, path = self.find(id_)
         entry = self.entries(home).get(safe_id(id_), {})
         return _effective(home.read(path), home.path(path), safe_id(id_), entry), home
@@ -169,7 +186,7 @@ class KnowledgeStore(StoredMemories):
         number = 1
         while any(self._path_in(home, id_) for home in homes(self.root)):
             with suppress(MemoryDamaged):
-                if self.load(id_).content == content:
+                if self._load(id_)[0].content == content:
                     break
             number += 1
             id_ = f"{first}-{number}"
@@ -229,7 +246,7 @@ class KnowledgeStore(StoredMemories):
 
     def merge(self, keep: str, other: str) -> KnowledgeItem:
         """Put the content of two items into the first, and delete the second."""
-        (first, home), second = self._load(keep), self.load(other)
+        (first, home), (second, _) = self._load(keep), self._load(other)
         if first.id == second.id:
             raise UsageError("an item cannot be merged with itself", "name two")
         content = first.content if second.content in first.content else f"{first.content}\n\n{second.content}"

@@ -151,13 +151,18 @@ class Memory:
             limits = Limits(self.settings.checkpoint_max_age_days, self.settings.checkpoint_max_count)
         return self.checkpoints.prune(limits, scope)
 
-    def ref_states(self, refs: Sequence[CodeRef]) -> tuple[RefState, ...]:
-        """The state of each reference: whether its code has moved, changed or gone."""
-        if not refs or self.root is None:
+    def ref_states(self, memory: Checkpoint | KnowledgeItem) -> tuple[RefState, ...]:
+        """The state of each reference of a memory: whether its code has moved, changed or gone."""
+        if not memory.code_refs or self.root is None:
             return ()
-        from sage_code.memory.code.check import check  # lazy: the parser
+        from sage_code.memory.code.check import Checker  # lazy: the parser
+        from sage_code.memory.code.referring_memories import title_of
 
-        return check(self.root, refs)
+        if isinstance(memory, Checkpoint):
+            kind, text = "checkpoint", memory.thesis
+        else:
+            kind, text = "knowledge", memory.content
+        return Checker(self.root).judge(kind, memory.id, title_of(text), memory.code_refs)
 
     def rebuild(self) -> dict[str, int]:
         """Embed all memories again; returns their number by kind."""

@@ -10,11 +10,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from sage_code.errors import NotIndexed, SageError, UsageError
 from sage_code.index import registry
 from sage_code.index.freshness import Freshness
 from sage_code.index.registry import ProjectEntry
+from sage_code.paths import anybody_listens
 from sage_code.search.query import Query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST, Searcher
@@ -31,7 +33,17 @@ class Searchers:
         self._known = {root: Searcher(root, settings, freshness)}
 
     def search(self, query: Query, options: SearchOptions, *, everywhere: bool = False) -> SearchResponse:
-        """Search this project, those that `in:` names, or all."""
+        """Search this project, those that `in:` names, or all, with what plugins change about it."""
+        if not anybody_listens():
+            return self._search(query, options, everywhere)
+        from sage_code.search.plugged import answered, asked  # lazy: most users have no plugins
+
+        plugged = asked(query, options.limit, find_project)
+        options = options._replace(more=plugged.more)
+        response = self._search(plugged.query, options, everywhere)
+        return answered(response, plugged, options, self._root, partial(self._hit_at, plugged.query, options))
+
+    def _search(self, query: Query, options: SearchOptions, everywhere: bool) -> SearchResponse:
         if everywhere:
             roots = [entry.root for entry in registry.projects()]
             if not roots:
@@ -41,6 +53,11 @@ class Searchers:
         if len(roots) == 1 and not everywhere:
             return self._searcher(roots[0]).search(query, options)
         return self._merged(query, roots, options)
+
+    def _hit_at(
+        self, query: Query, options: SearchOptions, root: str, file: str, line: int, score: float
+    ) -> Hit | None:
+        return self._searcher(root).hit_at(query, options, file, line, score)
 
     def _searcher(self, root: str) -> Searcher:
         if root not in self._known:
@@ -68,7 +85,7 @@ class Searchers:
         hits = sorted(
             (hit for hit, flag in found if flag or not good), key=lambda hit: (-hit.score, hit.root, hit.rank)
         )
-        shown = hits[: options.limit if good else NEAREST]
+        shown = hits[: options.limit + options.more if good else NEAREST]
         note = f"{len(roots) - len(failed)} projects, as they were last indexed"
         if failed:
             note += f"; left out: {'; '.join(failed)}"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
+
+import numpy as np
 
 from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.kinds import CHUNK_KIND
@@ -95,6 +98,38 @@ class HitMaker:
             best_line=window.best,
             head_line=head,
         )
+
+    def candidate(self, rank: int, found: Ranked, *, is_folded: bool = False) -> Hit:
+        """A ranked chunk without its lines, for which its file need not be read; `whole` makes the hit."""
+        snapshot, chunk = self._snapshot, found.chunk
+        first, last = self._lines_of(chunk)
+        qualname, line = snapshot.qualname(chunk), int(snapshot.chunk_line[chunk])
+        return Hit(
+            rank=rank,
+            score=round(found.probability, 4),
+            file=snapshot.path(found.file),
+            line=line,
+            start_line=first,
+            end_line=last,
+            kind=snapshot.kind(chunk),
+            name=qualname.rpartition(".")[2],
+            qualname=qualname,
+            language=snapshot.language(found.file),
+            signature="",
+            snippet="",
+            snippet_line=first,
+            whole=partial(self.hit, rank, found, is_folded=is_folded),
+        )
+
+    def hit_at(self, path: str, line: int, score: float) -> Hit | None:
+        """A line of an indexed file as a hit, which nothing explains; None if there is no such line."""
+        file = self._snapshot.file_numbers.get(path)
+        source = self._snippets.source(path) if file is not None else None
+        if file is None or source is None or not 1 <= line <= source.last_line:
+            return None
+        chunk = self._snapshot.chunk_at_line(file, line)
+        found = Ranked(chunk, file, score, True, np.zeros(0, np.float32), (), 0.0, 0.0, 0.0, 0.0, (line,), True)
+        return self.hit(0, found)
 
     def _is_defined_in(self, found: Ranked) -> bool:
         """Whether a hit has the definition of the one name that is asked for, which is then shown as a whole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from sage_code.text.tokens import count_tokens, first_lines, fit
 
 # Hits with less than this share of the first one's score are shown in a line each: they are hardly ever read.
 FOLDED_BELOW = 0.1
-_NOT_IN_DOCUMENT = ("match_spans", "best_line", "head_line")
+_NOT_IN_DOCUMENT = ("match_spans", "best_line", "head_line", "whole")
 
 
 class OtherChunk(NamedTuple):
@@ -47,10 +48,12 @@ class Hit:
     explain: Explanation | None = None  # how the score comes about
     callers: int | None = None  # counted only with `explain`; None also for what cannot be called
     callees: int | None = None
+    plugins: tuple[str, ...] = ()  # with `explain`: what plugins have changed about it
     # Not in the document, for those who print a hit:
     match_spans: tuple[tuple[int, int], ...] = ()  # words of the query in the snippet, as offsets
     best_line: int = 0  # the line of the snippet that matches best
     head_line: int = 0  # the line of the definition's name; 0 where it has none
+    whole: Callable[[], Hit] | None = None  # of a candidate beyond the limit, which has no lines yet: makes the hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class SearchResponse:
     truncated: bool
     took_ms: float
     note: str = ""  # about the freshness of the index
+    plugins: tuple[str, ...] = ()  # with `explain`: what plugins have changed about the query
 
     @property
     def query(self) -> str:
@@ -115,7 +119,7 @@ def _cost(hit: Hit) -> int:
 
 def document(response: SearchResponse) -> dict[str, Any]:
     """What `sage search --json` and the MCP tool answer: `compiled_schema/search.json`."""
-    return {
+    found: dict[str, Any] = {
         "query": response.query,
         "project": response.project,
         "root": response.root,
@@ -125,6 +129,7 @@ def document(response: SearchResponse) -> dict[str, Any]:
         "took_ms": response.took_ms,
         "note": response.note,
     }
+    return {**found, "plugins": list(response.plugins)} if response.plugins else found
 
 
 def _row(hit: Hit) -> dict[str, Any]:
@@ -142,4 +147,8 @@ def _row(hit: Hit) -> dict[str, Any]:
         row["arithmetic"] = hit.explain.arithmetic()
     else:
         del row["explain"], row["callers"], row["callees"]
+    if hit.plugins:
+        row["plugins"] = list(hit.plugins)
+    else:
+        del row["plugins"]
     return row

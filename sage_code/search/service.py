@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
     from sage_code.search.engine import SearchEngine
     from sage_code.search.query import Query
+    from sage_code.search.results import Hit
     from sage_code.settings.loading import Settings
 
 # Hits that are shown when none is good.
@@ -74,23 +75,37 @@ class Searcher:
             note = note or _OTHER_MODEL
         from sage_code.search.hits import HitMaker  # lazy: NumPy
 
-        ranked = engine.rank(query, options.limit + 1)
+        ranked = engine.rank(query, options.limit + options.more + 1)
         make = HitMaker(engine, query, discover_rules(self._settings), options)
         least = FOLDED_BELOW * ranked[0].probability if ranked and options.folds else 0.0
         good = bool(ranked) and (ranked[0].good or ranked[0].is_found(query))
+        # An explanation needs the numbers of every candidate; otherwise one beyond the limit is made if it is shown.
+        limit = options.limit + (options.more if options.explain else 0)
         hits = [
             make.hit(rank, found, is_folded=found.probability < least)
-            for rank, found in enumerate(ranked[: options.limit if good else min(options.limit, NEAREST)], 1)
+            for rank, found in enumerate(ranked[: limit if good else min(limit, NEAREST)], 1)
         ]
         if options.explain:
             from sage_code.search.calls import with_calls  # lazy: only an explanation pays for the code graph
 
             hits = with_calls(engine.snapshot, hits)
-        if options.lines and not all(hit.snippet for hit in hits):
+        if options.more and good:
+            following = enumerate(ranked[limit : options.limit + options.more], limit + 1)
+            hits += [make.candidate(rank, found, is_folded=found.probability < least) for rank, found in following]
+        if options.lines and not all(hit.snippet or hit.whole for hit in hits):
             note = note or "some of these files cannot be read any more: run `sage index`"
-        more = good and len(ranked) > options.limit
+        more = good and len(ranked) > options.limit + options.more
         took = round((time.perf_counter() - started) * 1000, 2)
         return SearchResponse(query, self._name, self.root, tuple(hits), good, more, took, note)
+
+    def hit_at(self, query: Query, options: SearchOptions, file: str, line: int, score: float) -> Hit | None:
+        """A line of an indexed file as a hit that no search has found; None if there is no such line."""
+        from sage_code.search.hits import HitMaker  # lazy: NumPy
+
+        with reading(self.root):
+            engine = self._open()
+            make = HitMaker(engine, query, discover_rules(self._settings), options._replace(explain=False))
+            return make.hit_at(file, line, score)
 
     def _registered_name(self) -> str:
         known = (entry.name for entry in registry.projects() if entry.root == self.root)

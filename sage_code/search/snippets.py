@@ -47,6 +47,7 @@ class SearchOptions(NamedTuple):
     lines: int = SNIPPET_LINES  # of a snippet; 0 for none
     context: int = 0  # lines of the file around it
     folds: bool = False  # whether hits that are much weaker than the first are shown in a line each
+    more: int = 0  # candidates beyond the limit, for plugins that may lift them
 
 
 class Snippet(NamedTuple):

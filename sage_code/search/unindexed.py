@@ -10,16 +10,19 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sage_code.discover.listing import list_files
 from sage_code.discover.reading import SourceText, read_source
 from sage_code.discover.rules import DiscoverRules, discover_rules
+from sage_code.errors import UsageError
 from sage_code.languages.table import detect
+from sage_code.paths import anybody_listens
 from sage_code.search.query import Filters, Query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST
-from sage_code.search.snippets import MAX_LINE_CHARS, SNIPPET_LINES, LineMatcher
+from sage_code.search.snippets import MAX_LINE_CHARS, SNIPPET_LINES, LineMatcher, SearchOptions
 from sage_code.search.words import stems_of
 from sage_code.settings.loading import Settings
 from sage_code.values import SourceFile
@@ -45,6 +48,36 @@ def quick_look(
     root: str, settings: Settings, query: Query, limit: int = 10, seconds: float = SECONDS
 ) -> SearchResponse:
     """The files that hold most words of the query, among those that could be read in `seconds`."""
+    if not anybody_listens():
+        return _quick_look(root, settings, query, limit, seconds)
+    from sage_code.search.plugged import answered, asked  # lazy: most users have no plugins
+
+    plugged = asked(query, limit, _one_project)
+    response = _quick_look(root, settings, plugged.query, limit + plugged.more, seconds)
+
+    def hit_at(root: str, file: str, line: int, score: float) -> Hit | None:
+        return _hit_at(root, settings, plugged.query, file, line, score)
+
+    return answered(response, plugged, SearchOptions(limit), root, hit_at)
+
+
+def _one_project(name: str) -> None:
+    raise UsageError(f"{name[:80]!r} cannot be searched: this project has no index yet", "ask without `in:`")
+
+
+def _hit_at(root: str, settings: Settings, query: Query, path: str, line: int, score: float) -> Hit | None:
+    """A line of a file of the project as a hit; None if there is no such line."""
+    rules = discover_rules(settings)
+    file = next((one for one in list_files(root, rules) if isinstance(one, SourceFile) and one.path == path), None)
+    source = read_source(root, file, rules) if file is not None else None
+    lines = source.text.split("\n") if isinstance(source, SourceText) else []
+    if file is None or not 1 <= line <= len(lines):
+        return None
+    return replace(_hit(0, _MatchingFile(file, 0.0, line, lines), LineMatcher(query)), score=score)
+
+
+def _quick_look(root: str, settings: Settings, query: Query, limit: int, seconds: float) -> SearchResponse:
+    """The answer without plugins."""
     started = time.perf_counter()
     rules = discover_rules(settings)
     wanted = set(query.stems)

@@ -190,6 +190,9 @@ class Settings:
     knowledge_cache_ttl_seconds: float = _number(
         45.0, 0, 86_400, "Keep the knowledge index in memory for this many seconds."
     )
+    load_timeout_ms: int = _number(
+        2_000, 1, 600_000, "Milliseconds after which a plugin may replace a memory that is still being loaded."
+    )
 
     # Conversations, blocks and the archive
     memory_uri: str = _other(

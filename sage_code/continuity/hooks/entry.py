@@ -47,6 +47,10 @@ def main() -> None:
         sys.stdout.write(dumps(answer, ensure_ascii=True))
         sys.stdout.flush()
     _settle()
+    if "sage_code.events.process" in sys.modules:
+        from sage_code.events.process import close_all
+
+        close_all()  # plugins handle what they were sent; without this they would end with the hook
     os._exit(0)  # taking Python apart takes longer than most hooks
 
 

@@ -22,7 +22,7 @@ from sage_code.continuity.dials import dials_of
 from sage_code.continuity.following import expect_compaction, follow
 from sage_code.continuity.log import note
 from sage_code.continuity.session import ANSWERED, OFFERED, PENDING, Session
-from sage_code.paths import find_root
+from sage_code.paths import anybody_listens, find_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _pre_compact(given: dict[str, Any], state: Session, dials: dict[str, Any]) -
         return {"decision": "block", "reason": _ASK["precompact"]}, None
     state.data["announced"] = True
     # The save is waited for: the brief after the compaction needs it. It runs once the state is written.
-    return _NOTHING, lambda: _before_compaction(state, dials)
+    return _NOTHING, _then_published(state, lambda: _before_compaction(state, dials))
 
 
 def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:
@@ -144,9 +144,35 @@ def _session_start(given: dict[str, Any], state: Session, dials: dict[str, Any])
     elif not _is_repeated(state.data, source):
         purpose = "resume" if source == "resume" else "startup"
         said, after = _bring(state, dials, purpose, "SessionStart")
+    if source == "compact":
+        after = _then_published(state, after)
     if trouble := health(state.data):
         said = {**said, "systemMessage": f"Sage: {trouble}"}
     return said, after
+
+
+def _then_published(state: Session, after: Callable[[], None] | None) -> Callable[[], None] | None:
+    """`after`, and then the compaction is published, unless a hook has done it: two of them see each compaction."""
+    if not anybody_listens():
+        return after
+    known = state.data.get("compaction")
+    known = known if isinstance(known, dict) else {}
+    number = int(known.get("n") or 0) + bool(state.data.get("announced"))  # the announced one is not counted yet
+    if state.data.get("published") == number:
+        return after
+    state.data["published"] = number
+    transcript, id_ = state.transcript, "" if state.data.get("announced") else str(known.get("id") or "")
+
+    def both() -> None:
+        from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+        try:
+            if after is not None:
+                after()
+        finally:
+            publishing.compaction_detected(transcript, state.id, state.root, id_)
+
+    return both
 
 
 def _prompt(given: dict[str, Any], state: Session, dials: dict[str, Any]) -> Answer:

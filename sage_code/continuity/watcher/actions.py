@@ -57,10 +57,11 @@ class Executor:
         self._quick, self._slow = _Lane(self._run), _Lane(self._run)
 
     def execute_actions(self, actions: Iterable[Action], *, blocking: bool) -> None:
-        """Run actions: here and now, or in the background. UsageError for a type that is not on the list."""
+        """Run actions: here and now, or in the background. UsageError for what is no action of the list."""
         for action in actions:
-            if action.type not in self._work:
-                raise UsageError(f"there is no action {action.type[:80]!r}", "nothing was done")
+            if not isinstance(action, Action) or action.type not in self._work:
+                named = action.type if isinstance(action, Action) else repr(action)
+                raise UsageError(f"there is no action {named[:80]!r}", "nothing was done")
             lane = self._slow if action.type in _SLOW else self._quick
             if blocking:
                 self._run(action)

@@ -1,4 +1,4 @@
-"""The loop of the watcher: waits for changes of files, finds compactions and new checkpoints, tells the plugins.
+"""The loop of the watcher: waits for changes of files, finds compactions and new checkpoints, publishes them.
 
 The kernel reports changes (watchfiles); where it cannot, the loop looks by itself every second. It also looks now and
 then in between, since a report can be missed. What has to survive a restart is in the states of the sessions: how far a
@@ -20,20 +20,22 @@ from sage_code.continuity.dials import dials_of
 from sage_code.continuity.remembering import is_behind
 from sage_code.continuity.session import PENDING, Session, sessions_of
 from sage_code.continuity.watcher.actions import CHECKPOINTS, Executor
-from sage_code.continuity.watcher.events import (
+from sage_code.continuity.watcher.journal import Journal
+from sage_code.continuity.watcher.plugins import Action, BuiltIns, configured, plugins_path
+from sage_code.continuity.watcher.reading import Compaction, Tail, cursor_before
+from sage_code.continuity.watcher.sessions import Stamp, is_named_like_one, look, places, root_of, session_of
+from sage_code.errors import Busy, SageError
+from sage_code.events.bus import get_event_bus
+from sage_code.events.events import Event
+from sage_code.events.session_events import (
+    WATCHER,
     CheckpointCreated,
     CheckpointFileCreated,
     CompactionDetected,
     DaemonStarted,
     DaemonStopping,
-    Event,
 )
-from sage_code.continuity.watcher.journal import Journal
-from sage_code.continuity.watcher.plugins import Action, Plugin, actions_for, configured, plugins_path
-from sage_code.continuity.watcher.reading import Compaction, Tail, cursor_before
-from sage_code.continuity.watcher.sessions import Stamp, is_named_like_one, look, places, root_of, session_of
-from sage_code.errors import Busy, SageError
-from sage_code.paths import DOT_SAGE, sage_home
+from sage_code.paths import DOT_SAGE, listeners_dir, sage_home
 from sage_code.transcripts.lines import Cursor
 
 # A change is taken up after 0.1 to 0.2 s of quiet, or after half a second of constant writing. Each step wakes the
@@ -60,9 +62,10 @@ class Watcher:
         self, journal: Journal, stop: threading.Event, is_homeless: Callable[[], bool] = lambda: False
     ) -> None:
         self._journal, self._stop, self._is_homeless = journal, stop, is_homeless
-        self._executor = Executor(journal, lambda id_: self._emit(CheckpointCreated(id_, "precompact")))
-        self._plugins: tuple[Plugin, ...] = ()
-        self._plugins_stamp: object = None
+        self._executor = Executor(journal, self._publish_checkpoint)
+        self._built_ins = BuiltIns(get_event_bus(), self._execute, journal.fail)
+        self._had_listeners = False
+        self._plugins_stamp: object = False  # another one than that of any file, and than that of none
         self._stamps: dict[str, Stamp] = {}
         self._tails: dict[str, Tail] = {}
         self._owners: dict[str, tuple[str, str]] = {}  # transcript → session and project; both empty: nobody's
@@ -87,7 +90,8 @@ class Watcher:
                     self._stop.wait(_POLL_S)
         finally:
             self._executor.close()
-            self._emit(DaemonStopping(self.reason), blocking=True)
+            self._emit(DaemonStopping(reason=self.reason))
+            self._built_ins.close()
             self._journal.flush(now=True)
 
     # Waiting for changes
@@ -98,7 +102,7 @@ class Watcher:
         self._stamps = dict(seen.files)
         newest = max(seen.files, key=lambda path: seen.files[path][1], default="")
         self._watch_checkpoints(os.path.realpath(os.path.join(sage_home(), CHECKPOINTS)))
-        self._emit(DaemonStarted(os.getpid(), newest))
+        self._emit(DaemonStarted(pid=os.getpid(), transcript_path=newest))
         for data in sessions_of():
             try:
                 self._resume(data)
@@ -115,7 +119,7 @@ class Watcher:
         compaction = data.get("compaction")
         known = compaction if isinstance(compaction, dict) and compaction.get("state") == PENDING else {}
         if known.get("id") and data.get("recovered") != known["id"]:
-            self._emit(CompactionDetected("", path, session, root, str(known["id"])))
+            self._emit_compaction(path, session, root, str(known["id"]))
         seen = data.get("seen")
         cursor = Cursor(*seen) if isinstance(seen, list) and len(seen) == len(Cursor._fields) else Cursor()
         if cursor.offset != self._stamps[path][0]:
@@ -285,7 +289,7 @@ class Watcher:
         return self._owners[path]
 
     def _tell(self, path: str) -> None:
-        """Tell the plugins about the newest compaction of a transcript, unless it was answered."""
+        """Publish the newest compaction of a transcript, unless it was answered."""
         tail = self._tails[path]
         if (found := tail.newest()) is None:
             return
@@ -295,7 +299,7 @@ class Watcher:
         if _is_answered(session, root, found):
             self._journal.log(f"compaction in {root}, session {session}: a hook has answered it")
             return
-        self._emit(CompactionDetected(found.summary, path, session, root, found.id))
+        self._emit_compaction(path, session, root, found.id, found.summary)
 
     def _remember(self, path: str) -> None:
         """Have a transcript brought into recall memory that is quiet now."""
@@ -321,26 +325,49 @@ class Watcher:
     def _look_for_checkpoints(self, folder: str) -> None:
         names = _names(folder)
         for name in sorted(names - self._checkpoints[folder]):
-            self._emit(CheckpointFileCreated(os.path.join(folder, name), name.removesuffix(".md")))
+            file = os.path.join(folder, name)
+            self._emit(CheckpointFileCreated(file_path=file, checkpoint_id=name.removesuffix(".md")))
         self._checkpoints[folder] = names
 
     # Events
 
-    def _emit(self, event: Event, *, blocking: bool = False) -> None:
-        """Tell the plugins, and have done what they ask for."""
-        self._reload_plugins()
-        kind = type(event).__name__
-        self._journal.note(last_event={"at": time.time(), "type": kind})
-        actions = actions_for(event, self._plugins, self._journal.fail)
-        self._executor.execute_actions(actions, blocking=blocking)
+    def _emit(self, event: Event) -> None:
+        """Publish an event: the built-in plugins answer first, then those of the user hear of it.
 
-    def _reload_plugins(self) -> None:
+        The loop waits for the user's plugins. Their time is bounded, and three failures switch one off.
+        """
         stamp = _identity(plugins_path(), times=True)
-        if stamp != self._plugins_stamp or not self._plugins:
+        if stamp != self._plugins_stamp:
             self._plugins_stamp = stamp
-            self._plugins, warnings = configured()
+            plugins, warnings = configured()
+            self._built_ins.use(plugins)
             for warning in warnings:
                 self._journal.log(f"warning: {warning}")
+        self._publish(event)
+
+    def _emit_compaction(self, path: str, session: str, root: str, id_: str, summary: str = "") -> None:
+        self._emit(
+            CompactionDetected(
+                source=WATCHER, summary=summary, transcript_path=path, session=session, root=root, compaction=id_
+            )
+        )
+
+    def _publish(self, event: Event) -> None:
+        self._journal.note(last_event={"at": time.time(), "type": type(event).__name__})
+        self._had_listeners = self._had_listeners or os.path.exists(listeners_dir())
+        if self._had_listeners:
+            from sage_code.events.listening import bus_for  # lazy: a watcher that only the agents need stays small
+
+            bus_for(event.type)  # puts the user's plugins on the bus, and takes those off that are enabled no more
+        get_event_bus().publish_sync(event)
+
+    def _publish_checkpoint(self, id_: str) -> None:
+        """Publish a checkpoint that was saved; called in a thread of the executor."""
+        self._publish(CheckpointCreated(source=WATCHER, checkpoint_id=id_, checkpoint_type="precompact"))
+
+    def _execute(self, actions: Iterable[Action], event: Event) -> None:
+        """Have done what a built-in plugin asks for. At the end the threads are gone that do it in the background."""
+        self._executor.execute_actions(actions, blocking=isinstance(event, DaemonStopping))
 
 
 def _is_answered(session: str, root: str, found: Compaction) -> bool:

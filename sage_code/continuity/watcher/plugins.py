@@ -1,5 +1,8 @@
 """What is done about an event: three built-in plugins, each a function from an event to actions.
 
+They are subscriptions on the bus, like the plugins of the user, and run before those. Only what they return is done:
+what any other subscription returns is never an action.
+
 `<home>/plugins.yaml` switches them off, orders them (a lower priority runs first) and has their settings. Nothing in
 it names code: unknown plugins are ignored, and so is what is not valid, with a warning for the log.
 """
@@ -7,18 +10,19 @@ it names code: unknown plugins are ignored, and so is what is not valid, with a 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sage_code.continuity.watcher.events import (
+from sage_code.errors import SageError, UsageError
+from sage_code.events.bus import EventBus
+from sage_code.events.events import Event
+from sage_code.events.session_events import (
     CheckpointFileCreated,
     CompactionDetected,
     DaemonStarted,
     DaemonStopping,
-    Event,
 )
-from sage_code.errors import SageError, UsageError
 from sage_code.paths import sage_home
 
 # The whole list of what a plugin can have done.
@@ -26,6 +30,8 @@ ACTIONS = frozenset(
     {"log", "save_recovery", "summarise", "write_marker", "queue_for_injection", "start_session", "end_session"}
 )
 _MAX_PRIORITY = 1_000_000
+# A plugin of the user can neither delay nor cancel what the watcher has to do.
+_BEFORE_ALL_OTHERS = -(10**12)
 _SHOWN_SUMMARY = 120
 
 
@@ -47,8 +53,8 @@ class Plugin:
 
     name: str
     priority: int
-    events: tuple[type, ...]
-    actions_for: Callable[[Any, Mapping[str, float]], list[Action]]
+    events: tuple[Any, ...]  # classes of events
+    answer: Callable[[Any, Mapping[str, float]], list[Action]]
     settings: Mapping[str, float] = field(default_factory=dict)  # each is a number from 0 to 1
     enabled: bool = True
 
@@ -90,19 +96,56 @@ BUILT_IN = (
 )
 
 
-def actions_for(event: Event, plugins: tuple[Plugin, ...], on_error: Callable[[str, Exception], None]) -> list[Action]:
-    """The actions of all plugins that listen to an event, in the order of their priorities.
+class BuiltIns:
+    """The built-in plugins on a bus, until `close`.
 
-    A plugin that fails has none; the others go on.
+    `execute` gets what one of them returns for an event; a plugin that fails, or whose actions are refused, is
+    reported to `on_error` and the others go on.
     """
-    actions: list[Action] = []
-    for plugin in plugins:
-        if plugin.enabled and isinstance(event, plugin.events):
+
+    def __init__(
+        self,
+        bus: EventBus,
+        execute: Callable[[list[Action], Event], None],
+        on_error: Callable[[str, Exception], None],
+    ) -> None:
+        self._bus, self._execute, self._on_error = bus, execute, on_error
+        self._subscriptions: list[str] = []
+
+    def use(self, plugins: Iterable[Plugin]) -> None:
+        """Put these plugins on the bus instead of those before."""
+        self.close()
+        for plugin in plugins:
+            if plugin.enabled:
+                self._subscriptions += [self._subscribe(plugin, kind) for kind in plugin.events]
+
+    def close(self) -> None:
+        """Take the plugins off the bus."""
+        for subscription in self._subscriptions:
+            self._bus.unsubscribe(subscription)
+        self._subscriptions.clear()
+
+    def _subscribe(self, plugin: Plugin, kind: Any) -> str:
+        """Have a plugin answer the events of one class; returns the subscription."""
+
+        def handle(event: Event) -> list[Action] | None:
             try:
-                actions += plugin.actions_for(event, plugin.settings)
+                actions = plugin.answer(event, plugin.settings)
+                self._execute(actions, event)
             except Exception as error:
-                on_error(f"plugin {plugin.name}", error)
-    return actions
+                self._on_error(f"plugin {plugin.name}", error)
+                return None
+            return actions
+
+        return self._bus.subscribe(
+            kind.TYPE,
+            handle,
+            _BEFORE_ALL_OTHERS + plugin.priority,
+            # An event that only has the type was not made by the watcher.
+            lambda event: isinstance(event, kind),
+            timeout_ms=0,
+            name=f"built-in plugin {plugin.name}",
+        )
 
 
 def plugins_path() -> str:

@@ -94,7 +94,7 @@ def save(task: Mapping[str, Any]) -> dict[str, Any]:
     if is_wanted and worth >= float(task["salience_threshold"]):
         from sage_code.continuity.capture import capture  # lazy: a quiet session needs none of it
 
-        checkpoint = capture(session, root, "precompact")
+        checkpoint = capture(session, root, "precompact", publishes=False)  # the watcher does
     with Session(session, root, _WAIT_S) as state:
         state.data["recovered"] = compaction
     return {"checkpoint": checkpoint, "salience": round(worth, 2), "remembered": remember(session, root)}
@@ -135,6 +135,10 @@ def main() -> None:
     said = summarise_due() if task.get("summaries") else save(task)
     sys.stdout.write(dumps(said))
     sys.stdout.flush()
+    if "sage_code.events.process" in sys.modules:
+        from sage_code.events.process import close_all
+
+        close_all()  # plugins handle what they were sent; without this they would end with this process
     os._exit(0)  # the thread still reads standard input, which Python would wait for
 
 

@@ -17,6 +17,7 @@ from sage_code.memory.code.candidate_files import CandidateFiles
 from sage_code.memory.code.code_files import CodeFile, CodeFiles, span
 from sage_code.memory.code.code_text import likeness, short_diff
 from sage_code.memory.files.code_ref import CodeRef
+from sage_code.paths import anybody_listens
 from sage_code.values import Symbol
 
 State = Literal["unchanged", "moved", "changed", "gone"]
@@ -64,6 +65,17 @@ class Checker:
         if ref not in self._known:
             self._known[ref] = self._check(ref)
         return self._known[ref]
+
+    def judge(self, kind: str, id_: str, title: str, refs: Iterable[CodeRef]) -> tuple[RefState, ...]:
+        """The state of each reference of a memory. That the memory is stale is published."""
+        states = tuple(map(self.check, refs))
+        if anybody_listens() and any(found.is_stale for found in states):
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            stale = ((one.ref, one.state) for one in states if one.is_stale)
+            places = [(ref.file, ref.lines[0] if ref.lines else 0, ref.symbol, state) for ref, state in stale]
+            publishing.staleness_found(self._code_files.root, kind, id_, title, places)
+        return states
 
     def _check(self, ref: CodeRef) -> RefState:
         """Look for the code of a reference, in the order of the module's docstring."""

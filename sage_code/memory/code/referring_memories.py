@@ -80,7 +80,7 @@ def read_memory(home: MemoryHome, path: str) -> ReferringMemory | None:
     return ReferringMemory(
         id_of(path),
         path.partition("/")[0].removesuffix("s"),
-        _title(body),
+        title_of(body),
         when if isinstance(when, str) else "",
         home.scope,
         refs,
@@ -119,6 +119,7 @@ def _refs(records: object) -> Iterable[CodeRef]:
             yield code_ref_of(record)
 
 
-def _title(body: str) -> str:
+def title_of(body: str) -> str:
+    """The thesis of a memory or its first words, in one line."""
     found = _THESIS.search(body) or _FIRST_WORDS.search(body)
     return " ".join(found[1].split())[:_MAX_TITLE_CHARS] if found else ""

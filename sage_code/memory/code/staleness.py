@@ -34,7 +34,7 @@ class CheckedMemory:
 def refs_check(root: str) -> list[CheckedMemory]:
     """The state of every reference of every memory. Writes new locations into the map that searches use."""
     checker = Checker(root)
-    found = [CheckedMemory(memory, tuple(map(checker.check, memory.refs))) for memory in memories(root)]
+    found = [CheckedMemory(one, checker.judge(one.kind, one.id, one.title, one.refs)) for one in memories(root)]
     home = homes(root)[0]
     if found and home.scope == "project":
         note_locations(home, ((one.memory, one.states) for one in found if one.memory.scope == "project"))

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from sage_code.errors import StoreError, UsageError
 from sage_code.files import dot_sage
 from sage_code.files.atomic import write_bytes
-from sage_code.files.contained import read_regular
+from sage_code.files.contained import read_contained, read_regular
 from sage_code.files.inside import is_inside, relative_path
 from sage_code.files.locks import locked
-from sage_code.paths import dot_sage_dir
+from sage_code.paths import DOT_SAGE, anybody_listens, dot_sage_dir
 
 CORE_FILE = "core.md"
 # A longer list no longer says what matters most; a summary is one line.
@@ -47,8 +47,8 @@ class CoreFile:
 
 
 def core_files(root: str) -> list[CoreFile]:
-    """The project's core files by path, including those that no longer exist."""
-    entries = sorted(_read(root)[1].items())
+    """The project's core files by path, including those that no longer exist, to be shown."""
+    entries = sorted((_shown(root) if anybody_listens() else _read(root)[1]).items())
     return [CoreFile(path, _masked(summary), os.path.isfile(os.path.join(root, path))) for path, summary in entries]
 
 
@@ -70,6 +70,10 @@ def mark(root: str, path: str, summary: str = "") -> CoreFile:
             raise UsageError(f"{MAX_FILES} files are core already", "remove one that matters less: sage core rm PATH")
         entries[inside] = summary or entries.get(inside, "")
         _write(root, head, entries)
+    if anybody_listens():
+        from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+        publishing.memory_saved("core", inside, "project", root)
     return CoreFile(inside, _masked(entries[inside]), True)
 
 
@@ -104,18 +108,47 @@ def _path(root: str) -> str:
     return os.path.join(dot_sage_dir(root), CORE_FILE)
 
 
+def _shown(root: str) -> dict[str, str]:
+    """The summaries by path, with what plugins change about the list."""
+    from sage_code.memory.files.plugged_loading import load  # lazy: most users have no plugins
+    from sage_code.settings.loading import load_settings
+
+    own = f"{DOT_SAGE}/{CORE_FILE}"
+
+    def read(path: str) -> str:
+        if path == own:
+            return _text(root)
+        try:
+            return read_contained(os.fsencode(root), os.fsencode(path), _MAX_BYTES).decode("utf-8", "replace")
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}", "a plugin has named it as `core`") from error
+
+    timeout_ms = load_settings(root).load_timeout_ms
+    return load("core", own, read, lambda text: _parsed(text)[1], folder="", timeout_ms=timeout_ms)
+
+
 def _read(root: str) -> tuple[str, dict[str, str]]:
     """The text above the list, and the summaries by path."""
+    return _parsed(_text(root))
+
+
+def _text(root: str) -> str:
+    """The list as it is on the disk; empty if there is none."""
     try:
         if os.path.islink(_path(root)) or os.path.islink(os.path.dirname(_path(root))):
-            return _HEAD, {}  # a link may come from a repository: it is not followed, and a writer replaces it
+            return ""  # a link may come from a repository: it is not followed, and a writer replaces it
         # A file that is too large is refused, not cut: the whole text is written back later.
-        lines = read_regular(_path(root), _MAX_BYTES).decode("utf-8", "replace").split("\n")
+        return read_regular(_path(root), _MAX_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
-        return _HEAD, {}
+        return ""
     except OSError as error:
         hint = "it must be a file of at most 256 KB that you may read; nothing was changed"
         raise StoreError(f"{_path(root)} cannot be read: {error.strerror}", hint) from error
+
+
+def _parsed(text: str) -> tuple[str, dict[str, str]]:
+    """The text above a list, and its summaries by path."""
+    lines = text.split("\n")
     entries: dict[str, str] = {}
     head: list[str] = []
     for line in lines:

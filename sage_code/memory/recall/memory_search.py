@@ -26,6 +26,23 @@ class FoundMemory:
     shown: dict[str, Any]  # of a checkpoint its thesis, confidence, trigger, ts ...
     scope: Scope
     explain: dict[str, float]  # words, cosine, meaning, and order: the number by which results are sorted
+    plugins: tuple[str, ...] = ()  # what plugins have changed about it
+
+
+def found_by_id(memory_indexes: Sequence[MemoryIndex], id_: str) -> FoundMemory | None:
+    """The memory with an id, as a result that no search has found; the nearer one wins."""
+    for memory_index in memory_indexes:
+        passages = memory_index.passages()
+        if (row := passages.row_of.get(id_)) is not None:
+            nothing = dict.fromkeys(("words", "cosine", "meaning", "order"), 0.0)
+            return FoundMemory(id_, 0.0, dict(passages.records[row].shown), memory_index.home.scope, nothing)
+    return None
+
+
+def check_question(question: str) -> None:
+    """UsageError if a question has no words."""
+    if not words_of(question):
+        raise UsageError("the question has no words", "ask in words")
 
 
 def search_memories(
@@ -36,8 +53,7 @@ def search_memories(
         raise UsageError("the limit must be at least 1", "ask for one result or more")
     question = question[:MAX_QUESTION_CHARS]
     words = words_of(question)
-    if not words:
-        raise UsageError("the question has no words", "ask in words")
+    check_question(question)
     embedder = prose_embedder(settings)
     vector = embedder.embed_query([question])[0]
     calibration = calibration_of(embedder)

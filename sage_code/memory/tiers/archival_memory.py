@@ -7,7 +7,7 @@ is merged. A search shows no weak matches, and says of each passage whether its 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID, uuid4
@@ -19,6 +19,7 @@ from sage_code.memory.tiers.ranking.parts import parts, words_of_text
 from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.tables import passages
 from sage_code.memory.tiers.values import Agent, Passage, Scope, now
+from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.text.masking import mask, mask_all
 
@@ -53,6 +54,8 @@ _SAME_WORDS = 0.8
 _MANY_WORDS, _NEAR_MEANING = 0.5, 0.75
 _MOST_SIMILAR = 3
 _BATCH = 500
+# What a plugin gets of a long passage.
+_SHOWN_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class FoundPassage:
     words: float  # the weighted share of the question's words that it has
     cosine: float
     states: tuple[RefState, ...] = ()
+    plugins: tuple[str, ...] = ()  # what plugins have changed about it
 
     @property
     def is_stale(self) -> bool:
@@ -124,6 +128,10 @@ class ArchivalMemory:
             sequence = passages.insert_passage(rows, self.agent.id, passage)
             self.engine.add_words(rows, "passage", [(sequence, words)])
             self.engine.add_vectors(rows, "passage", [Part(sequence, self.agent.number)] * len(vectors), vectors)
+        if anybody_listens():
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            publishing.memory_saved("passage", passage.id, "agent", self.project_root)
         return SavedPassage(passage, similar, (*found, *kinds))
 
     def search(self, query: str, top_k: int = 5, tags: str | Iterable[str] | None = None) -> Results:
@@ -133,6 +141,40 @@ class ArchivalMemory:
         query, wanted = storable(query[:MAX_QUESTION_CHARS]), tags_of(tags or ())
         if not query.strip():
             raise UsageError("the question has no words", "ask in words")
+        if not anybody_listens():
+            return self._with_states(self._search(query, top_k, wanted))
+        return self._with_states(self._plugged_search(query, top_k, wanted))
+
+    def _plugged_search(self, query: str, top_k: int, wanted: Sequence[str]) -> Results:
+        """The passages with what plugins change; they can add only what is this agent's own."""
+        from sage_code.memory.recall import plugged  # lazy: most users have no plugins
+
+        def check(text: str, filters: Mapping[str, Any]) -> None:
+            tags_of(filters["tags"])
+            if not text.strip():
+                raise UsageError("the question has no words", "ask in words")
+
+        question = plugged.asked("passages", query, {"tags": [*wanted]}, top_k, check)
+        found = self._search(storable(question.question), question.limit, tags_of(question.filters["tags"]))
+        results = plugged.Results[FoundPassage](
+            "passages",
+            lambda one: one.passage.id,
+            _plugged_row,
+            lambda one, score, notes: replace(one, score=score, plugins=notes),
+            self._by_id,
+        )
+        return results.answered(question, found, top_k)
+
+    def _by_id(self, passage_id: str) -> FoundPassage | None:
+        """A passage that no search has found; None if this agent has none of that id."""
+        try:
+            with self.engine.reading() as rows:
+                return FoundPassage(self._known(rows, passage_id)[1], 0.0, 0.0, 0.0)
+        except UsageError:
+            return None
+
+    def _search(self, query: str, top_k: int, wanted: Sequence[str]) -> Results:
+        """The answer without plugins and without the states of code."""
         from sage_code.memory.recall.calibration import calibration_of  # lazy: NumPy
 
         embedder = self._embedder()
@@ -153,12 +195,11 @@ class ArchivalMemory:
             known = passages.passages_at(rows, self.agent.id, [sequence for _, sequence, _, _ in found])
         found = [one for one in found if one[1] in known]
         found.sort(key=lambda one: (one[0], known[one[1]].created_at, one[1]), reverse=True)
-        best = [
+        return [
             FoundPassage(known[sequence], score, share, cosine)
             for score, sequence, share, cosine in found[:top_k]
             if score >= _SHARE_OF_BEST * found[0][0]
         ]
-        return self._with_states(best)
 
     def list(self, tags: str | Iterable[str] | None = None, limit: int = 50) -> Passages:
         """The passages that have all of the tags, newest first."""
@@ -300,9 +341,21 @@ class ArchivalMemory:
         if not refs or self.project_root is None:
             return list(found)
         from sage_code.memory.code.check import Checker  # lazy: the parser
+        from sage_code.memory.code.referring_memories import title_of
 
         checker = Checker(self.project_root)
-        return [replace(one, states=tuple(checker.check(ref) for ref in refs.get(one.passage.id, ()))) for one in found]
+
+        def states(passage: Passage) -> tuple[RefState, ...]:
+            return checker.judge("passage", passage.id, title_of(passage.content), refs.get(passage.id, ()))
+
+        return [replace(one, states=states(one.passage)) for one in found]
+
+
+def _plugged_row(one: FoundPassage) -> dict[str, Any]:
+    """What a plugin gets to know of a result."""
+    passage = one.passage
+    facts = {"tags": [*passage.tags], "project": passage.project, "time": passage.created_at.isoformat()}
+    return {"score": one.score, "text": passage.content[:_SHOWN_CHARS], **facts}
 
 
 def tags_of(given: str | Iterable[str]) -> tuple[str, ...]:

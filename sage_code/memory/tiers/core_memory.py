@@ -16,10 +16,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sage_code.errors import Conflict, UsageError
+from sage_code.memory.tiers.block_view import BlockView, shown_blocks
 from sage_code.memory.tiers.block_xml import compiled
 from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.tables import agents, blocks, passages
 from sage_code.memory.tiers.values import HUMAN, PERSONA, Agent, Block, BlockEdit, now
+from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.text.masking import mask
 
@@ -63,6 +65,16 @@ class CoreMemory:
         """All blocks, by label."""
         with self.engine.reading() as rows:
             return blocks.blocks_of(rows, self.agent.id)
+
+    def view(self, label: str = "") -> BlockView:
+        """The blocks to be shown, and how much else is remembered; UsageError if there is no block `label`."""
+        with self.engine.reading() as rows:
+            if label:
+                self._known(rows, label)
+            found = blocks.blocks_of(rows, self.agent.id)
+            agent = agents.agent_with_id(rows, self.agent.id) or self.agent
+            archived = passages.count_passages(rows, self.agent.id)
+        return BlockView(found, agent.name, agent.message_count, archived, agent.last_memory_update)
 
     def block(self, label: str) -> Block:
         """The block with this label; UsageError that names the others if there is none."""
@@ -137,6 +149,8 @@ class CoreMemory:
             _check_size(block)
             blocks.insert_block(rows, self.agent.id, block)
             self._note(rows, block, "create", when)
+        if masked:  # an empty block is no memory yet
+            self._publish(block)
         return Edited(block, kinds)
 
     def configure(
@@ -165,6 +179,7 @@ class CoreMemory:
             _check_size(block)
             blocks.update_block(rows, self.agent.id, block)
             self._note(rows, block, "configure", when)
+        self._publish(block)
         return block
 
     def delete(
@@ -237,11 +252,12 @@ class CoreMemory:
                 _check_size(block)
                 blocks.update_block(rows, self.agent.id, block)
             self._note(rows, block, action, when)
+        self._publish(block)
         return Edited(block)
 
     def compile(self) -> str:
         """The blocks as they stand in the system prompt; see `block_xml`."""
-        return compiled(self.blocks())
+        return compiled(shown_blocks(self.blocks, self.settings))
 
     def needs_rebuild(self, previous_compiled: str) -> bool:
         """Whether a system prompt with this compiled text is out of date. Metadata (times, counts) does not matter."""
@@ -277,12 +293,19 @@ class CoreMemory:
             _check_size(block, old)
             blocks.update_block(rows, self.agent.id, block)
             self._note(rows, block, action, when)
+        self._publish(block)
         return Edited(block, kinds)
 
     def _note(self, rows: Transaction, block: Block, action: str, when: datetime) -> None:
         """Add a version to the history, and say when the memory was changed."""
         blocks.add_edit(rows, self.agent.id, BlockEdit(block.label, block.version, block.value, action, when))
         agents.memory_changed(rows, self.agent.id, when)
+
+    def _publish(self, block: Block) -> None:
+        if anybody_listens():
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            publishing.memory_saved("block", block.label, "agent", None)
 
     def _known(self, rows: Transaction, label: str) -> Block:
         """The block with this label, or a UsageError that names those that there are."""

@@ -72,6 +72,7 @@ def found_message_row(found: FoundMessage) -> dict[str, Any]:
         "chars": len(message.content),
         "before": _near(found.before),
         "after": _near(found.after),
+        **_noted(found.plugins),
     }
 
 
@@ -90,7 +91,13 @@ def passage_row(passage: Passage, states: Sequence[RefState] = ()) -> dict[str, 
 def found_passage_row(found: FoundPassage) -> dict[str, Any]:
     """A passage that answers a question."""
     row = passage_row(found.passage, found.states)
-    return {**row, "score": found.score, "words": round(found.words, 4), "cosine": round(found.cosine, 4)}
+    numbers = {"score": found.score, "words": round(found.words, 4), "cosine": round(found.cosine, 4)}
+    return {**row, **numbers, **_noted(found.plugins)}
+
+
+def _noted(plugins: Sequence[str]) -> dict[str, Any]:
+    """What plugins have changed about a result, if they have."""
+    return {"plugins": list(plugins)} if plugins else {}
 
 
 def saved_passage(saved: SavedPassage) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class FoundMessage:
     before: Message | None
     after: Message | None
     signals: Mapping[str, float]
+    plugins: tuple[str, ...] = ()  # what plugins have changed about it
 
     @property
     def passage(self) -> str:
@@ -97,6 +98,12 @@ def search_messages(
         rows, scope.agent.id, list({sequence for chain in chains.values() for sequence in chain})
     )
     return [_found(one, shown, chains[one.key]) for one in ranked]
+
+
+def found_message(message: Message) -> FoundMessage:
+    """A message that no search has found, with its first passage."""
+    start, end = parts(message.content)[0] if message.content else (0, 0)
+    return FoundMessage(message, 0.0, start, end, None, None, {})
 
 
 def _statistics(engine: Engine, rows: Transaction, scope: Scope, question: Question) -> Statistics:

@@ -21,6 +21,7 @@ from sage_code.memory.tiers.ranking.parts import parts, words_of_text
 from sage_code.memory.tiers.storable import storable, storable_all
 from sage_code.memory.tiers.tables import agents, channels, messages, profiles, sessions
 from sage_code.memory.tiers.values import ROLES, Agent, Message, NewMessage, Scope, Session, now
+from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.text.masking import mask, mask_all
 from sage_code.text.tokens import count_tokens
@@ -220,20 +221,27 @@ class RecallMemory:
         until: datetime | None = None,
     ) -> list[FoundMessage]:
         """The messages that answer a question best, each with its best passage and what was said around it."""
-        from sage_code.memory.index.prose_embedder import prose_embedder  # lazy: NumPy, perhaps a large model
-        from sage_code.memory.tiers.message_search import search_messages
-
         if limit < 1:
             raise UsageError("the limit must be at least 1", "ask for one result or more")
         if role and role not in ROLES:
             raise UsageError(f"there is no role {role[:80]!r}", f"one of {', '.join(ROLES)}")
+        scope = Scope(self.agent, storable(project), storable(session), role, since, until)
+        if not anybody_listens():
+            return self._search(storable(query), limit, scope)
+        from sage_code.memory.tiers.plugged_search import plugged_messages  # lazy: most users have no plugins
+
+        return plugged_messages(self._search, self.get, storable(query), limit, scope)
+
+    def _search(self, query: str, limit: int, scope: Scope) -> list[FoundMessage]:
+        """The answer without plugins."""
+        from sage_code.memory.index.prose_embedder import prose_embedder  # lazy: NumPy, perhaps a large model
+        from sage_code.memory.tiers.message_search import search_messages
+
         embedder = prose_embedder(self.settings)
         with suppress(Busy):  # another process writes: what has no vectors yet is found by its words
             if not self._has_model:
                 self.engine.use_model(embedder.name, embedder.dim)
                 self._has_model = True
-        scope = Scope(self.agent, storable(project), storable(session), role, since, until)
-        query = storable(query)
         with self.engine.reading() as rows:
             if not messages.unembedded(rows, 1):  # nearly always: then one transaction is enough
                 return search_messages(self.engine, rows, scope, query, embedder, limit, now())

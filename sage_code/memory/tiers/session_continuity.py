@@ -7,10 +7,10 @@ made to the state that is stored. A checkpoint is an entry that keeps a state fo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sage_code.errors import UsageError
@@ -29,12 +29,13 @@ from sage_code.memory.tiers.storable import storable
 from sage_code.memory.tiers.tables import entries, sessions
 from sage_code.memory.tiers.token_budget import TokenBudget, TokenWarningLevel
 from sage_code.memory.tiers.values import now
+from sage_code.paths import anybody_listens
 from sage_code.text.masking import mask
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.engines.protocol import Transaction
 
-__all__ = ["HandoffPackage", "SessionContinuity", "SessionState", "SessionStatus", "setup_memory_events"]
+__all__ = ["HandoffPackage", "SessionContinuity", "SessionState", "SessionStatus"]
 
 # Decisions and context that a caller names are neither pruned nor summarised unasked; conversations are.
 _KEPT = MemoryPriority.HIGH
@@ -145,6 +146,12 @@ class SessionContinuity:
             said = f"Checkpoint: {_title(state.current_objective)} ({done} of {steps} steps are done)"
             entry = checkpoint_entry(state.to_json(), state.session_id, state.task_id, said)
             self.store.insert(rows, prepared(entry))
+        self.budget.has_checkpoint(state.session_id)
+        if anybody_listens():
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            publishing.memory_saved("checkpoint", entry.id, "agent", None)
+            publishing.checkpoint_created(entry.id, "session", state.session_id, None)
         return entry.id
 
     def restore(self, checkpoint_id: str) -> SessionState:
@@ -257,30 +264,6 @@ class SessionContinuity:
         if self._current is None:
             raise UsageError("no session is followed", "call start_session or restore first")
         return self._current
-
-
-class Subscribable(Protocol):
-    """What `setup_memory_events` asks of a bus."""
-
-    def subscribe(self, type: str, handler: Callable[[Any], Awaitable[None]], priority: int) -> object:  # noqa: A002
-        """Call the handler with each event of a type."""
-
-
-async def setup_memory_events(bus: Subscribable, continuity: SessionContinuity) -> None:
-    """Let a session note the decisions that are published, and be kept when its context is nearly full."""
-
-    async def on_decision(event: Any) -> None:
-        decision = (event.metadata or {}).get("decision")
-        if decision and continuity.current is not None:
-            continuity.update_progress(decision=decision)
-
-    async def on_token_warning(event: Any) -> None:
-        warning = (event.metadata or {}).get("warning")
-        if warning and warning.level in _FULL and continuity.current is not None:
-            continuity.create_checkpoint()
-
-    bus.subscribe("decision.made", on_decision, priority=10)
-    bus.subscribe("memory.warning", on_token_warning, priority=1)
 
 
 def _clean(text: str) -> str:

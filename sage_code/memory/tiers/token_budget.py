@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from sage_code.errors import ConfigError, Conflict
 from sage_code.memory.tiers.entry_store import PRUNABLE, MemoryEntry, MemoryStore, MemoryType
+from sage_code.paths import anybody_listens
 
 if TYPE_CHECKING:
     from sage_code.memory.context.summary import Summariser
@@ -159,7 +160,7 @@ class TokenBudget:
         }
 
     def check(self, session_id: str | None = None) -> TokenWarning | None:
-        """The warning that is due, if any. Listeners are called once for each level that is reached."""
+        """The warning that is due, if any. When a level is reached, listeners are called and it is published, once."""
         usage = self.get_usage(session_id)
         level: TokenWarningLevel = usage["level"]
         is_new = self._told.get(session_id, TokenWarningLevel.NORMAL) is not level
@@ -175,6 +176,10 @@ class TokenBudget:
         if is_new:
             for listener in tuple(self._listeners):
                 listener(warning)
+            if anybody_listens():
+                from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+                publishing.memory_warning(warning, session_id)
         return warning
 
     def add_listener(self, listener: Callable[[TokenWarning], object]) -> Callable[[], None]:
@@ -190,6 +195,10 @@ class TokenBudget:
     def on_checkpoint(self, make: Callable[[str | None], str | None] | None) -> None:
         """Say what makes a checkpoint of a session (None: of all) and returns its id; SessionContinuity does."""
         self._make_checkpoint = make
+
+    def has_checkpoint(self, session_id: str | None) -> None:
+        """Say that there is a checkpoint of a session as it is, so that none more is made for the level it is at."""
+        self._kept[session_id] = self._told.get(session_id, TokenWarningLevel.NORMAL)
 
     def enforce(self, session_id: str | None = None) -> Enforcement:
         """Do what the level demands, and say what was done.

@@ -1,35 +1,59 @@
-"""Plugins turn events into actions of a fixed list; their file cannot do more than switch, order and tune them."""
+"""The built-in plugins are subscriptions that turn events into actions of a fixed list; no one else has actions done.
+
+Their file cannot do more than switch, order and tune them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sage_code.continuity.session import PENDING, Session
 from sage_code.continuity.watcher.actions import Executor
-from sage_code.continuity.watcher.events import (
+from sage_code.continuity.watcher.journal import Journal, log_tail
+from sage_code.continuity.watcher.plugins import ACTIONS, BUILT_IN, Action, BuiltIns, Plugin, configured
+from sage_code.errors import UsageError
+from sage_code.events.bus import EventBus
+from sage_code.events.events import Event, EventType
+from sage_code.events.session_events import (
     CheckpointCreated,
     CheckpointFileCreated,
     CompactionDetected,
     DaemonStarted,
     DaemonStopping,
-    Event,
 )
-from sage_code.continuity.watcher.journal import Journal, log_tail
-from sage_code.continuity.watcher.plugins import ACTIONS, BUILT_IN, Action, Plugin, actions_for, configured
-from sage_code.errors import UsageError
 
 from .conftest import Agent
 
-COMPACTION = CompactionDetected("It was\nabout caches.", "/t.jsonl", "S", "/w/app", "c1")
+
+def _compaction() -> CompactionDetected:
+    return CompactionDetected(
+        summary="It was\nabout caches.", transcript_path="/t.jsonl", session="S", root="/w/app", compaction="c1"
+    )
 
 
-def _types(event: Event, plugins: tuple[Plugin, ...] = ()) -> list[str]:
-    found = actions_for(event, plugins or configured()[0], lambda what, error: pytest.fail(f"{what}: {error}"))
-    return [action.type for action in found]
+class _Watched:
+    """A bus with built-in plugins on it, and what they have had done."""
+
+    def __init__(self, plugins: Iterable[Plugin] | None = None) -> None:
+        self.bus, self.done, self.said = EventBus(), list[str](), list[str]()
+        self.built_ins = BuiltIns(self.bus, self._execute, lambda what, error: self.said.append(f"{what}: {error}"))
+        self.built_ins.use(configured()[0] if plugins is None else plugins)
+
+    def _execute(self, actions: Iterable[Action], _: Event) -> None:
+        self.done += [action.type for action in actions]
+
+
+def _types(event: Event) -> list[str]:
+    watched = _Watched()
+    watched.bus.publish_sync(event)
+    assert [action.type for result in event.results for action in result] == watched.done
+    assert watched.said == []
+    return watched.done
 
 
 def _configure(home: Path, text: str) -> tuple[dict[str, Plugin], list[str]]:
@@ -55,22 +79,61 @@ def test_an_action_that_was_made_past_the_list_is_rejected_by_the_executor(home:
     for blocking in (True, False):
         with pytest.raises(UsageError, match="no action"):
             Executor(Journal()).execute_actions([smuggled], blocking=blocking)
+        for garbage in ("exec", {"type": "log"}, None):
+            with pytest.raises(UsageError, match="no action"):
+                Executor(Journal()).execute_actions([garbage], blocking=blocking)  # type: ignore[list-item]
 
 
 def test_events_and_their_actions_in_the_order_of_priorities(home: Path) -> None:
     assert [plugin.name for plugin in configured()[0]] == ["session", "checkpoint-queue", "recovery"]
-    assert _types(DaemonStarted(1, "")) == ["start_session", "queue_for_injection"]
-    assert _types(COMPACTION) == ["start_session", "write_marker", "save_recovery", "log"]
-    assert _types(CheckpointFileCreated("/c/x.md", "x")) == ["queue_for_injection", "log"]
-    assert _types(CheckpointCreated("x", "precompact")) == []
-    assert _types(DaemonStopping("SIGTERM")) == ["end_session"]
+    assert _types(DaemonStarted(pid=1)) == ["start_session", "queue_for_injection"]
+    assert _types(_compaction()) == ["start_session", "write_marker", "save_recovery", "log"]
+    assert _types(CheckpointFileCreated(file_path="/c/x.md", checkpoint_id="x")) == ["queue_for_injection", "log"]
+    assert _types(CheckpointCreated(checkpoint_id="x", checkpoint_type="precompact")) == []
+    assert _types(DaemonStopping(reason="SIGTERM")) == ["end_session"]
     _configure(home, "plugins:\n  recovery: {priority: 1}\n")
-    assert _types(COMPACTION) == ["write_marker", "save_recovery", "log", "start_session"]
+    assert _types(_compaction()) == ["write_marker", "save_recovery", "log", "start_session"]
 
 
-def test_events_are_values() -> None:
-    with pytest.raises(AttributeError):
-        COMPACTION.summary = "another"  # type: ignore[misc]
+def test_what_others_return_or_make_up_is_never_done(home: Path) -> None:
+    watched = _Watched()
+    watched.bus.subscribe(EventType.COMPACTION_DETECTED, lambda _: [Action("summarise")], -(10**9), timeout_ms=0)
+    event = watched.bus.publish_sync(_compaction())
+    assert "summarise" not in watched.done
+    assert [action.type for action in event.results[-1]] == ["summarise"]  # behind the built-in ones, for anybody else
+    made_up = Event(
+        EventType.COMPACTION_DETECTED, metadata={"root": "/", "session": "S", "transcript_path": "/t.jsonl"}
+    )
+    done = list(watched.done)
+    assert watched.bus.publish_sync(made_up).results == [[Action("summarise")]]
+    assert watched.done == done
+
+
+def test_no_plugin_can_cancel_an_event_for_the_built_in_ones(home: Path) -> None:
+    watched = _Watched()
+    watched.bus.subscribe("*", lambda event: event.cancel(), -1_000_000, timeout_ms=0)
+    watched.bus.publish_sync(_compaction())
+    assert watched.done == ["start_session", "write_marker", "save_recovery", "log"]
+
+
+def test_plugins_that_are_replaced_or_closed_hear_nothing_more(home: Path) -> None:
+    watched = _Watched()
+    watched.built_ins.use([])
+    watched.bus.publish_sync(_compaction())
+    watched.built_ins.use(BUILT_IN)
+    watched.built_ins.close()
+    watched.bus.publish_sync(_compaction())
+    assert watched.done == []
+
+
+@pytest.mark.parametrize("returned", ["log", [{"type": "log"}], [object()], None])
+def test_a_result_that_is_no_action_is_refused_and_logged(home: Path, returned: Any) -> None:
+    journal, bus = Journal(), EventBus()
+    executor = Executor(journal)
+    built_ins = BuiltIns(bus, lambda actions, _: executor.execute_actions(actions, blocking=True), journal.fail)
+    built_ins.use([Plugin("bad", 1, (DaemonStopping,), lambda _, __: returned)])
+    assert bus.publish_sync(DaemonStopping(reason="x")).results == []
+    assert "error: plugin bad:" in log_tail(1)[0]
 
 
 def test_the_file_switches_orders_and_tunes(home: Path) -> None:
@@ -79,7 +142,7 @@ def test_the_file_switches_orders_and_tunes(home: Path) -> None:
     assert warnings == []
     assert not plugins["recovery"].enabled
     assert list(plugins) == ["checkpoint-queue", "session", "recovery"]
-    assert _types(COMPACTION) == ["start_session"]
+    assert _types(_compaction()) == ["start_session"]
     plugins, _ = _configure(home, "plugins:\n  recovery:\n    settings:\n      salience_threshold: 0.25\n")
     assert plugins["recovery"].settings == {"salience_threshold": 0.25}
 
@@ -125,11 +188,11 @@ def test_a_plugin_that_fails_does_not_stop_the_others() -> None:
     def fail(_: object, __: Mapping[str, float]) -> list[Action]:
         raise RuntimeError("broken")
 
-    said: list[str] = []
-    plugins = (Plugin("bad", 1, (CompactionDetected,), fail), *BUILT_IN)
-    found = actions_for(COMPACTION, plugins, lambda what, error: said.append(f"{what}: {error}"))
-    assert said == ["plugin bad: broken"]
-    assert len(found) == 4
+    watched = _Watched((Plugin("bad", 1, (CompactionDetected,), fail), *BUILT_IN))
+    for _ in range(5):  # the bus switches a handler off that fails three times: a plugin's failure is not the handler's
+        watched.bus.publish_sync(_compaction())
+    assert watched.said == ["plugin bad: broken"] * 5
+    assert len(watched.done) == 20
 
 
 def test_actions_blocking_and_in_the_background(home: Path, agent: Agent) -> None:

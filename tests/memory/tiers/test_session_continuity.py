@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +20,6 @@ from sage_code.memory.tiers.session_continuity import (
     SessionContinuity,
     SessionState,
     SessionStatus,
-    setup_memory_events,
 )
 from sage_code.memory.tiers.token_budget import TokenBudget, TokenBudgetConfig, TokenWarning, TokenWarningLevel
 from sage_code.settings.table import Settings
@@ -357,42 +353,6 @@ def test_a_full_context_is_summarised_with_a_checkpoint(store: MemoryStore) -> N
     (checkpoint,) = store.query(type=MemoryType.CHECKPOINT)
     assert store.load_checkpoint(checkpoint.id)["completed_steps"] == ["Design events"]
     assert "Part 0 was said." in continuity.prepare_handoff().summary
-
-
-class _Bus:
-    def __init__(self) -> None:
-        self.handlers: dict[str, list[tuple[int, Callable[[Any], Awaitable[None]]]]] = {}
-
-    def subscribe(
-        self,
-        type: str,  # noqa: A002
-        handler: Callable[[Any], Awaitable[None]],
-        priority: int,
-    ) -> None:
-        self.handlers.setdefault(type, []).append((priority, handler))
-
-    async def publish(self, kind: str, **metadata: object) -> None:
-        for _, handler in self.handlers[kind]:
-            await handler(SimpleNamespace(metadata=metadata))
-
-
-def test_events_of_a_bus_are_noted(continuity: SessionContinuity) -> None:
-    bus = _Bus()
-
-    async def run() -> None:
-        await setup_memory_events(bus, continuity)
-        await bus.publish("decision.made", decision="too early: there is no session")
-        continuity.start_session("Build it", STEPS)
-        await bus.publish("decision.made", decision="Use Protocol")
-        await bus.publish("decision.made", other=1)
-        for level in (TokenWarningLevel.WARNING, TokenWarningLevel.CRITICAL):
-            await bus.publish("memory.warning", warning=TokenWarning(level, {}, "", ()))
-        await bus.publish("memory.warning")
-
-    asyncio.run(run())
-    assert {type_: found[0][0] for type_, found in bus.handlers.items()} == {"decision.made": 10, "memory.warning": 1}
-    assert [entry.content for entry in continuity.store.query(type=MemoryType.DECISION)] == ["Use Protocol"]
-    assert len(continuity.store.query(type=MemoryType.CHECKPOINT)) == 1
 
 
 EXAMPLE = """

@@ -1,0 +1,1 @@
+"""What happens in Sage, who listens, and the plugins that may change it."""
