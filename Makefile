@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test explore goldens lint format bench clean
+.PHONY: run test browser explore goldens lint format bench clean
 
 run: $(VENV)/.run
 	$(BIN)/sage index .
@@ -15,8 +15,12 @@ run: $(VENV)/.run
 	$(BIN)/sage grep Project
 	$(BIN)/sage search -n 3 "how is a file written atomically"
 
-test: lint
+test: lint browser
 	$(BIN)/pytest -n 2
+
+# The page is tested in a real browser of the system: where none is, and it may be installed, it is.
+browser: $(VENV)/.dev
+	$(BIN)/python tests/web/install_browser.py
 
 MINUTES ?= 30
 SEED ?=

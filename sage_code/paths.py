@@ -72,6 +72,11 @@ def dot_sage_dir(root: str) -> str:
     return os.path.join(home, _AROUND_HOME)
 
 
+def has_memories(root: str) -> bool:
+    """Whether a project may have checkpoints or knowledge of its own; most have none."""
+    return any(os.path.exists(os.path.join(root, DOT_SAGE, kind)) for kind in ("checkpoints", "knowledge"))
+
+
 def _is_same(one: str, other: str) -> bool:
     """Whether two paths name the same entry of the same folder. A `.sage` that is a link to Sage's home is not that
     home."""

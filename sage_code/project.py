@@ -12,7 +12,7 @@ from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
 from sage_code.files.looking import Looking
 from sage_code.files.stamps import first_look
-from sage_code.paths import DOT_SAGE, find_root
+from sage_code.paths import find_root, has_memories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sage_code.search.results import SearchResponse
     from sage_code.settings.loading import Settings
     from sage_code.values import Location, Scope
+    from sage_code.views.views import Views
 
 
 class Project:
@@ -106,6 +107,13 @@ class Project:
 
             self._memory = Memory(self.root, self.settings)
         return self._memory
+
+    @property
+    def views(self) -> Views:
+        """What a page shows of this project: code with its names linked, its graph, its map, its state."""
+        from sage_code.views.views import Views
+
+        return Views(self.root, self.settings)
 
     def index(
         self,
@@ -228,7 +236,7 @@ class Project:
         if self._searchers is None:
             self._searchers = Searchers(self.root, self.settings, self._fresh())
         response = self._searchers.search(parsed, options, everywhere=everywhere)
-        if any(_has_memories(root) for root in {hit.root or response.root for hit in response.results}):
+        if any(has_memories(root) for root in {hit.root or response.root for hit in response.results}):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 
             response = with_memories(response)
@@ -484,10 +492,6 @@ class Project:
             self.refresh()
         with reading(self.root):
             return analyze(self.root, self.settings, name)
-
-
-def _has_memories(root: str) -> bool:
-    return any(os.path.exists(os.path.join(root, DOT_SAGE, kind)) for kind in ("checkpoints", "knowledge"))
 
 
 def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -28,7 +28,12 @@ TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text()
 ARCHITECTURE = (TOP / "ARCHITECTURE.md").read_text()
 PYPROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())
-PACKAGES = {"sage_code": TOP / "sage_code", "sage_cli": TOP / "cli/sage_cli", "sage_mcp": TOP / "mcp/sage_mcp"}
+PACKAGES = {
+    "sage_code": TOP / "sage_code",
+    "sage_cli": TOP / "cli/sage_cli",
+    "sage_mcp": TOP / "mcp/sage_mcp",
+    "sage_web": TOP / "web/sage_web",
+}
 ROOT: Any = typer.main.get_command(app)
 
 

@@ -9,6 +9,7 @@ import typer.core
 import typer.main
 
 import sage_cli.grep as grep_command
+import sage_cli.web as web_command
 from sage_cli import (
     admin_commands,
     channel_commands,
@@ -161,6 +162,25 @@ def grep(
     raise typer.Exit(
         grep_command.run(name, kind, ignore_case, prefix, limit, names, project, refresh, no_refresh, as_json)
     )
+
+
+@app.command("web")
+def web(
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="The port; 7244, or a free one if that is taken.")
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address and open no browser.")] = False,
+    project: ProjectOption = ".",
+) -> None:
+    """Open a page on this machine: search, read code with its memories, follow callers, see what has gone stale.
+
+    It shows the projects that you have indexed, and only to a browser that has opened the printed address.
+
+    Example:  sage web
+
+    Example:  sage web --port 8000 --no-open
+    """
+    raise typer.Exit(web_command.run(port, no_open, project))
 
 
 def command_name(arguments: list[str]) -> str:

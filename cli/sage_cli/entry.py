@@ -1,4 +1,4 @@
-"""The `sage` command: runs `grep` and `search` directly, everything else by Typer, and turns errors into exit codes."""
+"""The `sage` command: runs `grep`, `search` and `web` directly, the rest by Typer, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -96,6 +96,11 @@ def _dispatch(arguments: list[str]) -> int:
 
             if (asked := search.parse(words)) is not None:
                 return search.run(**asked)
+        elif command == ["web"]:
+            from sage_cli import web
+
+            if (asked := web.parse(words)) is not None:
+                return web.run(**asked)
     finally:
         gc.enable()
     from sage_cli.app import run  # lazy: Typer and Rich take about 130 ms

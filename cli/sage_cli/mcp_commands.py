@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Annotated
 
 import typer
 
 from sage_cli import agent_commands
+from sage_cli.becoming import become
 
 app = typer.Typer(name="mcp", help="Serve coding agents over the Model Context Protocol.", no_args_is_help=True)
 app.command("install")(agent_commands.install)
 app.command("uninstall")(agent_commands.uninstall)
-# `-P`: the server starts in a project that may be hostile, and must import nothing from it.
-_SERVER = (sys.executable, "-P", "-m", "sage_mcp.server")
+_SERVER = "sage_mcp.server"
 
 
 @app.command("serve")
@@ -37,12 +34,4 @@ def serve(
     """
     words = [*(["--http"] if http else []), *(["--port", str(port)] if port is not None else [])]
     words += ["--token-file", token_file] if token_file else []
-    _become([*_SERVER, *words])
-
-
-def _become(command: list[str]) -> None:
-    """Replace this process by the server, so that a signal to one ends the other."""
-    if sys.platform == "win32":
-        raise typer.Exit(subprocess.call(command))  # `exec` there leaves the parent's console behind
-    sys.stdout.flush()
-    os.execv(command[0], command)  # noqa: S606 - no shell, our own interpreter
+    raise typer.Exit(become(_SERVER, words))

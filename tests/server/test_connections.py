@@ -17,7 +17,8 @@ from mcp import Client
 from talking import HttpServer, content
 from test_http import _talk
 
-from sage_mcp import connections, over_http
+from sage_code.serving import connections
+from sage_mcp import over_http
 
 _LIMITS = {
     "connections.REQUEST_S": 1.0,
@@ -33,7 +34,9 @@ def _command(**limits: float) -> list[str]:
     """The server, with other limits than its own."""
     chosen = {**_LIMITS, **{f"connections.{name}": value for name, value in limits.items()}}
     changes = "; ".join(f"{name} = {value}" for name, value in chosen.items())
-    code = f"from sage_mcp import connections, over_http, server; {changes}; server.main()"
+    code = (
+        f"from sage_code.serving import connections; from sage_mcp import over_http, server; {changes}; server.main()"
+    )
     return [sys.executable, "-P", "-c", code]
 
 

@@ -21,7 +21,14 @@ from talking import COMMAND, Conversation, HttpServer, content, environment
 from sage_code.continuity.overview import mark, sessions
 from sage_code.continuity.session import Session
 from sage_code.errors import ConfigError
-from sage_mcp.over_http import Guard, find_token
+from sage_code.serving import tokens
+from sage_code.serving.guard import Guard, has_bearer
+from sage_mcp.over_http import TOKEN_FILE, TOKEN_VARIABLE
+
+
+def find_token(file: str | None = None) -> tuple[str, str]:
+    return tokens.find_token(TOKEN_VARIABLE, TOKEN_FILE, file)
+
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -247,9 +254,10 @@ def test_an_odd_port_is_a_clear_error(port: str) -> None:
     ],
 )  # fmt: skip
 def test_the_guard_takes_no_second_header(headers: list[tuple[bytes, bytes]], status: int) -> None:
-    guard = Guard(None, "t" * 20, 9)  # type: ignore[arg-type]  # only its judgement is asked for
-    assert guard._judge({"type": "http", "headers": headers})[0] == status
-    assert guard._judge({"type": "websocket", "headers": headers})[0] == 403
+    judge = lambda _, given: "" if has_bearer(given, "t" * 20) else "no token"  # noqa: E731
+    guard = Guard(None, 9, judge)  # type: ignore[arg-type]  # only its judgement is asked for
+    assert guard._refusal({"type": "http", "headers": headers})[0] == status
+    assert guard._refusal({"type": "websocket", "headers": headers})[0] == 403
 
 
 def test_a_port_that_is_taken_is_an_error_in_a_line(http_server: HttpServer, sample: Path) -> None:

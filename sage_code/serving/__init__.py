@@ -1,0 +1,1 @@
+"""Who may ask over HTTP: tokens, the guard of every request, listening sockets and connections that end."""

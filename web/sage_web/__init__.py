@@ -1,0 +1,1 @@
+"""The page: the library for people who look instead of type."""

@@ -1,0 +1,17 @@
+"""Read code with its names linked and its memories beside it."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sage_web.answers import page
+
+
+def show(request: Request) -> Response:
+    """The page."""
+    return page(request, "empty.html", title="code")
+
+
+ROUTES = (Route("/p/{slug}/code/{path:path}", show),)

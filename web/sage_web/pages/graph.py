@@ -1,0 +1,17 @@
+"""Follow callers and callees, and see what breaks."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sage_web.answers import page
+
+
+def show(request: Request) -> Response:
+    """The page."""
+    return page(request, "empty.html", title="graph")
+
+
+ROUTES = (Route("/p/{slug}/graph", show),)
