@@ -22,8 +22,18 @@ NO_BROWSER = "no browser: `apt-get install chromium fonts-dejavu-core`, or any C
 # The machine may be busy: only what hangs fails.
 PATIENCE_MS = 30_000
 # As root Chromium has no sandbox; the rest keeps it from looking for servers of its maker.
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-          "--disable-sync", "--no-first-run", "--disable-quic", "--disable-dev-shm-usage"]  # fmt: skip
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--no-first-run",
+    # A foreign name that leads to this machine, as DNS rebinding makes one.
+    "--host-resolver-rules=MAP *.test 127.0.0.1",
+]
 
 
 @dataclass(frozen=True)

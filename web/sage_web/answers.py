@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
@@ -100,10 +101,14 @@ def refused(request: Request, error: Exception) -> Response:
     return page(request, "error.html", status, title="That did not work", message=error.message, hint=error.hint)
 
 
-def not_found(request: Request, _error: Exception) -> Response:
-    """An address that leads nowhere."""
+def not_found(request: Request, error: Exception) -> Response:
+    """An address that leads nowhere, or that takes no such request."""
+    assert isinstance(error, HTTPException)
     message = f"There is no page {request.url.path[:200]}"
-    return page(request, "error.html", 404, title="Not found", message=message, hint="Search, or go to a project.")
+    hint = "Search, or go to a project."
+    if error.status_code == 405:
+        message, hint = f"{request.url.path[:200]} takes no {request.method}", "Go back and use the page's own buttons."
+    return page(request, "error.html", error.status_code, title="Not found", message=message, hint=hint)
 
 
 def broken(request: Request, error: Exception) -> Response:
