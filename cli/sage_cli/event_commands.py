@@ -14,10 +14,6 @@ from sage_cli.tables import answer_table
 
 app = typer.Typer(name="events", help="See what happens in Sage, as it happens.", no_args_is_help=True)
 
-# Fields that need no name in a line, in the order of a sentence.
-_PLAIN = ("where", "layer", "command", "operation", "path")
-_ELSEWHERE = {*_PLAIN, "type", "id", "timestamp", "source", "pid", "program", "dropped", "query", "metadata"}
-
 
 @app.command("tail")
 def tail(
@@ -116,30 +112,11 @@ def _show(event: dict[str, Any], as_json: bool) -> None:
 
 def _line(event: dict[str, Any]) -> str:
     """An event for people: time, type, what it is about, who published it."""
-    from sage_code.events.adapter import NOTES
-    from sage_code.text.masking import mask
+    from sage_code.events.describing import described
 
     cyan, dim, *_, end = colours()
     stamp = event.get("timestamp")
     clock = time.strftime("%H:%M:%S", time.localtime(stamp)) if isinstance(stamp, int | float) else "--:--:--"
-    parts = [str(event[name]) for name in _PLAIN if event.get(name)]
-    if event.get("query"):
-        parts.append(f'"{event["query"]}"')
-    own = [(name, value) for name, value in event.items() if name not in _ELSEWHERE]
-    metadata = event.get("metadata")
-    more = [(name, value) for name, value in metadata.items() if name != NOTES] if isinstance(metadata, dict) else []
-    parts += [f"{name}={text}" for name, value in (*own, *more) if (text := _shown(value))]
-    source = event.get("source")
-    who = f"{event.get('program', '?')} {event.get('pid', '?')}"
-    who += f", {source}" if source and source != "system" else ""
-    about, _ = mask("".join(f"  {one_line(part)}" for part in parts))
-    return f"{clock} {cyan}{one_line(event['type'])}{end}{about}  {dim}({one_line(who)}){end}"
-
-
-def _shown(value: Any) -> str:
-    """A value of a line; empty if there is nothing to show."""
-    if isinstance(value, dict):
-        return ",".join(f"{name}:{text}" for name, one in value.items() if (text := _shown(one)))
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return "" if value is None else f"{value:,}" if type(value) is int else str(value)
+    found = described(event)
+    about = f"  {found.about}" if found.about else ""
+    return f"{clock} {cyan}{found.type}{end}{about}  {dim}({found.who}){end}"
