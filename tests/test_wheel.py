@@ -32,6 +32,16 @@ for name in ("grammars", "compiled_schema", "skills"):
     found[name] = [folder, sorted(os.path.relpath(path, folder) for path in paths)]
 print(json.dumps([sage_code.__file__, found]))
 """
+# Asks the page for its first screen, without a port.
+_PAGE = """
+import sage_web.site as s
+from starlette.testclient import TestClient
+from sage_web.application import make_application
+site = s.Site("t" * 20, 80)
+app, _ = make_application(site)
+with TestClient(app, base_url="http://127.0.0.1:80", headers={"authorization": "Bearer " + site.token}) as client:
+    print(s.__file__, client.get("/", headers={"host": "127.0.0.1:80"}).text)
+"""
 
 
 def _run(*command: str | Path, cwd: Path, **variables: str) -> str:
@@ -88,11 +98,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_packages_and_assets_and_nothing_else(wheel: Path) -> None:
     names = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
-    assert {name.partition("/")[0] for name in names} == {"sage_code", "sage_cli", "sage_mcp"}
+    assert {name.partition("/")[0] for name in names} == {"sage_code", "sage_cli", "sage_mcp", "sage_web"}
     assert {"sage_code/_assets/grammars/languages.toml", "sage_code/_assets/compiled_schema/symbol.json"} <= set(names)
     prompts = TOP / "sage_code" / "memory" / "context" / "prompts"
     assert {path.relative_to(TOP).as_posix() for path in prompts.glob("*.md")} <= set(names)
     assert len([*prompts.glob("*.md")]) == 2
+    for kind in ("templates", "static"):
+        shipped = {path for path in (TOP / "web" / "sage_web" / kind).rglob("*") if path.is_file()}
+        assert {path.relative_to(TOP / "web").as_posix() for path in shipped} <= set(names)
     assert not [name for name in names if "/tests/" in name or "/fixtures/" in name]
 
 
@@ -109,6 +122,9 @@ def test_index_and_grep_from_the_wheel(installed: Path, sample: Path, tmp_path: 
     module = _run(installed / "python", "-c", "import sage_mcp.server as s; print(s.__file__)", cwd=elsewhere)
     assert str(TOP) not in module
     assert (installed / "sage-mcp").exists()
+    page = _run(installed / "python", "-c", _PAGE, cwd=elsewhere, **home)
+    assert str(TOP) not in page
+    assert "<h1" in page
     skills = json.loads(_run(installed / "sage", "skills", "list", "--json", cwd=elsewhere, **home))["skills"]
     assert [skill["name"] for skill in skills if skill["is_default"]] == list(DEFAULT)
 
