@@ -23,7 +23,7 @@ from sage_code.memory.files.homes import MemoryHome, home_to_write, homes, id_of
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, id_time, prune
 from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
 from sage_code.memory.notices import Notices
-from sage_code.memory.stored_memories import StoredMemories
+from sage_code.memory.stored_memories import StoredMemories, check_unchanged
 from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
@@ -171,10 +171,15 @@ class CheckpointStore(StoredMemories):
             if skill in ("", found.skill):
                 yield found, home.scope
 
-    def remove(self, id_: str) -> str:
-        """Delete a checkpoint's file; returns its id. The index follows by itself."""
+    def remove(self, id_: str, *, before: str | None = None) -> str:
+        """Delete a checkpoint's file; returns its id. The index follows by itself.
+
+        Conflict if `before` is given and is not its text any more.
+        """
         home, path = self.find(id_)
         with home.locked():
+            if before is not None:
+                check_unchanged(home, path, before)
             home.remove(path)
         return id_of(path)
 

@@ -34,7 +34,7 @@ from sage_code.memory.files.knowledge_list import FOLDER, KnowledgeList
 from sage_code.memory.files.maintenance import Limits, MaintenanceResult, prune
 from sage_code.memory.index.memory_index import MemoryKind
 from sage_code.memory.notices import Notices
-from sage_code.memory.stored_memories import StoredMemories
+from sage_code.memory.stored_memories import StoredMemories, check_unchanged
 from sage_code.paths import anybody_listens
 from sage_code.settings.table import Settings
 from sage_code.values import Scope
@@ -166,6 +166,10 @@ class KnowledgeStore(StoredMemories):
         entry = self.entries(home).get(safe_id(id_), {})
         return _effective(home.read(path), home.path(path), safe_id(id_), entry), home
 
+    def item_in(self, home: MemoryHome, path: str, text: str) -> KnowledgeItem:
+        """The item in the text of a file, with the facts of the list if that is about this text."""
+        return _effective(text, home.path(path), id_of(path), self.entries(home).get(id_of(path), {}))
+
     def find(self, id_: str) -> tuple[MemoryHome, str]:
         """The home of an item, and its path relative to the home."""
         wanted = safe_id(id_)
@@ -220,10 +224,12 @@ class KnowledgeStore(StoredMemories):
         found = [one for one in self.items(kind="todo") if not pending_only or one.item.status != "done"]
         return sorted(found, key=lambda one: (*_urgency(one.item), one.item.id))
 
-    def remove(self, id_: str) -> str:
-        """Delete an item; returns its id."""
+    def remove(self, id_: str, *, before: str | None = None) -> str:
+        """Delete an item; returns its id. Conflict if `before` is given and is not the text of its file any more."""
         home, path = self.find(id_)
         with home.locked():
+            if before is not None:
+                check_unchanged(home, path, before)
             home.remove(path)
             self._change_list(home, lambda known: known.remove(id_of(path)))
         return id_of(path)
@@ -281,6 +287,16 @@ class KnowledgeStore(StoredMemories):
         restored = super().restore(id_)
         self.edited(restored[0])
         return restored
+
+    def replace_text(self, home: MemoryHome, path: str, before: str, text: str) -> None:
+        """As for any memory; the list follows."""
+        super().replace_text(home, path, before, text)
+        self.edited(id_of(path))
+
+    def put_back(self, home: MemoryHome, path: str, text: str) -> None:
+        """As for any memory; the list follows."""
+        super().put_back(home, path, text)
+        self.edited(id_of(path))
 
     def _path_in(self, home: MemoryHome, id_: str) -> str | None:
         for folder in _folders(home):

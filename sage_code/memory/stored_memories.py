@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+from sage_code.errors import Conflict, UsageError
 from sage_code.memory.files.archive import find_archived, restore
-from sage_code.memory.files.homes import MemoryHome, homes
+from sage_code.memory.files.homes import MemoryHome, homes, id_of
 from sage_code.memory.index.memory_index import MemoryIndex, MemoryKind
 from sage_code.memory.notices import Notices
 from sage_code.settings.table import Settings
@@ -30,7 +33,43 @@ class StoredMemories:
             self._memory_indexes[home] = MemoryIndex(home, self._kind, self.settings)
         return self._memory_indexes[home]
 
+    def find(self, id_: str) -> tuple[MemoryHome, str]:
+        """The home of a memory, and its path relative to the home; UsageError if there is none."""
+        raise NotImplementedError
+
+    def remove(self, id_: str, *, before: str | None = None) -> str:
+        """Delete a memory; Conflict if `before` is given and is not its text any more."""
+        raise NotImplementedError
+
     def restore(self, id_: str) -> tuple[str, Scope]:
         """Move a memory back from the archive, for good; returns its id and scope."""
         home, path = find_archived(homes(self.root), self._kind.name, id_)
         return restore(home, path), home.scope
+
+    def replace_text(self, home: MemoryHome, path: str, before: str, text: str) -> None:
+        """Write another text into a memory's file; Conflict if it no longer has the text `before`.
+
+        MemoryDamaged if the new text could not be read as a memory.
+        """
+        self._kind.passage(id_of(path), text)
+        with home.locked():
+            check_unchanged(home, path, before)
+            home.write(text, path)
+
+    def put_back(self, home: MemoryHome, path: str, text: str) -> None:
+        """Write the file of a memory that was deleted; UsageError if there is one again."""
+        home.prepare(os.path.dirname(path))
+        with home.locked():
+            if os.path.lexists(home.path(path)):
+                raise UsageError(f"{id_of(path)} exists again", "delete or rename the other one first")
+            home.write(text, path)
+
+
+def check_unchanged(home: MemoryHome, path: str, before: str) -> None:
+    """Conflict if a file no longer has the text `before`; the caller holds the home's lock."""
+    try:
+        now = home.read(path)
+    except FileNotFoundError as error:
+        raise Conflict(f"{id_of(path)} was deleted meanwhile", "nothing was changed") from error
+    if now != before:
+        raise Conflict(f"{id_of(path)} was changed meanwhile", "nothing was changed: look at it again")

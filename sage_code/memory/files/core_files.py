@@ -12,7 +12,7 @@ import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from sage_code.errors import StoreError, UsageError
+from sage_code.errors import Conflict, StoreError, UsageError
 from sage_code.files import dot_sage
 from sage_code.files.atomic import write_bytes
 from sage_code.files.contained import read_contained, read_regular
@@ -87,6 +87,25 @@ def unmark(root: str, path: str) -> str | None:
             del entries[listed]
             _write(root, head, entries)
     return listed
+
+
+def core_text(root: str) -> str:
+    """The list as it is on the disk, with what the team has written above it; empty if there is none."""
+    return _text(root)
+
+
+def replace_text(root: str, before: str, text: str) -> None:
+    """Write the whole list again; Conflict if it no longer has the text `before`. Without a text there is no list."""
+    with _changing(root):
+        if _text(root) != before:
+            raise Conflict(f"{_path(root)} was changed meanwhile", "nothing was changed")
+        try:
+            if text:
+                write_bytes(_path(root), text.encode())
+            elif os.path.lexists(_path(root)):
+                os.unlink(_path(root))
+        except OSError as error:
+            raise StoreError(f"{_path(root)} cannot be written: {error.strerror}", "nothing was changed") from error
 
 
 def by_worth(files: list[CoreFile]) -> list[CoreFile]:
