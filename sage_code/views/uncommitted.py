@@ -1,0 +1,195 @@
+"""The uncommitted changes of a project: which files and definitions they touch, what breaks, which memories go stale.
+
+Git is asked only for what it has noted (see `discover/gitstate.py`); the files are read and compared here. What is
+shown of them is masked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from sage_code.compiled.inventory import reading
+from sage_code.discover.decoding import decode
+from sage_code.discover.gitstate import GitState, Staged
+from sage_code.discover.secret_files import is_secret_path
+from sage_code.files.contained import read_contained
+from sage_code.index.manifest import Manifest, manifest_or_none
+from sage_code.languages.table import detect
+from sage_code.memory.code.check import Checker, RefState
+from sage_code.memory.code.referring_memories import ReferringMemory, memories
+from sage_code.views.breakage import Breakage, Breaking
+from sage_code.views.difference import Difference, TouchedDefinition, difference
+from sage_code.xref.answers import Affected
+from sage_code.xref.graph import Definition
+
+FileChange: TypeAlias = Literal["added", "modified", "deleted", "untracked"]
+
+DEFAULT_SECONDS = 8.0
+# Of that time, what comparing files may take; the rest is for what breaks.
+_COMPARING_SHARE = 0.4
+# More files than a person reads about; a larger file is data.
+_MAX_FILES = 200
+_MAX_BYTES = 2 << 20
+_MAX_DEFINITIONS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that is not as it was committed."""
+
+    file: str
+    change: FileChange
+    difference: Difference | None = None
+    note: str = ""  # why nothing is known about the difference
+
+
+@dataclass(frozen=True, slots=True)
+class StaleMemory:
+    """A memory about changed code that no longer says the same."""
+
+    memory: ReferringMemory
+    states: tuple[RefState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncommitted:
+    """What differs from the last commit, and what that means."""
+
+    has_git: bool
+    files: tuple[ChangedFile, ...] = ()
+    files_left: int = 0  # changed files that are not listed
+    breakage: Breakage | None = None
+    stale: tuple[StaleMemory, ...] = ()
+
+
+class _Texts(NamedTuple):
+    """A file before and after, or a note why it is not compared."""
+
+    before: str
+    after: str
+    note: str = ""
+
+
+def uncommitted(root: str, *, seconds: float = DEFAULT_SECONDS) -> Uncommitted:
+    """The changes since the last commit, untracked files too."""
+    git = GitState.of(root)
+    staged = git.staged() if git is not None else None
+    if git is None or staged is None:
+        return Uncommitted(has_git=False)
+    until = time.monotonic() + seconds * _COMPARING_SHARE
+    names = sorted(_changed_names(root, git, staged).items())
+    files = list(_compared(root, git, names[:_MAX_FILES], until))
+    if not files:
+        return Uncommitted(has_git=True)
+    touched = [one for file in files if file.difference for one in file.difference.definitions]
+    with reading(root):
+        broken = _broken(Breaking(root, seconds - seconds * _COMPARING_SHARE), touched)
+    stale = tuple(_stale(root, {one.file for one in files}))
+    return Uncommitted(True, tuple(files), max(len(names) - _MAX_FILES, 0), broken, stale)
+
+
+def _changed_names(root: str, git: GitState, staged: dict[str, Staged]) -> dict[str, tuple[FileChange, str]]:
+    """By path, how a file has changed and its blob in the last commit."""
+    committed, written = git.committed(), git.index_time_ns()
+    found: dict[str, tuple[FileChange, str]] = {path: ("untracked", "") for path in git.untracked()}
+    for path in committed.keys() | staged.keys():
+        blob, entry = committed.get(path, ""), staged.get(path)
+        try:
+            facts = os.lstat(os.path.join(root, path))
+        except OSError:
+            if blob:
+                found[path] = ("deleted", blob)
+            continue
+        is_stamped = entry is not None and (facts.st_mtime_ns, facts.st_size) == (entry.mtime_ns, entry.size)
+        if entry is not None and is_stamped and facts.st_mtime_ns < written:
+            if entry.blob != blob:
+                found[path] = ("modified" if blob else "added", blob)
+        elif not blob or not _is_blob(root, path, blob):
+            found[path] = ("modified" if blob else "added", blob)
+    return found
+
+
+def _is_blob(root: str, path: str, blob: str) -> bool:
+    """Whether a file has the content of a blob, whatever its line ends."""
+    try:
+        data = read_contained(os.fsencode(root), os.fsencode(path), _MAX_BYTES + 1)
+    except OSError:
+        return False
+    return any(_blob_name(one, len(blob)) == blob for one in (data, data.replace(b"\r\n", b"\n")))
+
+
+def _blob_name(data: bytes, length: int) -> str:
+    made = hashlib.sha256() if length == 64 else hashlib.sha1(usedforsecurity=False)
+    made.update(b"blob %d\0" % len(data) + data)
+    return made.hexdigest()
+
+
+def _compared(
+    root: str, git: GitState, names: Sequence[tuple[str, tuple[FileChange, str]]], until: float
+) -> Iterator[ChangedFile]:
+    """The changed files with their differences; those whose text is the same are left out."""
+    manifest = manifest_or_none(root)
+    for file, (change, blob) in names:
+        if time.monotonic() > until:
+            yield ChangedFile(file, change, note="not compared, because the time was over")
+            continue
+        texts = _texts(root, git, file, blob, is_gone=change == "deleted", why_not=_why_not(manifest, file, change))
+        found = difference(file, texts.before, texts.after) if not texts.note else None
+        if texts.note or found is None:
+            yield ChangedFile(file, change, note=texts.note or "too many changed lines to be compared here")
+        elif texts.before != texts.after:
+            yield ChangedFile(file, change, found)
+
+
+def _why_not(manifest: Manifest | None, file: str, change: FileChange) -> str:
+    """Why a file is not shown: it is kept out of the index, or nobody has indexed it yet."""
+    if is_secret_path(file):
+        return "it may hold secrets and is not shown"
+    if change == "deleted" or (manifest is not None and file in manifest.files):
+        return ""
+    skipped = manifest.skipped.get(file) if manifest is not None else None
+    return f"not part of the index ({skipped.reason})" if skipped else "not part of the index"
+
+
+def _texts(root: str, git: GitState, file: str, blob: str, *, is_gone: bool, why_not: str) -> _Texts:
+    """Both texts of a file that belongs to the project, or a note."""
+    if why_not:
+        return _Texts("", "", why_not)
+    before = git.blob(blob, _MAX_BYTES) if blob else b""
+    try:
+        after = b"" if is_gone else read_contained(os.fsencode(root), os.fsencode(file), _MAX_BYTES + 1)
+    except OSError:
+        return _Texts("", "", "it cannot be read")
+    if before is None or len(after) > _MAX_BYTES:
+        return _Texts("", "", "too large to be compared here")
+    old, new = decode(before), decode(after)
+    return _Texts(old.text, new.text) if old and new else _Texts("", "", "not text")
+
+
+def _broken(breaking: Breaking, touched: Sequence[TouchedDefinition]) -> Breakage:
+    """What may break with the touched definitions: nothing uses a new one yet, and users of a removed one lost it."""
+    changed: list[Definition] = []
+    lost: list[Affected] = []
+    for one in touched[:_MAX_DEFINITIONS]:
+        named = detect(one.file)
+        language = breaking.graph.file_language(one.file) or (named.name if named else "")
+        if one.change == "removed":
+            lost += breaking.lost(one.file, one.symbol, language)
+        elif one.change != "added":
+            changed.append(Definition(one.file, language, one.symbol))
+    return breaking.of_definitions(changed, lost)
+
+
+def _stale(root: str, files: set[str]) -> Iterator[StaleMemory]:
+    """The memories about these files whose code has changed or is gone."""
+    checker = Checker(root)
+    for memory in memories(root):
+        states = [checker.check(ref) for ref in memory.refs if ref.file in files]
+        stale = tuple(state for state in states if state.is_stale)
+        if stale:
+            yield StaleMemory(memory, stale)
