@@ -1,4 +1,4 @@
-"""What may break when a file, a definition or a line changes: by file, tests apart, with the distance and the reason."""
+"""What may break when a file, a definition or a line changes: by file, tests apart, with distance and reason."""
 
 from __future__ import annotations
 
@@ -121,19 +121,14 @@ class Breaking:
         subjects = [Subject(one.file, one.symbol.line, one.symbol.kind, one.symbol.qualname) for one in definitions]
         return self._grouped(subjects, found)
 
-    def lost(self, file: str, removed: Symbol, language: str) -> list[Affected]:
+    def lost(self, removed: Symbol, language: str) -> list[Affected]:
         """The uses of a definition that is gone, as far as nothing else that is defined can be meant."""
         found = []
         for user, reference in self.graph.references(removed.name):
             if not self.resolver.in_time():
                 break
-            if (
-                family(self.graph.file_language(user)) != family(language)
-                or user == file
-                and reference.kind == "import"
-            ):
-                continue
-            if not self.resolver.targets(user, reference):
+            is_alike = family(self.graph.file_language(user)) == family(language)
+            if is_alike and not self.resolver.targets(user, reference):
                 why = f"{_VERBS[reference.kind]} {removed.qualname}, which is gone"
                 found.append(Affected(user, reference.line, reference.scope, 1, _LOST, why))
         return found

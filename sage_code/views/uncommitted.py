@@ -96,7 +96,7 @@ def uncommitted(root: str, *, seconds: float = DEFAULT_SECONDS) -> Uncommitted:
 def _changed_names(root: str, git: GitState, staged: dict[str, Staged]) -> dict[str, tuple[FileChange, str]]:
     """By path, how a file has changed and its blob in the last commit."""
     committed, written = git.committed(), git.index_time_ns()
-    found: dict[str, tuple[FileChange, str]] = {path: ("untracked", "") for path in git.untracked()}
+    found: dict[str, tuple[FileChange, str]] = dict.fromkeys(git.untracked(), ("untracked", ""))
     for path in committed.keys() | staged.keys():
         blob, entry = committed.get(path, ""), staged.get(path)
         try:
@@ -179,7 +179,7 @@ def _broken(breaking: Breaking, touched: Sequence[TouchedDefinition]) -> Breakag
         named = detect(one.file)
         language = breaking.graph.file_language(one.file) or (named.name if named else "")
         if one.change == "removed":
-            lost += breaking.lost(one.file, one.symbol, language)
+            lost += breaking.lost(one.symbol, language)
         elif one.change != "added":
             changed.append(Definition(one.file, language, one.symbol))
     return breaking.of_definitions(changed, lost)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 # More sweeps change nothing in graphs of this size.
 _SWEEPS = 8
@@ -148,10 +149,7 @@ def _heights(
                 sum(middles[one] for one in near) / len(near) if (near := neighbours[box.id]) else middles[box.id]
                 for box in column
             ]
-            gaps = [
-                (above.height + below.height) / 2 + spacing.between_boxes
-                for above, below in zip(column, column[1:], strict=False)
-            ]
+            gaps = [(above.height + below.height) / 2 + spacing.between_boxes for above, below in pairwise(column)]
             middles.update(zip((box.id for box in column), _apart(wanted, gaps), strict=True))
     top = min((middles[id_] - size / 2 for id_, size in sizes.items()), default=0.0)
     return {id_: middles[id_] - size / 2 - top + spacing.margin for id_, size in sizes.items()}
