@@ -115,16 +115,16 @@ def occurrences(source: bytes, language: Language, name: str, starts: Sequence[i
             continue
         path = list(_path(cursor, tree.root_node, start))
         leaf = path[-1].node
-        if _is_text(source, leaf, start):
+        if is_text(source, leaf, start):
             continue
-        kind, statement = _kind(path, source, start + size, has_receiver=bool(receiver))
+        kind, statement = kind_of(path, source, start + size, has_receiver=bool(receiver))
         if marks and kind != DECLARED and start and source[start - 1] in marks:
             kind, receiver = VARIABLE, receivers.before(start - 1) if source[start - 2] in JOINTS else ""
         found.append(Occurrence(line, kind, receiver, statement))
     return found
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """A node on the way from the root to a name, and its field in its parent."""
 
     node: Node
@@ -132,18 +132,18 @@ class _Step(NamedTuple):
     field: str
 
 
-def _path(cursor: TreeCursor, root: Node, start: int) -> Iterator[_Step]:
+def _path(cursor: TreeCursor, root: Node, start: int) -> Iterator[Step]:
     """The nodes around an offset from the outside inwards. Asking a node for its parent would begin at the root."""
     cursor.reset(root)
-    yield _Step(root, root.type, "")
+    yield Step(root, root.type, "")
     while cursor.goto_first_child_for_byte(start) is not None:
         node = cursor.node
         if node is None or node.start_byte > start:
             return
-        yield _Step(node, node.type, cursor.field_name or "")
+        yield Step(node, node.type, cursor.field_name or "")
 
 
-def _is_text(source: bytes, leaf: Node, start: int) -> bool:
+def is_text(source: bytes, leaf: Node, start: int) -> bool:
     """Whether the word at `start` in a leaf is text, or a keyword that is spelt like the name."""
     if leaf.type == "preproc_arg":  # the grammar does not read the value of a macro
         before = source[leaf.start_byte : start]
@@ -153,7 +153,7 @@ def _is_text(source: bytes, leaf: Node, start: int) -> bool:
     return _TEXT.search(leaf.type) is not None
 
 
-def _kind(path: Sequence[_Step], source: bytes, end: int, *, has_receiver: bool) -> tuple[str, int]:
+def kind_of(path: Sequence[Step], source: bytes, end: int, *, has_receiver: bool) -> tuple[str, int]:
     """How the name at the end of a path is used, and for an import the line of the statement."""
     for step in path[1:-1]:
         if _IMPORT.search(step.type):
@@ -174,7 +174,7 @@ def _kind(path: Sequence[_Step], source: bytes, end: int, *, has_receiver: bool)
     return "use", 0
 
 
-def _is_key(path: Sequence[_Step], source: bytes, end: int) -> bool:
+def _is_key(path: Sequence[Step], source: bytes, end: int) -> bool:
     """Whether a name is that of an argument, a key or a field that is given a value."""
     leaf = path[-1]
     if leaf.type == "hash_key_symbol":
@@ -185,7 +185,7 @@ def _is_key(path: Sequence[_Step], source: bytes, end: int) -> bool:
     return leaf.field == "designator" or leaf.type == "field_designator"
 
 
-def _is_declared(path: Sequence[_Step]) -> bool:
+def _is_declared(path: Sequence[Step]) -> bool:
     """Whether a name is given to something here: a variable, a parameter, a function."""
     at = len(path) - 1
     while at > 1 and path[at - 1].type in _LISTS and path[at].field not in ("right", "value", "size"):

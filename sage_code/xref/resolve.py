@@ -67,6 +67,10 @@ class Resolver:
         self.ran_out = self.ran_out or time.monotonic() > self._until
         return not self.ran_out
 
+    def renew(self, seconds: float) -> None:
+        """Give it time for another question; what it has learnt about the files is kept."""
+        self._until, self.ran_out = time.monotonic() + seconds, False
+
     def targets(self, file: str, reference: Reference) -> list[Target]:
         """What `reference` of `file` may mean, best first."""
         key = (file, reference)
