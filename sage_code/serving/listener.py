@@ -10,6 +10,9 @@ from sage_code.serving.guard import LOOPBACK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
     from starlette.types import ASGIApp
 
 _GRACE_S = 2
@@ -31,8 +34,10 @@ def open_listener(port: int) -> socket.socket:
     return listener
 
 
-async def run(app: ASGIApp, listener: socket.socket, log_level: str = "warning") -> None:
-    """Serve until the process is ended."""
+async def run(
+    app: ASGIApp, listener: socket.socket, log_level: str = "warning", on_exit: Callable[[], None] | None = None
+) -> None:
+    """Serve until the process is ended; `on_exit` is called at once when it is told to end, to close long answers."""
     import uvicorn  # lazy: a server on stdio needs none
 
     from sage_code.serving.connections import BoundedConnection
@@ -45,4 +50,11 @@ async def run(app: ASGIApp, listener: socket.socket, log_level: str = "warning")
         server_header=False,
         timeout_graceful_shutdown=_GRACE_S,
     )
-    await uvicorn.Server(config).serve(sockets=[listener])
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            super().handle_exit(sig, frame)
+            if on_exit is not None:
+                on_exit()
+
+    await Server(config).serve(sockets=[listener])

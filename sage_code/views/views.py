@@ -4,9 +4,89 @@ from __future__ import annotations
 
 from sage_code.settings.table import Settings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sage_code.views.breakage import Breakage
+    from sage_code.views.coloured import ColouredLines
+    from sage_code.views.folders import Folder
+    from sage_code.views.linked import LinkedLines
+    from sage_code.views.margin import MarginNote
+    from sage_code.views.measures import FolderMeasures, Measure
+    from sage_code.views.neighbourhood import Neighbourhood, Opened
+    from sage_code.views.uncommitted import Uncommitted
+    from sage_code.xref.graph import Definition
+
 
 class Views:
     """The views of one project."""
 
     def __init__(self, root: str, settings: Settings) -> None:
         self._root, self._settings = root, settings
+
+    # --- code -------------------------------------------------------------------------------------------------------
+
+    def coloured(self, path: str, first: int = 1, last: int | None = None, *, at_once: bool = False) -> ColouredLines:
+        """Lines of a file in colour; `at_once`: a long file has colours only at its beginning."""
+        from sage_code.views.coloured import coloured
+
+        return coloured(self._root, self._settings, path, first, last, at_once=at_once)
+
+    def linked(self, path: str, first: int = 1, last: int | None = None, *, is_stale: bool = False) -> LinkedLines:
+        """Lines of a file with every name linked; `is_stale`: files may have changed since the index was made."""
+        from sage_code.lookup.changed import ChangedFiles
+        from sage_code.views.linked import linked
+
+        changed = ChangedFiles(self._root, self._settings) if is_stale else ()
+        return linked(self._root, self._settings, path, first, last, is_changed=changed.__contains__)
+
+    def margin(self, path: str) -> tuple[MarginNote, ...]:
+        """The memories about a file, beside the lines where their code is now."""
+        from sage_code.views.margin import margin
+
+        return margin(self._root, path)
+
+    def folder(self, path: str = "") -> Folder:
+        """The files and folders in a folder of the index."""
+        from sage_code.views.folders import folder
+
+        return folder(self._root, path.strip("/"))
+
+    def content_hash(self, path: str) -> str:
+        """The hash of a file as it is now; empty if it is gone."""
+        from sage_code.views.source import content_hash_of
+
+        return content_hash_of(self._root, self._settings, path)
+
+    # --- graph and map ----------------------------------------------------------------------------------------------
+
+    def centres(self, name: str, file: str = "") -> list[Definition]:
+        """The definitions that a name may mean, of which each has a neighbourhood."""
+        from sage_code.views.neighbourhood import centres
+
+        return centres(self._root, name, file)
+
+    def neighbourhood(self, centre: Definition, opened: Iterable[Opened] = ()) -> Neighbourhood:
+        """Who calls a definition and what it calls, further where it was opened."""
+        from sage_code.views.neighbourhood import neighbourhood
+
+        return neighbourhood(self._root, centre, opened)
+
+    def breakage(self, what: str) -> Breakage:
+        """What may break when FILE, FILE:LINE or a name changes."""
+        from sage_code.views.breakage import breakage
+
+        return breakage(self._root, what)
+
+    def uncommitted(self) -> Uncommitted:
+        """What has changed since the last commit, what that may break, and which memories it makes stale."""
+        from sage_code.views.uncommitted import uncommitted
+
+        return uncommitted(self._root)
+
+    def measures(self, by: Measure = "size", below: str = "") -> FolderMeasures:
+        """The folders and files below a folder with their lines, their use, their age or their stale memories."""
+        from sage_code.views.measures import folder, measures
+
+        return folder(measures(self._root, by), below)

@@ -7,6 +7,7 @@ templates extend `layout`, which is the whole page or nothing but the content.
 from __future__ import annotations
 
 import hmac
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl
@@ -44,9 +45,12 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
         "listed_projects": site.projects.listed() if not is_part else [],
         "project": None,
         "query_text": "",
+        "made": f"{time.time():.3f}",
     }
     text = site.templates.get_template(template).render({**shared, **values})
-    return HTMLResponse(text, status, headers={"vary": "HX-Request, HX-Request-Type, Cookie"})
+    # The moment at which the page was made tells its script whether something has changed since.
+    headers = {"vary": "HX-Request, HX-Request-Type, Cookie", "x-sage-made": shared["made"]}
+    return HTMLResponse(text, status, headers=headers)
 
 
 def part(request: Request, template: str, status: int = 200, **values: Any) -> Response:

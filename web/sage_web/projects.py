@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _KEPT_OPEN = 8
 _SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 _SUFFIX_CHARS = 6
+_SLUGS_KEPT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Projects:
         self._own = root  # the project that the page was started in
         self._open: dict[str, Project] = {}  # the one that was asked last at the end
         self._lock = threading.Lock()
+        self._slugs: dict[str, str] = {}
+        self._slugs_until = 0.0
 
     def listed(self) -> list[ListedProject]:
         """Every project that may be read, the one that the page was started in first, then by name."""
@@ -75,6 +79,15 @@ class Projects:
             if one.slug == slug:
                 return one
         raise NotIndexed(f"no indexed project is called {slug[:80]}", "run `sage index` in its folder")
+
+    def slug_of(self, root: str) -> str:
+        """The slug of the project in a folder; empty if it may not be read. May be a moment old: events are many."""
+        if not root:
+            return ""
+        if time.monotonic() > self._slugs_until:
+            self._slugs = {one.root: one.slug for one in self.listed()}
+            self._slugs_until = time.monotonic() + _SLUGS_KEPT_S
+        return self._slugs.get(root, "")
 
     def open(self, slug: str) -> Project:
         """The project of an address, with everything that its searches keep open."""

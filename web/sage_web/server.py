@@ -28,13 +28,14 @@ def serve(port: int | None = None, *, root: str = "", opens_browser: bool = True
         from sage_web.site import Site
 
         number = listener.getsockname()[1]
-        app, tickets = make_application(Site(token, number, root))
+        site = Site(token, number, root)
+        app, tickets = make_application(site)
         base = f"http://{LOOPBACK}:{number}"
         sys.stdout.write(f"Sage is at {base}/enter?token={token}\nThe address lets a browser in; Ctrl-C ends it.\n")
         sys.stdout.flush()
         if opens_browser and _has_screen():
             threading.Thread(target=_open, args=(f"{base}/enter?token={tickets.new()}",), daemon=True).start()
-        asyncio.run(run(app, listener))
+        asyncio.run(run(app, listener, on_exit=site.live.end))
 
 
 def _listener(port: int | None) -> socket.socket:

@@ -8,6 +8,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sage_web.index_runs import IndexRuns
 from sage_web.live import Live
 from sage_web.projects import Projects
 
@@ -24,7 +25,8 @@ class Site:
     def __init__(self, token: str, port: int, root: str = "") -> None:
         self.token, self.port = token, port
         self.projects = Projects(root)
-        self.live = Live()
+        self.live = Live(self.projects)
+        self.runs = IndexRuns(self.live, self.projects)
 
     @cached_property
     def cookie(self) -> str:

@@ -10,11 +10,12 @@ document.addEventListener("htmx:error", () => toast("The server does not answer.
 
 /** Sends a change; the answer is what fetch gives. */
 export function change(address, fields = {}) {
+  document.dispatchEvent(new CustomEvent("sage:changing"));
   return fetch(address, {
     method: "POST",
     headers: { "X-Sage-Change": changeKey, "HX-Request": "true" },
     body: new URLSearchParams(fields),
-  });
+  }).finally(() => document.dispatchEvent(new CustomEvent("sage:changed")));
 }
 
 /** Shows a line at the corner; with `undo`, a button that calls it. */
@@ -113,3 +114,6 @@ document.addEventListener("click", (event) => {
   else if (target.dataset.themeToggle !== undefined) toggleTheme();
   else if (target.dataset.help !== undefined) help()?.showModal();
 });
+
+// The live events come after everything that the page needs to be read.
+addEventListener("load", () => setTimeout(() => import("./live.js"), 0));
