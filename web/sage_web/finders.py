@@ -1,0 +1,106 @@
+"""What the search page keeps open between requests: the searches of code and of memories, and who is next."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sage_web.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+    from sage_code.project import Project
+    from sage_code.views.found import Finding, Found
+    from sage_code.views.found_freshness import IndexAges
+    from sage_code.views.found_memory import MemoryFinding, Remembered
+    from sage_web.asked import Asked
+
+_NAMES = 6  # important definitions that the home offers
+_LEAST_NAME = 4  # a shorter name says little to begin with
+_making = threading.Lock()
+
+
+class Finders:
+    """Everything that searches; each is loaded when it is first asked."""
+
+    def __init__(self) -> None:
+        self._by_meaning, self._by_text = Turns(), Turns()  # a slow pattern does not hold up the others
+
+    @cached_property
+    def code(self) -> Finding:
+        """Finds code by words and meaning."""
+        from sage_code.views.found import Finding  # lazy: NumPy
+
+        return Finding()
+
+    @cached_property
+    def ages(self) -> IndexAges:
+        """Knows which indexes are up to date."""
+        from sage_code.views.found_freshness import IndexAges  # lazy: the port is open before it is needed
+
+        return IndexAges()
+
+    @cached_property
+    def memory(self) -> MemoryFinding:
+        """Finds memories."""
+        from sage_code.views.found_memory import MemoryFinding  # lazy: the same
+
+        return MemoryFinding()
+
+    def turn(self, asked: Asked, page: str, number: int) -> AbstractContextManager[bool]:
+        """Wait for the turn of a search."""
+        turns = self._by_text if asked.mode in ("exact", "regex") else self._by_meaning
+        return turns.turn(page, number)
+
+    def find(self, asked: Asked, roots: Sequence[str]) -> Found:
+        """What was found in some projects."""
+        if asked.mode == "":
+            return self.code.search(asked.text, roots, asked.chosen, asked.limit)
+        from sage_code.views.found_text import find_symbols, find_text  # lazy: not for most searches
+
+        if asked.mode == "symbol":
+            return find_symbols(asked.text, roots, asked.chosen, asked.limit)
+        return find_text(asked.text, roots, asked.chosen, asked.limit, regex=asked.mode == "regex")
+
+    def remembered(
+        self, question: str, projects: Sequence[Project], limit: int, *, alone: bool = False
+    ) -> tuple[Remembered, ...]:
+        """What is remembered about a question."""
+        memories = {one.root: one.memory for one in projects}
+        return self.memory.search(question, memories, limit, alone=alone) if question.strip() else ()
+
+    def words(self, question: str) -> tuple[str, ...]:
+        """The words of a question that are marked in code."""
+        from sage_code.errors import UsageError
+        from sage_code.search.query import parse_query  # lazy: with the search
+
+        try:
+            return tuple(word for word in parse_query(question).terms if len(word) > 1)
+        except UsageError:  # it has none
+            return ()
+
+    def important_names(self, project: Project) -> list[str]:
+        """Names of definitions that much of a project uses, to begin with."""
+        from sage_code.errors import SageError
+
+        try:
+            found = project.map(max_tokens=400, refresh=False)
+        except SageError:
+            return []
+        names = (entry.qualname.rpartition(".")[2] for entry in found.entries)
+        return list(dict.fromkeys(name for name in names if len(name) >= _LEAST_NAME))[:_NAMES]
+
+
+def finders_of(request: Request) -> Finders:
+    """The finders of the running page."""
+    state = request.app.state
+    with _making:
+        if not hasattr(state, "finders"):
+            state.finders = Finders()
+        found: Finders = state.finders
+    return found
