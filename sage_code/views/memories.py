@@ -35,7 +35,7 @@ _MAX_KEYWORDS = 16
 _MAX_TITLE_CHARS = 200
 _MAX_TEXT_CHARS = 280
 # What of a list may be spent on comparing memories with the code; the page asks for the rest by itself.
-_STATE_SECONDS = 0.15
+_STATE_SECONDS = 0.08
 
 
 @dataclass(frozen=True, slots=True)

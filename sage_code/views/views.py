@@ -6,13 +6,19 @@ from sage_code.settings.table import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sage_code.memory.changing import Kind
+    from sage_code.memory.memory import Memory
     from collections.abc import Iterable
 
     from sage_code.views.breakage import Breakage
     from sage_code.views.coloured import ColouredLines
     from sage_code.views.folders import Folder
+    from sage_code.views.health import MemoryFigures, SkippedGroup
     from sage_code.views.linked import LinkedLines
     from sage_code.views.margin import MarginNote
+    from sage_code.views.memories import MemoryPage, MemoryQuery
+    from sage_code.views.memory_detail import MemoryView
+    from sage_code.views.stale_queue import StaleQueue
     from sage_code.views.measures import FolderMeasures, Measure
     from sage_code.views.neighbourhood import Neighbourhood, Opened
     from sage_code.views.uncommitted import Uncommitted
@@ -53,6 +59,12 @@ class Views:
 
         return folder(self._root, path.strip("/"))
 
+    def masked(self, texts: Iterable[str]) -> list[str]:
+        """Single lines of code with their secrets masked."""
+        from sage_code.text.masking import mask
+
+        return [mask(text)[0] for text in texts]
+
     def content_hash(self, path: str) -> str:
         """The hash of a file as it is now; empty if it is gone."""
         from sage_code.views.source import content_hash_of
@@ -90,3 +102,44 @@ class Views:
         from sage_code.views.measures import folder, measures
 
         return folder(measures(self._root, by), below)
+
+    # --- health -----------------------------------------------------------------------------------------------------
+
+    def skipped(self, containing: str = "", most: int = 200) -> list[SkippedGroup]:
+        """What an index run leaves out, by reason; `containing` is a part of the path."""
+        from sage_code.views.health import skipped
+
+        return skipped(self._root, self._settings, containing, most)
+
+    def memory_figures(self) -> MemoryFigures:
+        """How many memories there are, and how many no longer hold."""
+        from sage_code.memory.memory import Memory
+        from sage_code.views.health import memory_figures
+
+        return memory_figures(self._root, Memory(self._root, self._settings))
+
+    # --- memory -----------------------------------------------------------------------------------------------------
+
+    def memories(self, memory: Memory, query: MemoryQuery) -> MemoryPage:
+        """A page of the list of memories; `memory` is that of the project, which keeps its indexes open."""
+        from sage_code.views.memories import memory_page
+
+        return memory_page(memory, query)
+
+    def memory(self, memory: Memory, kind: Kind, id_: str) -> MemoryView:
+        """One memory, with what has become of its code."""
+        from sage_code.views.memory_detail import memory_view
+
+        return memory_view(memory, kind, id_)
+
+    def stale_queue(self, memory: Memory, at: str = "", done: int = 0) -> StaleQueue:
+        """The stale memories one after the other, at the one that is called `at`."""
+        from sage_code.views.stale_queue import stale_queue
+
+        return stale_queue(memory, at, done)
+
+    def checks_quickly(self) -> bool:
+        """Whether all memories can be compared with the code while a person waits for a page."""
+        from sage_code.views.memory_states import states_of
+
+        return states_of(self._root).is_quick()

@@ -1,0 +1,78 @@
+"""Lines of code as markup: numbers that are permalinks, colours, and links from names.
+
+Written in Python because a template takes ten times as long for ten thousand lines. All text is escaped here; unseen
+characters are written out by the view already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from sage_code.text.escaping import visible
+from sage_web.templating import address, quoted_path
+
+if TYPE_CHECKING:
+    from sage_code.views.coloured import Leaf, Line, Link
+
+# Lines that are coloured, linked and painted together. The style sheet knows the height of a block.
+BLOCK_LINES = 100
+# Below this a link is drawn fainter: the definition is only likely.
+_CERTAIN = 0.8
+
+
+def blocks(slug: str, path: str, lines: Sequence[Line]) -> Markup:
+    """All lines of a file in blocks."""
+    made = []
+    for start in range(0, len(lines), BLOCK_LINES):
+        part = lines[start : start + BLOCK_LINES]
+        is_full = " full" if len(part) == BLOCK_LINES else ""
+        first, last = start + 1, start + len(part)
+        made.append(f'<div class="block{is_full}" data-first="{first}" data-last="{last}">')
+        made.append(block(slug, path, part, first))
+        made.append("</div>")
+    return Markup("".join(made))  # noqa: S704 - escaped in `_leaf` and `_link`
+
+
+def block(slug: str, path: str, lines: Sequence[Line], first: int) -> Markup:
+    """The lines of one block."""
+    made = []
+    for number, line in enumerate(lines, first):
+        made.append(f'<div class="l" id="L{number}"><a class="n" href="#L{number}" tabindex="-1">{number}</a>')
+        made += [_leaf(slug, path, leaf) for leaf in line]
+        made.append("</div>")
+    return Markup("".join(made))  # noqa: S704 - escaped in `_leaf` and `_link`
+
+
+def _leaf(slug: str, path: str, leaf: Leaf) -> str:
+    text = escape(leaf.text)
+    if leaf.link is not None:
+        return _link(slug, path, leaf.link, text, leaf.colour)
+    return f'<span class="k-{leaf.colour}">{text}</span>' if leaf.colour else text
+
+
+def _link(slug: str, path: str, link: Link, text: str, colour: str) -> str:
+    """A name that leads to its definition, or from its definition to its uses."""
+    where = code_address(slug, link.file, link.line) if link.file != path else f"#L{link.line}"
+    colour = f" k-{colour}" if colour else ""
+    name = f"{link.kind} {link.qualname}"
+    if link.is_definition:
+        where = address(f"/p/{slug}/uses", name=link.qualname, file=link.file, line=link.line)
+        count = f"{link.uses:,} × the name is used" if link.uses else "no reference by this name is stored"
+        return _anchor(f"d{colour}", where, f"{name}: {count}; show the uses", text, str(link.uses or ""))
+    certain = "" if link.confidence >= _CERTAIN else " faint"
+    title = f"{name} in {link.file}:{link.line}, {link.confidence:.0%} certain by its {link.why}"
+    return _anchor(f"u{certain}{colour}", where, title, text)
+
+
+def _anchor(classes: str, where: str, title: str, text: str, uses: str = "") -> str:
+    counted = f' data-uses="{uses}"' if uses else ""
+    return f'<a class="{classes}" href="{escape(where)}" title="{escape(visible(title))}"{counted}>{text}</a>'
+
+
+def code_address(slug: str, path: str, line: int = 0) -> str:
+    """The address of a file, or of a line of it."""
+    return f"/p/{slug}/code/{quoted_path(path)}" + (f"#L{line}" if line else "")
