@@ -131,6 +131,30 @@ class UserProfiles:
             self.engine.erase()
         return self.profile(participant)
 
+    def add(self, participant: str, text: str) -> UserProfile:
+        """Add one line to what is known about a person; everything else stays."""
+        line = " ".join(text.removeprefix("-").split())
+        if not line or len(line) > _MAX_FACT_CHARS:
+            raise UsageError(f"a fact is one line of up to {_MAX_FACT_CHARS} characters", "shorten it, or write two")
+        moment = now()
+        with self.engine.writing() as rows:
+            rows.lock_agent(self.agent.id)
+            present = profiles.facts_of(rows, self.agent.id, participant)
+            if len(present) >= _MAX_FACTS_BY_HAND:
+                raise UsageError(f"a profile has up to {_MAX_FACTS_BY_HAND} lines", "take one back first")
+            new = self._by_hand(participant, line, moment)
+            if new.text not in {fact.text for fact in present}:
+                profiles.add_facts(rows, self.agent.id, [new], moment)
+        return self.profile(participant)
+
+    def restore(self, fact: StoredFact) -> UserProfile:
+        """Undo `retire`: the fact as it was, which only the caller still has; its text was erased here."""
+        with self.engine.writing() as rows:
+            rows.lock_agent(self.agent.id)
+            if not profiles.restore_fact(rows, self.agent.id, fact, now()):
+                raise UsageError("this fact cannot come back", "it was forgotten meanwhile, or it is back already")
+        return self.profile(fact.participant)
+
     def retire(self, participant: str, fact_id: str) -> UserProfile:
         """Take one fact back for good; UsageError if there is none with this id."""
         with self.engine.writing() as rows:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID, uuid4
 
-from sage_code.errors import Busy, UsageError
+from sage_code.errors import Busy, Conflict, UsageError
 from sage_code.memory.files.code_ref import CodeRef
 from sage_code.memory.tiers.engines.protocol import Part
 from sage_code.memory.tiers.ranking.parts import parts, words_of_text
@@ -109,13 +109,9 @@ class ArchivalMemory:
 
         What resembles it is in the result. Both are kept: only their author knows whether one replaces the other.
         """
-        if not content.strip():
-            raise UsageError("there is nothing to store", "give a text")
-        if len(content) > MAX_CHARS:
-            raise UsageError(f"a passage has at most {MAX_CHARS:,} characters", "shorten it, or store several")
+        text, found = _checked(content)
         kinds: list[str] = []
         refs = mask_all(self._refs(code_refs), kinds)
-        text, found = mask(storable(content))
         passage = Passage(
             str(uuid4()), text, tags_of(tags), now(), self.project_root or "", tuple(ref.to_dict() for ref in refs)
         )
@@ -212,6 +208,45 @@ class ArchivalMemory:
         with self.engine.reading() as rows:
             passage = self._known(rows, passage_id)[1]
         return self._with_states([FoundPassage(passage, 1.0, 1.0, 1.0)])[0]
+
+    def edit(
+        self, passage_id: str, content: str, tags: str | Iterable[str] = (), *, expected: Passage | None = None
+    ) -> SavedPassage:
+        """Replace the text and the tags of a passage; its code and its time stay.
+
+        Who has read it gives it as `expected`, and gets a `Conflict` if somebody has changed it since.
+        """
+        text, found = _checked(content)
+        own = tags_of(tags)
+        vectors, words = _embedded(self._embedder(), [text])[0], words_of_text(text)
+        with self.engine.writing() as rows:
+            rows.lock_agent(self.agent.id)
+            sequence, old = self._known(rows, passage_id)
+            if expected is not None and (old.content, old.tags) != (expected.content, expected.tags):
+                raise Conflict(
+                    "somebody has changed this passage since you read it; nothing was changed",
+                    "read it again and repeat the edit",
+                )
+            self.engine.remove(rows, "passage", [sequence])
+            passages.update_passage(rows, self.agent.id, sequence, text, own)
+            self.engine.add_words(rows, "passage", [(sequence, words)])
+            self.engine.add_vectors(rows, "passage", [Part(sequence, self.agent.number)] * len(vectors), vectors)
+        self.engine.erase()
+        return SavedPassage(replace(old, content=text, tags=own), (), found)
+
+    def restore(self, passage: Passage) -> Passage:
+        """Undo `delete`: the passage as it was, with its id and its time."""
+        text, _ = _checked(passage.content)
+        again = replace(passage, content=text)
+        vectors, words = _embedded(self._embedder(), [text])[0], words_of_text(text)
+        with self.engine.writing() as rows:
+            rows.lock_agent(self.agent.id)
+            if passages.passage_with_id(rows, self.agent.id, passage.id) is not None:
+                return again
+            sequence = passages.insert_passage(rows, self.agent.id, again)
+            self.engine.add_words(rows, "passage", [(sequence, words)])
+            self.engine.add_vectors(rows, "passage", [Part(sequence, self.agent.number)] * len(vectors), vectors)
+        return again
 
     def delete(self, passage_id: str) -> Passage:
         """Delete a passage for good: its row, words and vectors."""
@@ -369,6 +404,15 @@ def tags_of(given: str | Iterable[str]) -> tuple[str, ...]:
             "give fewer or shorter ones",
         )
     return tags
+
+
+def _checked(content: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a passage as it is stored, and the kinds of secrets that were masked in it."""
+    if not content.strip():
+        raise UsageError("there is nothing to store", "give a text")
+    if len(content) > MAX_CHARS:
+        raise UsageError(f"a passage has at most {MAX_CHARS:,} characters", "shorten it, or store several")
+    return mask(storable(content))
 
 
 def _terms(words: str) -> list[str]:

@@ -57,9 +57,11 @@ class CoreMemory:
     The methods that edit take `by_person=True` from a person, who may also change a read-only block.
     """
 
-    def __init__(self, engine: Engine, agent: Agent, settings: Settings) -> None:
+    def __init__(self, engine: Engine, agent: Agent, settings: Settings, *, only_reads: bool = False) -> None:
+        """Open the blocks; those that every agent has are made, unless the caller `only_reads`."""
         self.engine, self.agent, self.settings = engine, agent, settings
-        self._make_defaults()
+        if not only_reads:
+            self._make_defaults()
 
     def blocks(self) -> list[Block]:
         """All blocks, by label."""
@@ -75,6 +77,11 @@ class CoreMemory:
             agent = agents.agent_with_id(rows, self.agent.id) or self.agent
             archived = passages.count_passages(rows, self.agent.id)
         return BlockView(found, agent.name, agent.message_count, archived, agent.last_memory_update)
+
+    def deleted(self) -> list[BlockEdit]:
+        """The deletions of blocks that are not there now, by label: `undo` brings each back."""
+        with self.engine.reading() as rows:
+            return blocks.deletions_of(rows, self.agent.id)
 
     def block(self, label: str) -> Block:
         """The block with this label; UsageError that names the others if there is none."""

@@ -1,17 +1,116 @@
-"""What agents remember by themselves."""
+"""What agents remember by themselves: the overview, the way back from a change, and what is erased for good."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sage_web.answers import page
+from sage_code.errors import UsageError
+from sage_web.agent_pages import UNDOING, linker, made_memory, memory_of, number_of, show
+from sage_web.answers import Form, changing, gone_to
+from sage_web.pages import blocks, conversations, passages, people
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sage_code.views.agent_memory import AgentMemory
+
+_WHAT = ("session", "project", "before", "message")
 
 
-def show(request: Request) -> Response:
-    """The page."""
-    return page(request, "empty.html", title="agents")
+def overview(request: Request) -> Response:
+    """How much is remembered, and what was last."""
+    memory = memory_of(request)
+    if memory is None:
+        return show(request, "nothing.html", title="Agents’ memory", about="overview")
+    from sage_code.views.agent_memory import overview_of  # lazy: the tables
+
+    return show(request, "overview.html", title="Agents’ memory", overview=overview_of(memory))
 
 
-ROUTES = (Route("/agents", show),)
+def undo(request: Request, form: Form) -> Response:
+    """Take a change back."""
+    found = UNDOING.take(form.get("token", ""))
+    if found is None:
+        raise UsageError("this cannot be undone any more", "it was undone already, or too long ago")
+    return gone_to(request, found.undo())
+
+
+def ask_to_erase(request: Request) -> Response:
+    """Say what would be erased, and ask."""
+    memory = memory_of(request)
+    if memory is None:
+        return show(request, "nothing.html", title="Erase", about="conversations")
+    return _asking(request, memory, dict(request.query_params))
+
+
+def _asking(request: Request, memory: AgentMemory, given: Mapping[str, str], changed: bool = False) -> Response:
+    """The page that asks, for messages, a person or a block."""
+    values: dict[str, object] = {"title": "Erase for good", "changed": changed, "given": given}
+    if given.get("kind") == "person":
+        from sage_code.views.agent_people import person_page
+
+        known = person_page(memory, given.get("person", ""))
+        count = len(known.facts) + len(known.taken_back)
+        return show(request, "erase.html", kind="person", person=known, count=count, **values)
+    if label := given.get("block", ""):
+        from sage_code.views.agent_blocks import block_history
+
+        history = block_history(memory, label)
+        return show(request, "erase.html", kind="block", history=history, count=len(history.versions), **values)
+    from sage_code.memory.tiers.spans import since_of
+    from sage_code.views.conversations import erasure_of, message_with_id
+
+    what = {name: given.get(name, "") for name in _WHAT}
+    found = erasure_of(memory, **{**what, "before": since_of(what["before"])})  # type: ignore[arg-type]
+    message = message_with_id(memory, what["message"]) if what["message"] else None
+    return show(
+        request, "erase.html", kind="messages", what=what, erasure=found, message=message, count=found.messages,
+        **values,
+    )  # fmt: skip
+
+
+def erase(request: Request, form: Form) -> Response:
+    """Erase what was asked for. If there is more or less of it by now, ask again."""
+    memory, link = made_memory(request), linker(request)
+    count = number_of(form.get("count"), -1)
+    if form.get("sure") != "yes":
+        raise UsageError("nothing was erased", "tick that you are sure")
+    if form.get("kind") == "person":
+        name = form.get("person", "")
+        if count != len(memory.people.facts(name, retired=True)):
+            return _asking(request, memory, form, changed=True)
+        memory.people.forget(name)
+        address = link("/agents/profiles")
+    elif label := form.get("block", ""):
+        core = memory.core(only_reads=False)
+        if count != min(len(core.history(label, count + 1)), count + 1):
+            return _asking(request, memory, form, changed=True)
+        core.delete(label, forget=True, by_person=True)
+        address = link("/agents/blocks")
+    else:
+        from sage_code.memory.tiers.spans import since_of
+
+        what = {name: form.get(name, "") for name in _WHAT}
+        asked = {**what, "before": since_of(what["before"])}
+        if memory.recall.forget(**asked, dry_run=True).messages != count:  # type: ignore[arg-type]
+            return _asking(request, memory, form, changed=True)
+        memory.recall.forget(**asked)  # type: ignore[arg-type]
+        address = link("/agents/conversations")
+    UNDOING.clear()
+    return gone_to(request, address)
+
+
+ROUTES = (
+    Route("/agents", overview),
+    Route("/agents/undo", changing(undo), methods=["POST"]),
+    Route("/agents/erase", ask_to_erase, methods=["GET"]),
+    Route("/agents/erase", changing(erase), methods=["POST"]),
+    *conversations.ROUTES,
+    *blocks.ROUTES,
+    *passages.ROUTES,
+    *people.ROUTES,
+)

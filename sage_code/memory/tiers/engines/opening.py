@@ -24,6 +24,11 @@ def is_server(uri: str) -> bool:
     return uri.startswith(_POSTGRES)
 
 
+def is_there(uri: str = "") -> bool:
+    """Whether the database at an address exists, so that opening it makes none. A server is asked when it is opened."""
+    return is_server(uri) or os.path.isfile(os.path.expanduser(uri) if uri else default_path())
+
+
 def open_engine(uri: str = "") -> Engine:
     """The database at an address: empty for the user's own, a path, or `postgresql://…`."""
     if is_server(uri):

@@ -69,6 +69,17 @@ def edits_of(rows: Transaction, agent_id: str, label: str, limit: int | None = N
     return [_edit(row) for row in rows.all(sql, values)]
 
 
+def deletions_of(rows: Transaction, agent_id: str) -> list[BlockEdit]:
+    """The last versions of blocks that were deleted, by label."""
+    found = rows.all(
+        f"SELECT {_EDIT_COLUMNS} FROM block_history h WHERE agent_id = ? AND action = 'delete' AND version ="
+        " (SELECT max(version) FROM block_history n WHERE n.agent_id = h.agent_id AND n.label = h.label)"
+        " ORDER BY label",
+        (agent_id,),
+    )
+    return [_edit(row) for row in found]
+
+
 def edit_at(rows: Transaction, agent_id: str, label: str, version: int) -> BlockEdit | None:
     """One version of a block."""
     found = rows.one(

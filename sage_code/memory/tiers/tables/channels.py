@@ -104,6 +104,29 @@ def due_channels(
     return [_channel(row) for row in found]
 
 
+def dirty_channels(rows: Transaction, agent_id: str, limit: int) -> list[Channel]:
+    """The channels in which messages wait for a summary, longest first."""
+    found = rows.all(
+        f"SELECT {_COLUMNS} FROM channels WHERE agent_id = ? AND dirty_at IS NOT NULL AND waiting > 0"
+        " ORDER BY dirty_at, name LIMIT ?",
+        (agent_id, limit),
+    )
+    return [_channel(row) for row in found]
+
+
+def names_of(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> list[str]:
+    """The channels that these messages are in, by name."""
+    names: set[str] = set()
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        found = rows.all(
+            f"SELECT DISTINCT {_NAME} FROM {FROM} WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})",
+            (agent_id, *some),
+        )
+        names.update(row[0] for row in found)
+    return sorted(names)
+
+
 def first_dirty(rows: Transaction, agent_id: str) -> datetime | None:
     """Since when the channel waits that waits longest."""
     found = rows.one("SELECT min(dirty_at) FROM channels WHERE agent_id = ? AND dirty_at IS NOT NULL", (agent_id,))
@@ -192,15 +215,7 @@ def forget_summaries(rows: Transaction, agent_id: str, sequences: Sequence[int],
 
     What is left of such a channel waits to be read again, from its beginning.
     """
-    names: set[str] = set()
-    for start in range(0, len(sequences), _AT_ONCE):
-        some = sequences[start : start + _AT_ONCE]
-        found = rows.all(
-            f"SELECT DISTINCT {_NAME} FROM {FROM} WHERE r.agent_id = ? AND r.sequence IN ({marks(some)})",
-            (agent_id, *some),
-        )
-        names.update(row[0] for row in found)
-    for name in sorted(names):
+    for name in names_of(rows, agent_id, sequences):
         rows.run("DELETE FROM channel_summaries WHERE agent_id = ? AND channel = ?", (agent_id, name))
         rows.run(
             "UPDATE channels SET seen_id = '', waiting = waiting + 1, dirty_at = coalesce(dirty_at, ?), changed_at = ?"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from sage_code.memory.tiers.engines.protocol import Json, Row, Transaction, marks, moment, nested, seconds
@@ -90,6 +91,24 @@ def candidates_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) ->
     return found
 
 
+class FactsRow(NamedTuple):
+    """What is said about a message without its text."""
+
+    id: str
+    role: str
+    created_at: datetime
+
+
+def facts_at(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> list[FactsRow]:
+    """Ids, roles and times of the agent's messages with these sequences."""
+    found: list[FactsRow] = []
+    for start in range(0, len(sequences), _AT_ONCE):
+        some = sequences[start : start + _AT_ONCE]
+        sql = f"SELECT id, role, created_at FROM messages WHERE agent_id = ? AND sequence IN ({marks(some)})"
+        found += [FactsRow(str(id_), role, moment(made)) for id_, role, made in rows.all(sql, (agent_id, *some))]
+    return found
+
+
 def allowed_of(rows: Transaction, scope: Scope, sequences: Sequence[int]) -> set[int]:
     """Those of the messages that are in a scope."""
     wanted, values = conditions("message", scope)
@@ -124,6 +143,36 @@ def messages_of_session(
     values: list[object] = [agent_id, agent_id, session_id, *([limit] if limit is not None else [])]
     found = [message_of(row) for row in rows.all(sql, values)]
     return found[::-1] if newest else found
+
+
+def page_of_session(rows: Transaction, agent_id: str, session: int, skip: int, limit: int) -> list[Message]:
+    """A part of the messages of a session, by its number, oldest first."""
+    # The rows are found in the index of sessions before their texts are read.
+    sql = (
+        f"SELECT {COLUMNS} FROM {FROM} WHERE r.sequence IN (SELECT sequence FROM messages WHERE session = ?"
+        " AND agent_id = ? ORDER BY created_at, sequence LIMIT ? OFFSET ?) ORDER BY r.created_at, r.sequence"
+    )
+    return [message_of(row) for row in rows.all(sql, (session, agent_id, limit, skip))]
+
+
+def place_in_session(rows: Transaction, agent_id: str, message: Message) -> int:
+    """How many messages of its session come before a message."""
+    found = rows.one(
+        "SELECT count(*) FROM messages n JOIN messages r ON n.session = r.session AND n.agent_id = r.agent_id"
+        " WHERE r.agent_id = ? AND r.sequence = ? AND (n.created_at, n.sequence) < (r.created_at, r.sequence)",
+        (agent_id, message.sequence),
+    )
+    return int(found[0]) if found is not None else 0
+
+
+def newest_in(rows: Transaction, scope: Scope, limit: int, skip: int = 0) -> list[Message]:
+    """The messages in a scope, newest first."""
+    wanted, values = conditions("message", scope)
+    sql = (
+        f"SELECT {COLUMNS} FROM {FROM} WHERE r.sequence IN (SELECT r.sequence FROM messages r WHERE {wanted}"
+        " ORDER BY r.created_at DESC, r.sequence DESC LIMIT ? OFFSET ?) ORDER BY r.created_at DESC, r.sequence DESC"
+    )
+    return [message_of(row) for row in rows.all(sql, [*values, limit, skip])]
 
 
 def neighbours_of(rows: Transaction, agent_id: str, sequences: Sequence[int]) -> dict[int, list[int]]:

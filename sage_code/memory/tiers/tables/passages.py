@@ -64,6 +64,21 @@ def sequences_with(rows: Transaction, agent_id: str, tags: Sequence[str]) -> lis
     return [row[0] for row in found if set(tags) <= set(texts(row[1]))]
 
 
+def tags_of_all(rows: Transaction, agent_id: str, tags: Sequence[str] = ()) -> list[tuple[int, tuple[str, ...]]]:
+    """The sequences and tags of the agent's passages that have all of these tags, newest first."""
+    sql, values = _tagged("sequence, tags", agent_id, tags)
+    found = ((row[0], texts(row[1])) for row in rows.all(f"{sql} ORDER BY created_at DESC, sequence DESC", values))
+    return [(sequence, own) for sequence, own in found if set(tags) <= set(own)]
+
+
+def update_passage(rows: Transaction, agent_id: str, sequence: int, content: str, tags: tuple[str, ...]) -> None:
+    """Replace the text and the tags of a passage. Its words and vectors are replaced by the caller."""
+    rows.run(
+        "UPDATE passages SET content = ?, tags = ? WHERE agent_id = ? AND sequence = ?",
+        (content, tags, agent_id, sequence),
+    )
+
+
 def count_passages(rows: Transaction, agent_id: str) -> int:
     """How many passages an agent has."""
     found = rows.one("SELECT count(*) FROM passages WHERE agent_id = ?", (agent_id,))

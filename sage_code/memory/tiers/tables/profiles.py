@@ -80,6 +80,30 @@ def retire_facts(rows: Transaction, agent_id: str, ids: Sequence[str], by: str, 
     return changed
 
 
+def restore_fact(rows: Transaction, agent_id: str, fact: StoredFact, when: datetime) -> bool:
+    """Give a fact that a person took back its text again; False if there is no such fact."""
+    return bool(
+        rows.run(
+            "UPDATE profile_facts SET retired_by = '', text = ?, subject = ?, changed_at = ?"
+            " WHERE agent_id = ? AND id = ? AND participant = ? AND retired_by = ?",
+            (fact.text, fact.subject, when, agent_id, fact.id, fact.participant, BY_HAND),
+        )
+    )
+
+
+def count_facts_of(rows: Transaction, agent_id: str, message_ids: Sequence[str]) -> int:
+    """How many facts come from these messages."""
+    total = 0
+    for start in range(0, len(message_ids), _AT_ONCE):
+        some = message_ids[start : start + _AT_ONCE]
+        found = rows.one(
+            f"SELECT count(*) FROM profile_facts WHERE agent_id = ? AND message_id IN ({marks(some)})",
+            (agent_id, *some),
+        )
+        total += int(found[0]) if found is not None else 0
+    return total
+
+
 def forget_profile(rows: Transaction, agent_id: str, participant: str, when: datetime) -> int:
     """Delete everything that is known about a person; returns how many facts. Earlier messages bring nothing back."""
     gone = rows.run("DELETE FROM profile_facts WHERE agent_id = ? AND participant = ?", (agent_id, participant))

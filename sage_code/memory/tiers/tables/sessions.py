@@ -22,19 +22,56 @@ def session_of(rows: Transaction, agent_id: str, session_id: str) -> Session | N
 
 
 def sessions_of(
-    rows: Transaction, agent_id: str, *, project: str = "", since: datetime | None = None, limit: int = 50
+    rows: Transaction,
+    agent_id: str,
+    *,
+    project: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 50,
+    skip: int = 0,
 ) -> list[Session]:
     """The sessions of an agent that have messages or a state, the last used first."""
+    where, values = _in_span(agent_id, project, since, until)
+    found = rows.all(
+        f"SELECT {_COLUMNS} FROM sessions WHERE {where} ORDER BY last_at DESC, number DESC LIMIT ? OFFSET ?",
+        [*values, limit, skip],
+    )
+    return [_session(row) for row in found]
+
+
+def count_of_sessions(
+    rows: Transaction,
+    agent_id: str,
+    *,
+    project: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> int:
+    """How many sessions an agent has."""
+    where, values = _in_span(agent_id, project, since, until)
+    found = rows.one(f"SELECT count(*) FROM sessions WHERE {where}", values)
+    return int(found[0]) if found is not None else 0
+
+
+def projects_of(rows: Transaction, agent_id: str) -> list[str]:
+    """The projects that an agent's sessions were in, the last used first."""
+    found = rows.all(
+        "SELECT project FROM sessions WHERE agent_id = ? AND project <> '' GROUP BY project"
+        " ORDER BY max(last_at) DESC, project",
+        (agent_id,),
+    )
+    return [str(row[0]) for row in found]
+
+
+def _in_span(agent_id: str, project: str, since: datetime | None, until: datetime | None) -> tuple[str, list[object]]:
+    """The condition on the sessions of a project that something was said in during a span of time."""
     wanted, values = ["agent_id = ?"], [agent_id]  # type: list[str], list[object]
-    for condition, value in (("project = ?", project), ("last_at >= ?", since)):
+    for condition, value in (("project = ?", project), ("last_at >= ?", since), ("started_at < ?", until)):
         if value:
             wanted.append(condition)
             values.append(value)
-    found = rows.all(
-        f"SELECT {_COLUMNS} FROM sessions WHERE {' AND '.join(wanted)} ORDER BY last_at DESC, number DESC LIMIT ?",
-        [*values, limit],
-    )
-    return [_session(row) for row in found]
+    return " AND ".join(wanted), values
 
 
 class MadeSession(NamedTuple):
