@@ -45,7 +45,7 @@ class Projects:
     """The indexed projects of the user."""
 
     def __init__(self, root: str = "") -> None:
-        self._own = root  # the project that the page was started in
+        self.own = root  # the project that the page was started in
         self._open: dict[str, Project] = {}  # the one that was asked last at the end
         self._lock = threading.Lock()
         self._slugs: dict[str, str] = {}
@@ -67,7 +67,7 @@ class Projects:
             ListedProject(slug if slugs.count(slug) == 1 else f"{slug}~{_suffix(entry.root)}", entry)
             for slug, entry in zip(slugs, entries, strict=True)
         ]
-        return sorted(found, key=lambda one: (one.root != self._own, one.name.lower(), one.root))
+        return sorted(found, key=lambda one: (one.root != self.own, one.name.lower(), one.root))
 
     def first(self) -> ListedProject | None:
         """The project that is meant if none is named."""
