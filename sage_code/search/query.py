@@ -26,6 +26,9 @@ _FEW_WORDS = 40
 _MAX_NAMES = 96
 _MAX_RUN_WORDS = 1_200
 
+# The patterns below try a run of signs from each of its places: a run that is much longer takes minutes.
+_MAX_RUN_CHARS = 400
+_LONG_RUN = re.compile(rf"\S{{{_MAX_RUN_CHARS + 1},}}|[^\S\n]{{{_MAX_RUN_CHARS + 1},}}")
 _FILTER = re.compile(r"(?<!\S)(lang|language|path|kind|in):(\"[^\"]*\"|\S+)")
 _ALL_QUOTED = re.compile(r"\"[^\"]*\"")
 _WORD = re.compile(r"\w+")
@@ -93,7 +96,7 @@ class Query(NamedTuple):
 
 def parse_query(asked: str, filters: Filters | None = None) -> Query:
     """The query with its own filters and the given ones; one without words is a usage error."""
-    text = asked.replace("\x00", " ")[:MAX_QUERY_CHARS]
+    text = _LONG_RUN.sub(_cut_run, asked.replace("\x00", " ")[:MAX_QUERY_CHARS])
     # A query in quotes is text, even if it looks like a filter. So is a single filter: `path:src` may be a setting.
     unfiltered = _FILTER.sub(" ", text)
     is_alone = len(text.split()) == 1 and not _WORD.search(unfiltered)
@@ -161,6 +164,12 @@ def _runs(zones: Sequence[Zone]) -> tuple[tuple[str, ...], ...]:
         if run:
             runs.append(run)
     return tuple(runs)
+
+
+def _cut_run(found: re.Match[str]) -> str:
+    """A long run of signs in pieces, a long run of blanks as one blank."""
+    run = found[0]
+    return " ".join(run[start : start + _MAX_RUN_CHARS] for start in range(0, len(run), _MAX_RUN_CHARS)).strip() or " "
 
 
 def _filters(text: str) -> Filters:

@@ -69,6 +69,9 @@ def test_one_filter_alone_is_text(asked: Project) -> None:
     [
         "connect " * 14_000,
         "x" * 100_000,
+        " " * 60_000 + "connect",
+        "a." * 30_000,
+        "_" * 60_000 + " connect",
         "a,b;c " * 20_000,
         "(((((" * 1_000 + " connect",
         "the and of is how what",
