@@ -24,7 +24,7 @@ Side: TypeAlias = Literal["callers", "callees"]
 # A picture with more is not read any more.
 MAX_NODES = 200
 # What a side shows at first; the rest is one step away.
-FIRST_NODES = 24
+FIRST_NODES = 16
 # People wait so long for a picture.
 DEFAULT_SECONDS = 2.0
 _ID_CHARS = 10

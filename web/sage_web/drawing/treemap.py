@@ -91,7 +91,10 @@ def _placed(items: Sequence[Item], frame: Rect, depth: int, look: Look, room: in
     if not ranked or _area(frame) <= 0 or room < 1:
         return []
     least = look.least_area * total / _area(frame)
-    shown = [item for item in ranked if item.weight >= least][: max(room - 1, 0)]
+    shown = [item for item in ranked if item.weight >= least]
+    if parent is not None and len(shown) >= room:
+        return []  # a closed folder says more than one in which nearly everything is left out
+    shown = shown[: room - 1]
     if len(ranked) <= room and len(ranked) - len(shown) <= 1:
         shown = ranked  # one that is small is better than `1 more`
     rest = tuple(ranked[len(shown) :])
