@@ -39,8 +39,8 @@ class Searchers:
         from sage_code.search.plugged import answered, asked  # lazy: most users have no plugins
 
         plugged = asked(query, options.limit, find_project)
-        options = options._replace(more=plugged.more)
-        response = self._search(plugged.query, options, everywhere)
+        wider = options._replace(more=max(options.more, plugged.more))
+        response = self._search(plugged.query, wider, everywhere)
         return answered(response, plugged, options, self._root, partial(self._hit_at, plugged.query, options))
 
     def _search(self, query: Query, options: SearchOptions, everywhere: bool) -> SearchResponse:

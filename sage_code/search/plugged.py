@@ -97,11 +97,13 @@ def answered(
         _completed(hit, rank, response, notes_about(event, _id(hit)) if event and options.explain else ())
         for rank, hit in enumerate(found[: options.limit], 1)
     ]
+    most = options.limit + options.more
+    shown += [replace(hit, rank=rank) for rank, hit in enumerate(found[options.limit : most], options.limit + 1)]
     return replace(
         response,
         results=tuple(shown),
         good=response.good and bool(shown),
-        truncated=response.truncated or len(found) > options.limit,
+        truncated=response.truncated or len(found) > most,
         plugins=asked.notes if options.explain else (),
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from sage_code.compiled.inventory import reading
 from sage_code.errors import UsageError
-from sage_code.paths import anybody_listens, has_memories
+from sage_code.paths import has_memories
 from sage_code.search.everywhere import Searchers, find_project
 from sage_code.search.explanation import Explanation
 from sage_code.search.query import Query, parse_query
@@ -106,8 +106,7 @@ class Finding:
         query = query._replace(filters=query.filters._replace(projects=searched))
         if self._searchers is None:
             self._searchers = Searchers(searched[0], load_settings(searched[0]))
-        # Plugins see whole hits, so with one all of them are made.
-        made = WIDE if explain or anybody_listens() else _MADE
+        made = WIDE if explain else _MADE
         options = SearchOptions(made, explain, False, _LINES, folds=not explain, more=WIDE - made)
         return self._searchers.search(query, options)
 

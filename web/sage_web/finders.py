@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sage_web.asked import Asked
 
 _NAMES = 6  # important definitions that the home offers
-_LEAST_NAME = 4  # a shorter name says little to begin with
+_LEAST_NAME = 7  # a shorter one that is a plain word says little to begin with
 _making = threading.Lock()
 
 
@@ -93,7 +93,8 @@ class Finders:
         except SageError:
             return []
         names = (entry.qualname.rpartition(".")[2] for entry in found.entries)
-        return list(dict.fromkeys(name for name in names if len(name) >= _LEAST_NAME))[:_NAMES]
+        telling = (name for name in names if len(name) >= _LEAST_NAME or name.lower() != name or "_" in name)
+        return list(dict.fromkeys(telling))[:_NAMES]
 
 
 def finders_of(request: Request) -> Finders:

@@ -16,7 +16,7 @@ let startedAt = 0;
 let waiting = 0;
 let settling = 0;
 let peeking = null; // the request of the preview
-let age = { text: "", warn: false };
+let age = { text: "", warn: false, href: "" };
 const refreshedAt = new Map();
 
 const byId = (id) => document.getElementById(id);
@@ -85,7 +85,7 @@ function show(text) {
   }
   if (filtersOpen) openFilters(true);
   if (key) document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
-  document.title = `${box.value.trim() || "Search"} · Sage`;
+  document.title = `${params().get("q")?.trim() || "Search"} · Sage`;
   showAge();
   settling = setTimeout(settle, SETTLE_MS);
 }
@@ -157,17 +157,24 @@ async function lookAtAge() {
     }
     if (!changed.length) return;
     sayAge(all);
+    for (const card of document.querySelectorAll("[data-home]")) lookAgain(card);
     if (isNew && location.search === `?${query}`) asked = ask(location.pathname + location.search);
   } catch {
     // The server is gone: the next search says so.
   }
 }
 
+async function lookAgain(card) {
+  const answer = await fetch(`/search/home/${card.dataset.home}`, { headers: { "HX-Request": "true" } });
+  if (answer.ok) card.innerHTML = await answer.text();
+}
+
 function sayAge(all) {
   const old = all.filter((one) => one.state === "old");
   const unknown = all.filter((one) => one.state === "unknown");
   if (unknown.length) age = { text: "files have changed: bringing the index up to date…", warn: true };
-  else if (old.length) age = { text: old.length === 1 ? `${all.length > 1 ? `${old[0].name}: ` : ""}${old[0].note}` : `${old.length} projects are out of date`, warn: true };
+  else if (old.length === 1) age = { text: (all.length > 1 ? `${old[0].name}: ` : "") + old[0].note, warn: true, href: `/p/${old[0].in}/health` };
+  else if (old.length) age = { text: `${old.length} projects are out of date`, warn: true, href: "/health" };
   else age = { text: all.length ? "index up to date" : "", warn: false };
   showAge();
 }
@@ -176,6 +183,11 @@ function showAge() {
   const place = byId("age");
   if (!place) return;
   place.textContent = age.text;
+  if (age.href) {
+    const link = document.createElement("a");
+    Object.assign(link, { href: age.href, textContent: "Update" });
+    place.append(" ", link);
+  }
   place.classList.toggle("warn", age.warn);
   place.hidden = !age.text;
 }
