@@ -130,6 +130,7 @@ class AgentMemories:
         return made
 
     def _found(self, settings: Settings, name: str) -> AgentMemory | None:
+        """The memory of an agent in a database that is there, opened once."""
         key = (settings, name or settings.memory_agent, _identity(settings.memory_uri))
         with self._lock:
             if (known := self._opened.get(key)) is not None:

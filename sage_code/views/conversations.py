@@ -181,6 +181,13 @@ def transcript(memory: AgentMemory, session_id: str, page: int = 1, message_id: 
     return Transcript(masked_session(session), paging, tuple(map(shown, found)))
 
 
+def title_of_session(memory: AgentMemory, session_id: str) -> str:
+    """The title of a session; empty if it has none."""
+    with memory.engine.reading() as rows:
+        session = sessions.session_of(rows, memory.agent.id, session_id)
+    return masked(session.title) if session is not None else ""
+
+
 def message_with_id(memory: AgentMemory, message_id: str) -> Message:
     """One message with its whole text; UsageError if there is none."""
     known = _uuid(message_id)

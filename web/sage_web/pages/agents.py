@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -49,7 +49,7 @@ def ask_to_erase(request: Request) -> Response:
 
 def _asking(request: Request, memory: AgentMemory, given: Mapping[str, str], changed: bool = False) -> Response:
     """The page that asks, for messages, a person or a block."""
-    values: dict[str, object] = {"title": "Erase for good", "changed": changed, "given": given}
+    values: dict[str, Any] = {"title": "Erase for good", "changed": changed, "given": given}
     if given.get("kind") == "person":
         from sage_code.views.agent_people import person_page
 
@@ -61,16 +61,23 @@ def _asking(request: Request, memory: AgentMemory, given: Mapping[str, str], cha
 
         history = block_history(memory, label)
         return show(request, "erase.html", kind="block", history=history, count=len(history.versions), **values)
-    from sage_code.memory.tiers.spans import since_of
-    from sage_code.views.conversations import erasure_of, message_with_id
+    from sage_code.views.conversations import erasure_of, message_with_id, title_of_session
 
     what = {name: given.get(name, "") for name in _WHAT}
-    found = erasure_of(memory, **{**what, "before": since_of(what["before"])})  # type: ignore[arg-type]
+    found = erasure_of(memory, **_read(what))
     message = message_with_id(memory, what["message"]) if what["message"] else None
+    values["session_title"] = title_of_session(memory, what["session"]) if what["session"] else ""
     return show(
         request, "erase.html", kind="messages", what=what, erasure=found, message=message, count=found.messages,
         **values,
     )  # fmt: skip
+
+
+def _read(given: Mapping[str, str]) -> dict[str, Any]:
+    """Which messages are meant, as the library takes it."""
+    from sage_code.memory.tiers.spans import since_of  # lazy: the words for times
+
+    return {**{name: given.get(name, "") for name in _WHAT}, "before": since_of(given.get("before", ""))}
 
 
 def erase(request: Request, form: Form) -> Response:
@@ -92,13 +99,10 @@ def erase(request: Request, form: Form) -> Response:
         core.delete(label, forget=True, by_person=True)
         address = link("/agents/blocks")
     else:
-        from sage_code.memory.tiers.spans import since_of
-
-        what = {name: form.get(name, "") for name in _WHAT}
-        asked = {**what, "before": since_of(what["before"])}
-        if memory.recall.forget(**asked, dry_run=True).messages != count:  # type: ignore[arg-type]
+        what = _read(form)
+        if memory.recall.forget(**what, dry_run=True).messages != count:
             return _asking(request, memory, form, changed=True)
-        memory.recall.forget(**asked)  # type: ignore[arg-type]
+        memory.recall.forget(**what)
         address = link("/agents/conversations")
     UNDOING.clear()
     return gone_to(request, address)

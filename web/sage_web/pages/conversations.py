@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -30,7 +32,7 @@ def conversations(request: Request) -> Response:
     text = request.query_params.get("q", "")[:_MAX_QUESTION].strip()
     number = number_of(request.query_params.get("page"))
     limit = min(number_of(request.query_params.get("n"), _FOUND), _MOST_FOUND)
-    values: dict[str, object] = {"problem": None, "answers": None, "newest": None, "sessions": None}
+    values: dict[str, Any] = {"problem": None, "answers": None, "newest": None, "sessions": None}
     try:
         if asked["role"] not in ("", *ROLES):
             raise UsageError(f"there is no role {asked['role'][:40]!r}", f"one of {', '.join(ROLES)}")

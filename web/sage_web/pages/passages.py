@@ -43,12 +43,12 @@ def _passage_page(
     request: Request, passage_id: str, problem: UsageError | Conflict | None = None, typed: Form | None = None
 ) -> Response:
     """A passage; after an edit that was refused with the problem and what was typed."""
-    from sage_code.views.agent_blocks import difference
+    from sage_code.views.agent_blocks import DiffLine, difference
     from sage_code.views.agent_passages import passage_page
 
     memory = made_memory(request)
     found = passage_page(memory, passage_id, {one.root for one in site_of(request).projects.listed()})
-    lines = ()
+    lines: tuple[DiffLine, ...] = ()
     if isinstance(problem, Conflict) and typed is not None:
         lines = difference(found.passage.content, text_of(typed, "content"))
     status = 200 if problem is None else 409 if isinstance(problem, Conflict) else 400
