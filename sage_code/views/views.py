@@ -6,21 +6,21 @@ from sage_code.settings.table import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sage_code.memory.changing import Kind
-    from sage_code.memory.memory import Memory
     from collections.abc import Iterable
 
+    from sage_code.memory.changing import Kind
+    from sage_code.memory.memory import Memory
     from sage_code.views.breakage import Breakage
     from sage_code.views.coloured import ColouredLines
     from sage_code.views.folders import Folder
     from sage_code.views.health import MemoryFigures, SkippedGroup
     from sage_code.views.linked import LinkedLines
     from sage_code.views.margin import MarginNote
+    from sage_code.views.measures import FolderMeasures, Measure
     from sage_code.views.memories import MemoryPage, MemoryQuery
     from sage_code.views.memory_detail import MemoryView
-    from sage_code.views.stale_queue import StaleQueue
-    from sage_code.views.measures import FolderMeasures, Measure
     from sage_code.views.neighbourhood import Neighbourhood, Opened
+    from sage_code.views.stale_queue import StaleQueue
     from sage_code.views.uncommitted import Uncommitted
     from sage_code.xref.graph import Definition
 
@@ -95,13 +95,14 @@ class Views:
         """What has changed since the last commit, what that may break, and which memories it makes stale."""
         from sage_code.views.uncommitted import uncommitted
 
-        return uncommitted(self._root)
+        return uncommitted(self._root, self._settings)
 
-    def measures(self, by: Measure = "size", below: str = "") -> FolderMeasures:
+    def measures(self, by: Measure = "size", below: str = "", *, only_code: bool = False) -> FolderMeasures:
         """The folders and files below a folder with their lines, their use, their age or their stale memories."""
-        from sage_code.views.measures import folder, measures
+        from sage_code.views.measures import folder, is_code, measures
 
-        return folder(measures(self._root, by), below)
+        files = measures(self._root, by)
+        return folder([one for one in files if is_code(one)] if only_code else files, below)
 
     # --- health -----------------------------------------------------------------------------------------------------
 

@@ -14,13 +14,13 @@ from starlette.staticfiles import StaticFiles
 from sage_code.errors import SageError
 from sage_code.serving.guard import Guard
 from sage_web import answers, entering, live
-from sage_web.pages import agents, code, graph, health, index_runs, memory, search, treemap
+from sage_web.pages import agents, code, graph, health, index_runs, memory, memory_changes, search, stale, treemap
 from sage_web.site import FOLDER, Site
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PAGES = (search, code, graph, treemap, memory, agents, health, index_runs)
+PAGES = (search, code, graph, treemap, memory_changes, memory, stale, agents, health, index_runs)
 # Nothing inline, nothing from elsewhere, no frames around the page.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
