@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # A round trip of MCP and a large store on a busy machine; whatever takes longer hangs.
 _LONGEST_S = 120.0
 
+_children: set[subprocess.Popen[bytes]] = set()
+
 
 def findings(root: str, version: str) -> list[Finding]:
     """What `sage doctor` of this version finds about a project and this machine."""
@@ -45,6 +47,12 @@ def used_by_day(since: date, project: str | None = None) -> UsageReport:
     return UsageReport(**{**given, "by": by, "rows": rows, "total": row(given["total"]), "unpriced_models": models})
 
 
+def end_all() -> None:
+    """End every child: the program that asked them ends, and does not wait for them."""
+    for child in tuple(_children):
+        child.kill()
+
+
 def _ask(order: dict[str, Any]) -> Any:
     """The answer of a child to an order."""
     with subprocess.Popen(
@@ -56,6 +64,7 @@ def _ask(order: dict[str, Any]) -> Any:
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
+        _children.add(child)
         clock = threading.Timer(_LONGEST_S, child.kill)
         clock.start()
         try:
@@ -67,6 +76,7 @@ def _ask(order: dict[str, Any]) -> Any:
         finally:
             clock.cancel()
             child.kill()
+            _children.discard(child)
     if not answer:
         raise StoreError(f"the process for {order['what']} ended without an answer", "run it in a terminal to see why")
     given = json.loads(answer)

@@ -64,10 +64,11 @@ class IndexRuns:
     def __init__(self, live: Live, projects: Projects) -> None:
         self._live, self._projects = live, projects
         self._runs: dict[str, Run] = {}  # by root
-        self._pids: dict[str, int] = {}  # of the processes that index elsewhere, by root
+        self._elsewhere: dict[str, tuple[int, Run | None]] = {}  # by root: the process, and the run before
         self._lock = threading.Lock()
         self._number = 0
-        live.subscribe(event=self._heard, greeting=self._greeting, end=self.stop_all)
+        live.subscribe(self._heard, self._greeting)
+        live.on_end(self.stop_all)
 
     def last(self, root: str) -> Run | None:
         """The run of a project that goes on, or the last one."""
@@ -148,25 +149,27 @@ class IndexRuns:
             if kind == "index.started":
                 if (known is not None and known.is_moving) or not _is_alive(pid):
                     return
-                run = replace(
-                    self._new(slug, full=False, by=f"{event.get('program', 'process')} {pid}"), stage="indexing"
-                )
-                self._pids[root] = pid
-            elif known is None or not known.is_moving or self._pids.get(root) != pid:
+                by = f"{event.get('program', 'process')} {pid}"
+                run = replace(self._new(slug, full=False, by=by), stage="indexing")
+                self._elsewhere[root] = pid, known
+            elif known is None or not known.is_moving or self._elsewhere.get(root, (0,))[0] != pid:
                 return
             else:
+                _, before = self._elsewhere.pop(root)
                 run = _ended(known, event)
-                del self._pids[root]
+                if before is not None and _found_nothing(run):
+                    run = before  # every search looks for changes: that is no news
             self._runs[root] = run
         self._live.send(run.message())
 
     def _forget_dead(self, root: str) -> None:
         """A process that was killed says nothing any more."""
-        run, pid = self._runs.get(root), self._pids.get(root)
+        run = self._runs.get(root)
+        pid, _ = self._elsewhere.get(root, (0, None))
         if run is not None and run.is_moving and run.by and not (pid and _is_alive(pid)):
-            self._pids.pop(root, None)
-            ended = replace(run, phase="failed", stage="", error="the process that indexed has ended without a word")
-            self._runs[root] = replace(ended, hint="start another run")
+            self._elsewhere.pop(root, None)
+            why = "the process that indexed has ended without a word"
+            self._runs[root] = replace(run, phase="failed", stage="", error=why, hint="start another run")
 
     def _greeting(self) -> Iterator[Message]:
         """What a new page is told: the runs that go on."""
@@ -210,6 +213,11 @@ def _ended(run: Run, event: Message) -> Run:
     return replace(
         run, phase="done", stage="", seconds=seconds, counts=_counts(stats if isinstance(stats, dict) else {})
     )
+
+
+def _found_nothing(run: Run) -> bool:
+    counts = dict(run.counts)
+    return run.phase == "done" and not any(counts.get(_WORDS[name]) for name in ("files_indexed", "files_removed"))
 
 
 _WORDS = {

@@ -129,18 +129,15 @@ class Live:
         """How many listen."""
         return len(self._listeners)
 
-    def subscribe(
-        self,
-        *,
-        event: Callable[[Message, str], None],
-        greeting: Callable[[], Iterable[Message]],
-        end: Callable[[], None],
-    ) -> None:
-        """Call `event` with each event and the slug of its project, in the thread that reads; `greeting` for what a
-        new stream is told first; `end` when the server ends."""
-        self._on_event.append(event)
+    def subscribe(self, on_event: Callable[[Message, str], None], greeting: Callable[[], Iterable[Message]]) -> None:
+        """Call `on_event` with each event and the slug of its project, in the thread that reads, and `greeting` for
+        what a new stream is told first."""
+        self._on_event.append(on_event)
         self._greetings.append(greeting)
-        self._on_end.append(end)
+
+    def on_end(self, call: Callable[[], None]) -> None:
+        """Call something when the server ends."""
+        self._on_end.append(call)
 
     def end(self) -> None:
         """End all streams: a server that waits for them would never end. A handler of signals may call it."""

@@ -27,6 +27,7 @@ class Site:
         self.projects = Projects(root)
         self.live = Live(self.projects)
         self.runs = IndexRuns(self.live, self.projects)
+        self.live.on_end(_end_children)
 
     @cached_property
     def cookie(self) -> str:
@@ -52,6 +53,12 @@ class Site:
 
     def _derived(self, purpose: str) -> str:
         return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+
+
+def _end_children() -> None:
+    from sage_code.views.apart import end_all  # lazy: the port is open before anything else is loaded
+
+    end_all()
 
 
 def site_of(request: Request) -> Site:
