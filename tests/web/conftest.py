@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from sage_code import Project
 
@@ -50,10 +50,10 @@ class WebServer:
         return int(self.base.rpartition(":")[2])
 
 
-def start_server(folder: Path) -> WebServer:
+def start_server(folder: Path, port: int = 0) -> WebServer:
     """Start `sage web` in a folder; the home is that of the test."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "sage_cli.entry", "web", "--no-open", "--port", "0"],
+        [sys.executable, "-P", "-m", "sage_cli.entry", "web", "--no-open", "--port", str(port)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )  # fmt: skip
@@ -75,12 +75,12 @@ def stop_server(server: WebServer) -> None:
 
 
 @pytest.fixture
-def serve(sage_home: Path) -> Iterator[Callable[[Path], WebServer]]:
+def serve(sage_home: Path) -> Iterator[Callable[..., WebServer]]:
     """Starts servers that end with the test."""
     started: list[WebServer] = []
 
-    def start(folder: Path) -> WebServer:
-        started.append(start_server(folder))
+    def start(folder: Path, port: int = 0) -> WebServer:
+        started.append(start_server(folder, port))
         return started[-1]
 
     yield start
@@ -89,7 +89,7 @@ def serve(sage_home: Path) -> Iterator[Callable[[Path], WebServer]]:
 
 
 @pytest.fixture
-def site(sample: Path, serve: Callable[[Path], WebServer]) -> WebServer:
+def site(sample: Path, serve: Callable[..., WebServer]) -> WebServer:
     """The page of the sample project, which is indexed."""
     Project.open(sample).index()
     return serve(sample)
@@ -102,6 +102,7 @@ def browser() -> Iterator[Browser]:
     if found is None:
         assert not os.environ.get("CI"), NO_BROWSER
         pytest.skip(NO_BROWSER)
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found, args=_FLAGS)
         yield started
