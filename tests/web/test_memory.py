@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -16,18 +17,55 @@ from playwright.sync_api import Page, expect
 from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
 
+from .conftest import WebServer, start_server, stop_server
+
 Enter = Callable[..., Page]
 SECRET = "ghp_" + "a8Kd03mXq7Zr1Tn5Wb2Ys6Vc9Lp4Hg0Jf3Ee"
+CODE = '''"""Serves."""
+
+LIMIT = 10
+
+
+class Server:
+    """Listens and answers."""
+
+    def start(self, port: int) -> None:
+        """Open the port."""
+        self.port = port
+
+    def stop(self):
+        self.port = None
+
+
+def connect(host, retries=3):
+    """Reach a host."""
+    return [host] * retries
+'''
 HOSTILE = (
     "</textarea><script>window.hit = 1</script>\n<img src=x onerror='window.hit = 1'>\n"
-    "{{ 7 * 7 }} & &amp; \u202eright to left\u202c \x07bell \x1b[31mred\x1b[0m \ufeff\n\n# a heading\n- `code` **strong**"
+    "{{ 7 * 7 }} & &amp; \u202eright to left\u202c \x07bell \x1b[31mred\x1b[0m \ufeff\n\n"
+    "# a heading\n- `code` **strong**"
 )
 
 
-@pytest.fixture
-def project(sample: Path, sage_home: Path) -> Project:
-    """The sample with memories: two that become stale, todos, and what somebody hostile has written."""
-    opened = Project.open(sample)
+@pytest.fixture(scope="module")
+def prepared(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, WebServer]]:
+    """A project with memories about its code, todos and a checkpoint, and its page."""
+    root = tmp_path_factory.mktemp("projects") / "sample"
+    root.mkdir()
+    (root / "server.py").write_text(CODE)
+    (root / "client.ts").write_text("export function connect(url: string): string {\n  return url;\n}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAGE_HOME", str(shared_home))
+        patch.setenv("HOME", str(shared_home.parent))
+        _remember(Project.open(root))
+        shutil.copytree(root, root.with_name("made"))
+        server = start_server(root)
+    yield root, server
+    stop_server(server)
+
+
+def _remember(opened: Project) -> None:
     opened.index()
     memory = opened.memory
     for id_, text, ref in (
@@ -39,21 +77,39 @@ def project(sample: Path, sage_home: Path) -> Project:
     memory.save_knowledge(KnowledgeItem("style", "Write short names.", "preference", ("style",)))
     memory.add_todo("Renew the certificate", id_="certificate", due="2026-01-01")
     memory.save_checkpoint(
-        {"core_question": "Which queue?", "thesis": "Kafka, because order within a key matters.", "confidence": 0.8,
-         "key_evidence": ["The consumers need order"], "code_refs": ["server.py:15-17"]},
+        {
+            "core_question": "Which queue?",
+            "thesis": "Kafka, because order within a key matters.",
+            "confidence": 0.8,
+            "key_evidence": ["The consumers need order"],
+            "code_refs": ["server.py:17"],
+        },
         auto_code_context=False,
-    )  # fmt: skip
-    return opened
+    )
 
 
 @pytest.fixture
-def site(project: Project, serve: Any) -> Any:
+def project(prepared: tuple[Path, WebServer]) -> Project:
+    """The project as it was made."""
+    root, made = prepared[0], prepared[0].with_name("made")
+    for name in ("checkpoints", "knowledge"):
+        shutil.rmtree(root / ".sage" / name)
+        shutil.copytree(made / ".sage" / name, root / ".sage" / name)
+    for kept in (root / ".sage" / "local").glob("kept-*"):
+        shutil.rmtree(kept)
+    (root / ".sage" / "core.md").unlink(missing_ok=True)
+    shutil.copy2(made / "server.py", root / "server.py")
+    return Project(str(root))
+
+
+@pytest.fixture
+def site(prepared: tuple[Path, WebServer], project: Project) -> WebServer:
     """The page of that project."""
-    return serve(Path(project.root))
+    return prepared[1]
 
 
 @pytest.fixture
-def shown(site: Any, enter: Enter) -> Callable[[str], Page]:
+def shown(site: WebServer, enter: Enter) -> Callable[[str], Page]:
     """Opens a page of the project by the end of its address."""
     return lambda path="/memory": enter(site, f"/p/sample{path}")
 
@@ -192,7 +248,7 @@ def test_new_knowledge_and_what_cannot_be_saved(shown: Any, project: Project) ->
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("the text is empty")
     page.get_by_label("Text", exact=True).fill("The client has one option.\n\nIt is the address.")
-    page.get_by_label("Code that it is about").fill("web/client.ts:3")
+    page.get_by_label("Code that it is about").fill("client.ts:1")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("the-client-has-one-option-it")
     expect(page.locator(".memory-refs .tag.holds")).to_be_visible()
@@ -278,17 +334,17 @@ def test_hostile_memories_are_text_and_come_back_unchanged(shown: Any, project: 
     assert page.evaluate("window.hit") is None
 
 
-def test_foreign_addresses_and_changes_without_a_key_are_refused(site: Any, project: Project) -> None:
+def test_foreign_addresses_and_changes_without_a_key_are_refused(site: WebServer, project: Project) -> None:
     def post(path: str, **fields: str) -> int:
-        sent = Request(f"{site.base}/p/sample/memory/{path}", urlencode(fields).encode())  # noqa: S310 - loopback
+        sent = Request(f"{site.base}/p/sample/memory/{path}", urlencode(fields).encode())
         sent.add_header("Authorization", f"Bearer {site.token}")
         try:
-            with urlopen(sent) as answer:  # noqa: S310 - loopback
+            with urlopen(sent) as answer:
                 return int(answer.status)
         except HTTPError as error:
             return error.code
 
-    with urlopen(Request(f"{site.base}/", headers={"Authorization": f"Bearer {site.token}"})) as answer:  # noqa: S310
+    with urlopen(Request(f"{site.base}/", headers={"Authorization": f"Bearer {site.token}"})) as answer:
         key = re.search(r'change-key" content="(\w+)"', answer.read().decode())[1]  # type: ignore[index]
     before = file_of(project, "style").read_bytes()
     assert post("knowledge/style/delete") == 403
@@ -298,6 +354,39 @@ def test_foreign_addresses_and_changes_without_a_key_are_refused(site: Any, proj
     assert post("knowledge/sty/delete", _change=key) == 400  # a part of an id names nothing
     assert post("knowledge/style/restore", _change=key, key="../../etc/passwd") == 400
     assert file_of(project, "style").read_bytes() == before
+
+
+def test_a_checkpoint_is_edited_as_markdown(shown: Any, project: Project) -> None:
+    [checkpoint] = [one for one, _ in project.memory.checkpoints.newest()]
+    page = shown(f"/memory/checkpoint/{checkpoint.id}/edit")
+    text = page.get_by_label("Text, in Markdown")
+    expect(text).to_have_value(re.compile("^# Which queue\\?\n\n## Thesis\nKafka"))
+    text.fill(text.input_value().replace("Kafka, because", "NATS, although").replace("## Thesis", "## Else"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("a checkpoint needs a thesis")
+    text.fill(text.input_value().replace("## Else", "## Thesis"))
+    page.get_by_label("How sure").fill("40")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".memory-lead")).to_have_text("NATS, although order within a key matters.")
+    edited = project.memory.checkpoints.load(checkpoint.id)
+    assert (edited.confidence, edited.key_evidence) == (0.4, ("The consumers need order",))
+    assert edited.code_refs == checkpoint.code_refs
+
+
+def test_many_memories_are_paged_and_compared_while_the_page_waits(shown: Any, project: Project) -> None:
+    folder = Path(project.root, ".sage", "checkpoints")
+    for number in range(205):
+        day = f"2026-0{1 + number // 28}-{1 + number % 28:02d}"
+        (folder / f"{day}T10-00-00_step-{number}.md").write_text(f"# Step {number}\n\n## Thesis\nIt is {number}.\n")
+    page = shown("/memory?tab=checkpoints")
+    expect(page.locator(".memory-row")).to_have_count(30)
+    page.get_by_role("link", name="Older").click()
+    expect(page.get_by_text("Page 2 of 7")).to_be_visible()
+    page.get_by_role("link", name="Newer").click()
+    expect(page.get_by_text("Page 1 of 7")).to_be_visible()
+    change_code(project)
+    page.goto(page.url.partition("/memory")[0] + "/memory?state=changed")
+    expect(page.locator(".memory-row")).to_have_count(3)
 
 
 def test_small_and_dark(shown: Any, project: Project, look: Any) -> None:
