@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from sage_web.projects import Projects
 
 Message = dict[str, Any]
-_Times = dict[str, dict[str, float]]  # by slug: when its index and its memories were last changed
+# By slug: when its index and its memories were last changed. An empty slug has what belongs to no project.
+_Times = dict[str, dict[str, float]]
 
 # What a page may lag behind: as many messages as a person could never read.
 _QUEUE = 400
@@ -105,6 +106,7 @@ class Live:
         self._listeners: set[Listener] = set()
         self._recent: deque[ShownEvent] = deque(maxlen=_RECENT)
         self._told: _Times = {}  # what the pages know
+        self._agents_changed = 0.0  # when an agent's memory was, as far as was heard
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reader: _Reader | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -232,6 +234,8 @@ class Live:
     def _read(self, event: Message, missed: int) -> None:
         """An event has come, in the thread that reads."""
         slug = self._projects.slug_of(root_of(event))
+        if event["type"] == "memory.saved" and _metadata(event).get("scope") == "agent":
+            self._agents_changed = event["timestamp"]
         for handler in self._on_event:
             handler(event, slug)
         self._soon(self._deliver, _shown(event, slug, missed))
@@ -240,7 +244,7 @@ class Live:
         """When each project was last changed, by slug."""
         from sage_code.views.last_changed import last_changed  # lazy: the first page does not wait for it
 
-        found: _Times = {}
+        found: _Times = {"": {"agents": self._agents_changed}}
         for one in self._projects.listed():
             with contextlib.suppress(OSError):  # a folder that goes away while it is looked at
                 times = last_changed(one.root)
@@ -298,9 +302,13 @@ def _shown(event: Message, slug: str, missed: int) -> ShownEvent:
 
 def root_of(event: Message) -> str:
     """The project that an event is about; empty if it names none."""
-    metadata = event.get("metadata")
-    root = metadata.get("root") if isinstance(metadata, dict) else event.get("root")
+    root = _metadata(event).get("root") or event.get("root")
     return root if isinstance(root, str) else ""
+
+
+def _metadata(event: Message) -> Message:
+    found = event.get("metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def _encoded(message: Message) -> bytes:

@@ -3,13 +3,16 @@ import { notice } from "./base.js";
 
 const handlers = new Set();
 const project = document.body.dataset.project;
-const made = { index: Number(document.body.dataset.made), memory: Number(document.body.dataset.made) };
+const since = Number(document.body.dataset.made);
+const made = { index: since, memory: since, agents: since };
 const known = {}; // by project: when its index and its memories were last changed
 const news = {}; // and what of that the page was told
-let changing = 0;
+let changing = 0; // requests that change something and are under way
+let saidOld = false;
 const OLD = {
   index: "The index has changed since this page was made.",
   memory: "Memories have changed since this page was made.",
+  agents: "What agents remember has changed since this page was made.",
 };
 
 /** Calls a handler with every message of the server: kind is event, run, state, lost, down or up. */
@@ -21,10 +24,16 @@ export function onEvent(handler) {
 /** Says that what the page shows is as of now: what has changed before does not make it old. */
 export function isCurrent(seconds = Date.now() / 1000, parts = Object.keys(made)) {
   for (const what of parts) made[what] = Math.max(made[what], seconds);
+  const isOld = Object.entries(known).some(([slug, times]) => Object.keys(times).some((what) => times[what] > made[what] && isConcerned(what, slug)));
+  if (saidOld && !isOld) {
+    document.getElementById("notice").hidden = true;
+    saidOld = false;
+  }
 }
 
 function isConcerned(what, slug) {
   const path = location.pathname;
+  if (what === "agents") return path.startsWith("/agents");
   if (slug !== project) return path === "/" && what === "index" && location.search.length > 1;
   return what === "index" || /^\/p\/[^/]+\/(memory|stale|code)/.test(path);
 }
@@ -33,23 +42,30 @@ function isConcerned(what, slug) {
 function compare() {
   if (changing) return; // what the page itself is about to change is not news
   for (const [slug, times] of Object.entries(known)) {
-    if (project && slug !== project) continue;
+    if (project && slug && slug !== project) continue;
     for (const [what, time] of Object.entries(times)) {
       const told = (news[slug] ??= {})[what] ?? 0;
       if (!(time > made[what] && time > told)) continue;
       news[slug][what] = time;
       const stale = new CustomEvent("sage:stale", { detail: { what, project: slug }, cancelable: true });
-      if (document.dispatchEvent(stale) && isConcerned(what, slug)) notice(OLD[what]);
+      if (!document.dispatchEvent(stale) || !isConcerned(what, slug)) continue;
+      notice(OLD[what]);
+      saidOld = true;
     }
   }
+}
+
+function say(...words) {
+  saidOld = false;
+  notice(...words);
 }
 
 function heard(message) {
   if (message.kind === "state") {
     Object.assign(known, message.projects);
     compare();
-  } else if (message.kind === "down") notice("The server does not answer: `sage web` has ended.", "Try again");
-  else if (message.kind === "up") notice("The server is back.");
+  } else if (message.kind === "down") say("The server does not answer: `sage web` has ended.", "Try again");
+  else if (message.kind === "up") say("The server is back.");
   for (const handler of handlers) handler(message);
 }
 
@@ -57,7 +73,7 @@ const isChange = (ctx) => (ctx.request?.method ?? "GET").toUpperCase() !== "GET"
 const begin = () => { changing += 1; };
 function end() {
   changing = Math.max(changing - 1, 0);
-  isCurrent(undefined, ["memory"]);
+  isCurrent(undefined, ["memory", "agents"]);
   compare();
 }
 document.addEventListener("sage:changing", begin);
