@@ -21,6 +21,9 @@ LineKind: TypeAlias = Literal["same", "added", "removed", "gap"]
 # Lines that are shown around a change, and of a history at once.
 _CONTEXT_LINES = 3
 SHOWN_VERSIONS = 100
+# Pairs of lines up to which each is compared with each: 1,000 equal lines would take a second. In longer texts lines
+# that are everywhere do not count.
+_COMPARED_EXACTLY = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ def difference(old: str, new: str) -> tuple[DiffLine, ...]:
     """What changes from one text to another, with the lines around it; nothing if they are equal."""
     before, after = _lines(old), _lines(new)
     found: list[DiffLine] = []
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    is_short = len(before) * len(after) <= _COMPARED_EXACTLY
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=not is_short)
     for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
         if found or group[0][1] > 0:
             found.append(DiffLine("gap", ""))

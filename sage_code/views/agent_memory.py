@@ -134,7 +134,10 @@ class AgentMemories:
         key = (settings, name or settings.memory_agent, _identity(settings.memory_uri))
         with self._lock:
             if (known := self._opened.get(key)) is not None:
-                return known
+                with known.engine.reading() as rows:
+                    if agents.agent_with_id(rows, known.agent.id) is not None:
+                        return known
+                del self._opened[key]  # the agent was forgotten
             # One engine serves all agents; a database that was replaced is opened anew. The old one is not closed:
             # another request may be using it.
             same = [one for other, one in self._opened.items() if (other[0], other[2]) == (key[0], key[2])]

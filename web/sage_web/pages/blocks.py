@@ -109,6 +109,8 @@ def configure(request: Request, form: Form) -> Response:
     except (UsageError, Conflict) as error:
         return _block_page(request, memory, label, UsageError(error.message, error.hint))
 
+    address = linker(request)(f"/agents/blocks/{label}")
+
     def undo() -> str:
         core.configure(
             label,
@@ -117,7 +119,7 @@ def configure(request: Request, form: Form) -> Response:
             read_only=old.read_only,
             expected_version=new.version,
         )
-        return linker(request)(f"/agents/blocks/{label}")
+        return address
 
     return done(request, "Settings saved.", undo, f"/agents/blocks/{label}")
 
@@ -137,11 +139,12 @@ def restore(request: Request, form: Form) -> Response:
 
 
 def _brought_back(request: Request, core: CoreMemory, edited: Edited) -> Response:
-    label, version = edited.block.label, edited.block.version
+    """The answer to the return of a block that was deleted."""
+    label, version, address = edited.block.label, edited.block.version, linker(request)("/agents/blocks")
 
     def undo() -> str:
         core.delete(label, expected_version=version, by_person=True)
-        return linker(request)("/agents/blocks")
+        return address
 
     return done(request, f"Block {label} is back.", undo, f"/agents/blocks/{label}")
 
@@ -153,6 +156,8 @@ def delete(request: Request, form: Form) -> Response:
     old = core.block(label)
     core.delete(label, expected_version=number_of(form.get("version"), 0), by_person=True)
 
+    address = linker(request)(f"/agents/blocks/{label}")
+
     def undo() -> str:
         core.create(
             label,
@@ -162,7 +167,7 @@ def delete(request: Request, form: Form) -> Response:
             read_only=old.read_only,
             expected_version=old.version + 1,
         )
-        return linker(request)(f"/agents/blocks/{label}")
+        return address
 
     return done(request, f"Block {label} was deleted.", undo, "/agents/blocks")
 
@@ -191,12 +196,14 @@ def create(request: Request, form: Form) -> Response:
     except UsageError as error:
         return show(request, "new_block.html", 400, title="A new block", typed=form, problem=error)
 
+    address = linker(request)("/agents/blocks")
+
     def undo() -> str:
         if known is not None:
             core.set(label, "", expected_version=edited.block.version, by_person=True)
         else:
             core.delete(label, expected_version=edited.block.version, by_person=True)
-        return linker(request)("/agents/blocks")
+        return address
 
     return done(request, f"Block {label} was made.", undo, f"/agents/blocks/{label}")
 

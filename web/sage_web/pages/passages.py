@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -10,6 +12,9 @@ from sage_code.errors import Conflict, UsageError
 from sage_web.agent_pages import done, linker, made_memory, memory_of, number_of, show, text_of
 from sage_web.answers import Form, changing
 from sage_web.site import site_of
+
+if TYPE_CHECKING:
+    from sage_code.views.agent_memory import AgentMemory
 
 _MAX_QUESTION = 2_000
 
@@ -36,17 +41,20 @@ def passage(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Passages", about="passages")
-    return _passage_page(request, request.path_params["id"])
+    return _passage_page(request, memory, request.path_params["id"])
 
 
 def _passage_page(
-    request: Request, passage_id: str, problem: UsageError | Conflict | None = None, typed: Form | None = None
+    request: Request,
+    memory: AgentMemory,
+    passage_id: str,
+    problem: UsageError | Conflict | None = None,
+    typed: Form | None = None,
 ) -> Response:
     """A passage; after an edit that was refused with the problem and what was typed."""
     from sage_code.views.agent_blocks import DiffLine, difference
     from sage_code.views.agent_passages import passage_page
 
-    memory = made_memory(request)
     found = passage_page(memory, passage_id, {one.root for one in site_of(request).projects.listed()})
     lines: tuple[DiffLine, ...] = ()
     if isinstance(problem, Conflict) and typed is not None:
@@ -76,11 +84,13 @@ def save(request: Request, form: Form) -> Response:
             raise Conflict("somebody has changed this passage since you read it; nothing was changed", "compare both")
         saved = memory.archive.edit(passage_id, text_of(form, "content"), form.get("tags", ""), expected=old).passage
     except (UsageError, Conflict) as error:
-        return _passage_page(request, passage_id, error, {**form, "content": text_of(form, "content")})
+        return _passage_page(request, memory, passage_id, error, {**form, "content": text_of(form, "content")})
+
+    address = linker(request)(f"/agents/passages/{passage_id}")
 
     def undo() -> str:
         memory.archive.edit(passage_id, old.content, old.tags, expected=saved)
-        return linker(request)(f"/agents/passages/{passage_id}")
+        return address
 
     return done(request, "Saved.", undo, f"/agents/passages/{passage_id}")
 
@@ -104,9 +114,11 @@ def add(request: Request, form: Form) -> Response:
     if saved.similar:
         said += f" {len(saved.similar)} other{'s say' if len(saved.similar) > 1 else ' says'} something similar."
 
+    address = linker(request)("/agents/passages")
+
     def undo() -> str:
         memory.archive.delete(saved.passage.id)
-        return linker(request)("/agents/passages")
+        return address
 
     return done(request, said, undo, f"/agents/passages/{saved.passage.id}")
 
@@ -116,9 +128,11 @@ def delete(request: Request, _form: Form) -> Response:
     memory = made_memory(request)
     gone = memory.archive.delete(request.path_params["id"])
 
+    address = linker(request)(f"/agents/passages/{gone.id}")
+
     def undo() -> str:
         memory.archive.restore(gone)
-        return linker(request)(f"/agents/passages/{gone.id}")
+        return address
 
     return done(request, "The passage was deleted.", undo, "/agents/passages")
 

@@ -49,10 +49,12 @@ def add_fact(request: Request, form: Form) -> Response:
         return _profiles(request, memory, name, error, form.get("text", ""))
     new = [fact.id for fact in added.facts if fact.id not in known]
 
+    address = _address(request, name)
+
     def undo() -> str:
         for fact in new:
             memory.people.retire(name, fact)
-        return _address(request, name)
+        return address
 
     return done(request, "Added." if new else "That is known already.", undo, "/agents/profiles", name=name)
 
@@ -65,9 +67,11 @@ def retire(request: Request, form: Form) -> Response:
         raise UsageError("there is no such fact", "it was taken back already")
     memory.people.retire(name, fact.id)
 
+    address = _address(request, name)
+
     def undo() -> str:
         memory.people.restore(fact)
-        return _address(request, name)
+        return address
 
     return done(request, "The fact was forgotten.", undo, "/agents/profiles", name=name)
 
