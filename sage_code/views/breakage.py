@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from sage_code.xref import answers
 from sage_code.xref.answers import Affected
 from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.graph import Definition
-from sage_code.xref.language_rules import family
+from sage_code.xref.language_rules import MUST_IMPORT, family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver
 from sage_code.xref.text_uses import TextUses, find_text_uses
 
@@ -25,7 +26,8 @@ DEFAULT_SECONDS = 6.0
 _TEXT_SHARE = 0.5
 _TEST = PATH_CLASSES.index("test")
 # A use of a name that the diff removes and that nothing else defines: what else could it have meant?
-_LOST = 0.9
+_LOST, _PERHAPS_LOST = 0.9, 0.45
+_STEPS = re.compile(r"[./\\:]+")
 _VERBS = {"call": "calls", "inherit": "inherits from", "type": "names the type", "use": "uses", "import": "imports"}
 
 
@@ -121,17 +123,31 @@ class Breaking:
         subjects = [Subject(one.file, one.symbol.line, one.symbol.kind, one.symbol.qualname) for one in definitions]
         return self._grouped(subjects, found)
 
-    def lost(self, removed: Symbol, language: str) -> list[Affected]:
-        """The uses of a definition that is gone, as far as nothing else that is defined can be meant."""
+    def lost(self, file: str, removed: Symbol, language: str) -> list[Affected]:
+        """The uses of a definition that is gone: in its own file, in files that import it, and where no other is meant.
+
+        In a language that imports what it uses, a file that does not import the name means something else by it.
+        """
+        users = [(user, one) for user, one in self.graph.references(removed.name) if self._is_alike(user, language)]
+        importers = {user for user, one in users if one.kind == "import" and _names_module(one.receiver, file)}
         found = []
-        for user, reference in self.graph.references(removed.name):
+        for user, one in users:
             if not self.resolver.in_time():
                 break
-            is_alike = family(self.graph.file_language(user)) == family(language)
-            if is_alike and not self.resolver.targets(user, reference):
-                why = f"{_VERBS[reference.kind]} {removed.qualname}, which is gone"
-                found.append(Affected(user, reference.line, reference.scope, 1, _LOST, why))
+            if one.kind == "import" and user not in importers:
+                continue
+            is_sure = user == file or user in importers
+            if (one.receiver and one.kind != "import") or (not is_sure and language in MUST_IMPORT):
+                is_sure = is_sure and one.receiver in ("self", "this", "cls")
+                if not is_sure and (language in MUST_IMPORT and not one.receiver):
+                    continue
+            if not self.resolver.targets(user, one):
+                why = f"{_VERBS[one.kind]} {removed.qualname}, which is gone"
+                found.append(Affected(user, one.line, one.scope, 1, _LOST if is_sure else _PERHAPS_LOST, why))
         return found
+
+    def _is_alike(self, file: str, language: str) -> bool:
+        return family(self.graph.file_language(file)) == family(language)
 
     def _text_uses(self, definitions: Sequence[Definition]) -> TextUses:
         left = self._text_until - time.monotonic()
@@ -159,6 +175,13 @@ class Breaking:
         complete = not (self.resolver.ran_out or self._files_left)
         apart = (tuple(one for one in files if one.is_test == wanted) for wanted in (False, True))
         return Breakage(tuple(subjects), *apart, complete)
+
+
+def _names_module(module: str, file: str) -> bool:
+    """Whether the module of an import may be a file, by the last step of both."""
+    *folders, name = file.split("/")
+    step = _STEPS.split(module.rstrip("./"))[-1]
+    return bool(step) and step in (name.partition(".")[0], name, folders[-1] if folders else "")
 
 
 def innermost(symbols: Iterable[Symbol], line: int) -> Symbol | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple, TypeAlias
 
+from sage_code.languages.table import HEAD_BYTES, detect
 from sage_code.memory.code.code_files import CodeFile
-from sage_code.text.masking import find
+from sage_code.text.masking import find, mask
 from sage_code.values import Symbol
 from sage_code.views.breakage import innermost
+from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
 
 DefinitionChange: TypeAlias = Literal["added", "changed", "signature", "removed"]
 Block: TypeAlias = tuple[int, int, int, int]  # lines of the old file from, to, and those of the new one instead
@@ -20,6 +22,8 @@ _MAX_LINES = 4_000
 # A diff is a reminder here, and an editor shows the rest.
 _SHOWN_LINES = 80
 _CONTEXT = 2
+# Of these a signature says how they are used.
+_CALLED = FUNCTION_LIKE | CLASS_LIKE
 
 
 class DiffLine(NamedTuple):
@@ -82,24 +86,31 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> list[Block] | None:
 
 def _touched(before: CodeFile, after: CodeFile, blocks: Iterable[Block]) -> Iterator[TouchedDefinition]:
     """The innermost definitions with changed lines, in the order of the file."""
-    olds = {one.qualname: one for one in before.symbols}
-    news = {one.qualname: one for one in after.symbols}
-    now = _at([line for _, _, start, end in blocks for line in range(start + 1, end + 1)], after)
-    then = _at([line for start, end, _, _ in blocks for line in range(start + 1, end + 1)], before)
+    old, new = _symbols(before), _symbols(after)
+    olds, news = {one.qualname: one for one in old}, {one.qualname: one for one in new}
+    now = _at([at + 1 for _, _, start, end in blocks for at in range(start, end) if after.lines[at].strip()], new)
+    then = _at([at + 1 for start, end, _, _ in blocks for at in range(start, end) if before.lines[at].strip()], old)
     for name in sorted(now | then, key=lambda name: (news.get(name) or olds[name]).line):
         change: DefinitionChange = "changed"
         if name not in olds:
             change = "added"
         elif name not in news:
             change = "removed"
-        elif olds[name].signature.split() != news[name].signature.split():
+        elif news[name].kind in _CALLED and olds[name].signature.split() != news[name].signature.split():
             change = "signature"
-        yield TouchedDefinition(after.path, change, news.get(name) or olds[name])
+        symbol = news.get(name) or olds[name]
+        yield TouchedDefinition(after.path, change, replace(symbol, signature=mask(symbol.signature)[0], docstring=""))
 
 
-def _at(lines: Iterable[int], file: CodeFile) -> set[str]:
+def _at(lines: Iterable[int], symbols: Sequence[Symbol]) -> set[str]:
     """The names of the innermost definitions at some lines."""
-    return {found.qualname for line in lines if (found := innermost(file.symbols, line))}
+    return {found.qualname for line in lines if (found := innermost(symbols, line))}
+
+
+def _symbols(file: CodeFile) -> Sequence[Symbol]:
+    """The definitions of a file; none if its grammar can end the process, which serves others too."""
+    language = detect(file.path, file.text[:HEAD_BYTES].encode("utf-8", "replace"))
+    return () if language is None or language.may_crash else file.symbols
 
 
 def _diff(old: Sequence[str], new: Sequence[str], blocks: Sequence[Block]) -> list[DiffLine]:

@@ -16,6 +16,7 @@ import numpy as np
 from sage_code.compiled.inventory import reading
 from sage_code.compiled.published import needed_snapshot
 from sage_code.discover.gitstate import GitState
+from sage_code.languages.table import by_name
 from sage_code.memory.code.check import Checker
 from sage_code.memory.code.referring_memories import memories
 
@@ -71,6 +72,12 @@ def measures(root: str, by: Measure = "size") -> list[FileMeasures]:
             for one in files
         ]
     return files
+
+
+def is_code(one: FileMeasures) -> bool:
+    """Whether a file is in a language with a grammar: no text, data or markup."""
+    language = by_name(one.language)
+    return language is not None and bool(language.queries)
 
 
 def folder(files: Iterable[FileMeasures], below: str = "") -> FolderMeasures:

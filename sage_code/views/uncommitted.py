@@ -11,17 +11,23 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from sage_code.compiled.inventory import reading
 from sage_code.discover.decoding import decode
 from sage_code.discover.gitstate import GitState, Staged
-from sage_code.discover.secret_files import is_secret_path
+from sage_code.discover.listing import list_files
+from sage_code.discover.reading import SourceText, read_source
+from sage_code.discover.rules import discover_rules
+from sage_code.discover.secret_files import is_secret_path, is_secret_text
 from sage_code.files.contained import read_contained
-from sage_code.index.manifest import Manifest, manifest_or_none
+from sage_code.index.manifest import manifest_or_none
 from sage_code.languages.table import detect
 from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.code.referring_memories import ReferringMemory, memories
+from sage_code.settings.loading import Settings
+from sage_code.values import SkipReason, SourceFile
 from sage_code.views.breakage import Breakage, Breaking
 from sage_code.views.difference import Difference, TouchedDefinition, difference
 from sage_code.xref.answers import Affected
@@ -67,15 +73,14 @@ class Uncommitted:
     stale: tuple[StaleMemory, ...] = ()
 
 
-class _Texts(NamedTuple):
-    """A file before and after, or a note why it is not compared."""
+class _Text(NamedTuple):
+    """A version of a file, or a note why it is not compared."""
 
-    before: str
-    after: str
+    text: str = ""
     note: str = ""
 
 
-def uncommitted(root: str, *, seconds: float = DEFAULT_SECONDS) -> Uncommitted:
+def uncommitted(root: str, settings: Settings, *, seconds: float = DEFAULT_SECONDS) -> Uncommitted:
     """The changes since the last commit, untracked files too."""
     git = GitState.of(root)
     staged = git.staged() if git is not None else None
@@ -83,7 +88,7 @@ def uncommitted(root: str, *, seconds: float = DEFAULT_SECONDS) -> Uncommitted:
         return Uncommitted(has_git=False)
     until = time.monotonic() + seconds * _COMPARING_SHARE
     names = sorted(_changed_names(root, git, staged).items())
-    files = list(_compared(root, git, names[:_MAX_FILES], until))
+    files = list(_compared(_Reader(root, settings, git), names[:_MAX_FILES], until))
     if not files:
         return Uncommitted(has_git=True)
     touched = [one for file in files if file.difference for one in file.difference.definitions]
@@ -130,45 +135,58 @@ def _blob_name(data: bytes, length: int) -> str:
 
 
 def _compared(
-    root: str, git: GitState, names: Sequence[tuple[str, tuple[FileChange, str]]], until: float
+    reader: _Reader, names: Sequence[tuple[str, tuple[FileChange, str]]], until: float
 ) -> Iterator[ChangedFile]:
     """The changed files with their differences; those whose text is the same are left out."""
-    manifest = manifest_or_none(root)
     for file, (change, blob) in names:
         if time.monotonic() > until:
             yield ChangedFile(file, change, note="not compared, because the time was over")
             continue
-        texts = _texts(root, git, file, blob, is_gone=change == "deleted", why_not=_why_not(manifest, file, change))
-        found = difference(file, texts.before, texts.after) if not texts.note else None
-        if texts.note or found is None:
-            yield ChangedFile(file, change, note=texts.note or "too many changed lines to be compared here")
-        elif texts.before != texts.after:
+        before, after = reader.before(file, blob), reader.after(file) if change != "deleted" else _Text()
+        note = before.note or after.note
+        found = difference(file, before.text, after.text) if not note else None
+        if found is None:
+            yield ChangedFile(file, change, note=note or "too many changed lines to be compared here")
+        elif before.text != after.text:
             yield ChangedFile(file, change, found)
 
 
-def _why_not(manifest: Manifest | None, file: str, change: FileChange) -> str:
-    """Why a file is not shown: it is kept out of the index, or nobody has indexed it yet."""
-    if is_secret_path(file):
-        return "it may hold secrets and is not shown"
-    if change == "deleted" or (manifest is not None and file in manifest.files):
-        return ""
-    skipped = manifest.skipped.get(file) if manifest is not None else None
-    return f"not part of the index ({skipped.reason})" if skipped else "not part of the index"
+class _Reader:
+    """Reads both versions of files, if they belong to the project."""
 
+    def __init__(self, root: str, settings: Settings, git: GitState) -> None:
+        self._root, self._git, self._rules = root, git, discover_rules(settings)
+        manifest = manifest_or_none(root)
+        self._indexed = manifest.files if manifest is not None else {}
 
-def _texts(root: str, git: GitState, file: str, blob: str, *, is_gone: bool, why_not: str) -> _Texts:
-    """Both texts of a file that belongs to the project, or a note."""
-    if why_not:
-        return _Texts("", "", why_not)
-    before = git.blob(blob, _MAX_BYTES) if blob else b""
-    try:
-        after = b"" if is_gone else read_contained(os.fsencode(root), os.fsencode(file), _MAX_BYTES + 1)
-    except OSError:
-        return _Texts("", "", "it cannot be read")
-    if before is None or len(after) > _MAX_BYTES:
-        return _Texts("", "", "too large to be compared here")
-    old, new = decode(before), decode(after)
-    return _Texts(old.text, new.text) if old and new else _Texts("", "", "not text")
+    @cached_property
+    def _listed(self) -> frozenset[str]:
+        """The files that the next run would index: an index may be older than a change."""
+        found = list_files(self._root, self._rules)
+        return frozenset(one.path for one in found if isinstance(one, SourceFile))
+
+    def before(self, file: str, blob: str) -> _Text:
+        """A file as it was committed."""
+        if not blob:
+            return _Text()
+        if not self._rules.include_secrets and is_secret_path(file):
+            return _Text(note="it may hold secrets and is not shown")
+        data = self._git.blob(blob, _MAX_BYTES)
+        decoded = decode(data) if data is not None else None
+        if data is None or decoded is None:
+            return _Text(note="too large to be compared here" if data is None else "not text")
+        if not self._rules.include_secrets and is_secret_text(file, decoded.text):
+            return _Text(note="it may hold secrets and is not shown")
+        return _Text(decoded.text)
+
+    def after(self, file: str) -> _Text:
+        """A file as it is now."""
+        if file not in self._indexed and file not in self._listed:
+            return _Text(note="not part of the project, as far as Sage reads it")
+        found = read_source(self._root, SourceFile(file, 0, 0), self._rules)
+        if isinstance(found, SourceText):
+            return _Text(found.text)
+        return _Text() if found.reason is SkipReason.EMPTY else _Text(note=f"not shown ({found.reason})")
 
 
 def _broken(breaking: Breaking, touched: Sequence[TouchedDefinition]) -> Breakage:
@@ -179,7 +197,7 @@ def _broken(breaking: Breaking, touched: Sequence[TouchedDefinition]) -> Breakag
         named = detect(one.file)
         language = breaking.graph.file_language(one.file) or (named.name if named else "")
         if one.change == "removed":
-            lost += breaking.lost(one.symbol, language)
+            lost += breaking.lost(one.file, one.symbol, language)
         elif one.change != "added":
             changed.append(Definition(one.file, language, one.symbol))
     return breaking.of_definitions(changed, lost)

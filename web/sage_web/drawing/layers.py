@@ -15,7 +15,7 @@ _SWEEPS = 8
 _ALIGNMENTS = 6
 # A line leaves a box levelly and turns in the gap between two layers.
 _BEND = 0.5
-_LOOP = 26.0
+_LOOP = 22.0
 
 
 @dataclass(frozen=True, slots=True)

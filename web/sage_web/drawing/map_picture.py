@@ -73,9 +73,9 @@ class MapPicture:
     tall_size: tuple[int, int] = (int(_TALL.width), int(_TALL.height))
 
 
-def map_picture(slug: str, shown: FolderMeasures, by: Measure, now: float) -> MapPicture:
+def map_picture(slug: str, shown: FolderMeasures, by: Measure, now: float, only: str = "") -> MapPicture:
     """The map of a folder of the project of an address, coloured by a measure."""
-    made = _MapPicture(slug, shown, by, now)
+    made = _MapPicture(slug, shown, by, now, only)
     return MapPicture(made.tiles(_WIDE, _WIDE_LOOK), made.tiles(_TALL, _TALL_LOOK), made.keys())
 
 
@@ -91,8 +91,8 @@ def ago(then: float, now: float) -> str:
 class _MapPicture:
     """A map while it is made."""
 
-    def __init__(self, slug: str, shown: FolderMeasures, by: Measure, now: float) -> None:
-        self._base, self._shown, self._by, self._now = f"/p/{slug}", shown, by, now
+    def __init__(self, slug: str, shown: FolderMeasures, by: Measure, now: float, only: str) -> None:
+        self._base, self._shown, self._by, self._now, self._only = f"/p/{slug}", shown, by, now, only
         self._known: dict[str, FolderMeasures] = {}
         self._items = tuple(self._item(one, _WIDE_LOOK.levels) for one in shown.children)
         self._languages = _by_lines(shown)[:_MAX_LANGUAGES] if by == "size" else []
@@ -136,16 +136,16 @@ class _MapPicture:
             href = f"{self._base}/code/{quoted_path(one.path)}"
             label = _fit(name, rect, _CHAR)
             detail = self._detail(one) if label and rect.height >= _TWO_LINES else ""
-            words = (self._colour(one), label, _fit(detail, rect, _CHAR), title, href)
+            words = (self._colour(one), label, _whole(detail, rect), title, href)
             return MapTile(*place, "file", *words, False, tile.depth)
         colour = "" if tile.is_open else self._colour(one)
         label = _fit(name, rect, _HEAD_CHAR)
         detail = self._detail(one) if label and not tile.is_open and rect.height >= _TWO_LINES else ""
         where = (title, self._zoom(one.path), tile.is_open, tile.depth)
-        return MapTile(*place, "folder", colour, label, _fit(detail, rect, _CHAR), *where)
+        return MapTile(*place, "folder", colour, label, _whole(detail, rect), *where)
 
     def _zoom(self, path: str) -> str:
-        return address("", below=path, by=self._by if self._by != "size" else "")
+        return address("", below=path, by=self._by if self._by != "size" else "", only=self._only)
 
     def facts(self, one: FolderMeasures) -> str:
         """What is known about a file or a folder, in one line."""
@@ -203,6 +203,11 @@ def _fit(text: str, rect: Rect, char: float) -> str:
         return text
     stem = text.rpartition(".")[0]
     return stem if stem and len(stem) <= room else f"{text[: room - 1]}…"
+
+
+def _whole(text: str, rect: Rect) -> str:
+    """A number is not cut."""
+    return text if len(text) * _CHAR <= rect.width - 8 else ""
 
 
 def crumbs(path: str) -> Sequence[tuple[str, str]]:

@@ -56,6 +56,7 @@ class Look:
     border: float = 3.0
     least_side: float = 34.0  # a folder that is narrower is not opened
     levels: int = 6
+    least_shown: float = 0.5  # a folder is opened if this share of it can be shown
 
 
 def treemap(items: Sequence[Item], frame: Rect, look: Look | None = None) -> list[Tile]:
@@ -92,7 +93,7 @@ def _placed(items: Sequence[Item], frame: Rect, depth: int, look: Look, room: in
         return []
     least = look.least_area * total / _area(frame)
     shown = [item for item in ranked if item.weight >= least]
-    if parent is not None and len(shown) >= room:
+    if parent is not None and (len(shown) >= room or sum(item.weight for item in shown) < look.least_shown * total):
         return []  # a closed folder says more than one in which nearly everything is left out
     shown = shown[: room - 1]
     if len(ranked) <= room and len(ranked) - len(shown) <= 1:

@@ -42,6 +42,9 @@ def graph(request: Request) -> Response:
         nearest = project.nearest(name)
         return page(request, "graph/missing.html", 404, title=f"No {name}", nearest=nearest, **shared)
     if len(found) > 1:
+        from sage_code.text.masking import mask_all  # lazy: its rules
+
+        found = mask_all(found, [])
         return page(request, "graph/choose.html", title=f"Which {name}?", definitions=found, **shared)
     from sage_code.views.neighbourhood import parse_opened  # lazy: NumPy
     from sage_web.drawing.graph_picture import picture

@@ -31,7 +31,8 @@ def show(request: Request) -> Response:
     below = request.query_params.get("below", "").strip("/")[:_MAX_CHARS]
     by: Measure = next((one for one in _LABELS if one == request.query_params.get("by")), "size")
     note = project.refresh()
-    shown = project.views.measures(by, below)
+    only = "code" if request.query_params.get("only") == "code" else ""
+    shown = project.views.measures(by, below, only_code=bool(only))
     now = time.time()
     return page(
         request,
@@ -41,9 +42,10 @@ def show(request: Request) -> Response:
         note=note,
         below=below,
         by=by,
+        only=only,
         labels=_LABELS,
         shown=shown,
-        picture=map_picture(listed.slug, shown, by, now),
+        picture=map_picture(listed.slug, shown, by, now, only),
         crumbs=crumbs(below),
         rows=shown.children[:_MAX_ROWS],
         ago=lambda then: ago(then, now),
