@@ -124,12 +124,12 @@ def memory_page(memory: Memory, query: MemoryQuery) -> MemoryPage:
     return MemoryPage(rows_shown, len(found), page, pages, counts, most, tuple(memory.notices.take()))
 
 
-def row_health(memory: Memory, kind: str, id_: str) -> MemoryRow:
-    """One row of a list with the health of its memory, however long that takes."""
-    for row in _all_rows(memory):
-        if (row.kind, row.id) == (kind, id_):
-            return next(iter(_filled(memory, [row], float("inf"))))
-    raise UsageError(f"there is no {kind} {id_[:120]}", "it may have been deleted")
+def memory_health(memory: Memory, kind: str, id_: str) -> Health | None:
+    """The health of one memory, however long that takes; None if it is about no code or cannot be read."""
+    store = memory.checkpoints if kind == "checkpoint" else memory.knowledge
+    scope = store.find(id_)[0].scope
+    _, refs = _read(memory, MemoryRow(kind, id_, "", "", scope))
+    return health_of(states_of(memory.root).of(refs)) if memory.root is not None else None
 
 
 def _is_in(tab: str, row: MemoryRow) -> bool:
@@ -159,11 +159,11 @@ def _all_rows(memory: Memory) -> Iterator[MemoryRow]:
         yield MemoryRow("knowledge", item.id, when, what, known.scope, is_due=item.is_due, **facts)
 
 
-def _filled(memory: Memory, rows: Sequence[MemoryRow], seconds: float = _STATE_SECONDS) -> Iterator[MemoryRow]:
+def _filled(memory: Memory, rows: Sequence[MemoryRow]) -> Iterator[MemoryRow]:
     """The rows with what their files say, and with the health of their code as far as there is time."""
     read = [_read(memory, row) for row in rows]
     states = _states(memory)
-    found = states.within((refs for _, refs in read), seconds) if states is not None else [()] * len(read)
+    found = states.within((refs for _, refs in read), _STATE_SECONDS) if states is not None else [()] * len(read)
     for (row, refs), checked in zip(read, found, strict=True):
         health = health_of(checked) if checked else None
         shown: dict[str, Any] = {"keywords": mask_all(row.keywords, []), "problem": mask(row.problem)[0]}

@@ -117,6 +117,7 @@ def ref_views(states: Sequence[RefState]) -> tuple[RefView, ...]:
 
 
 def _ref_view(state: RefState) -> RefView:
+    """One reference, without the line numbers of its diff: they count from the quotation, not from the file."""
     ref, now = state.ref, state.now
     diff = mask(state.diff)[0].split("\n") if state.diff else []
     return RefView(

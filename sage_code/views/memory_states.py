@@ -80,6 +80,8 @@ class MemoryStates:
         with self._guard:
             checker = self.checker()
             found = [CheckedMemory(one, self.of(one.refs, checker)) for one in self._referring()]
+            used = {state.ref for one in found for state in one.states}
+            self._unchanged = {ref: known for ref, known in self._unchanged.items() if ref in used}
             self._is_complete = True
         return found
 

@@ -33,7 +33,7 @@ def show(request: Request) -> Response:
     tab = _one_of([name for name, _ in TABS], request.query_params.get("tab", "")) or "all"
     if tab == "core":
         return page(request, "memory/core.html", title="Core files", project=found, tab=tab, tabs=TABS,
-                    files=project.core_files(), back=_here(request))  # fmt: skip
+                    files=project.core_files())  # fmt: skip
     if tab == "deleted":
         from sage_code.memory.changing import recently_deleted  # lazy: the parser
 
@@ -72,11 +72,12 @@ def _list(request: Request, found: Any, project: Any, tab: str) -> Response:
 
 def state(request: Request) -> Response:
     """The health of one memory of a list, for a list that did not wait for it."""
-    from sage_code.views.memories import row_health
+    from sage_code.memory.changing import kind_named
+    from sage_code.views.memories import memory_health
 
     project = site_of(request).projects.open(request.path_params["slug"])
-    row = row_health(project.memory, request.path_params["kind"], request.path_params["id"])
-    return part(request, "memory/health.html", health=row.health)
+    kind = kind_named(request.path_params["kind"])
+    return part(request, "memory/health.html", health=memory_health(project.memory, kind, request.path_params["id"]))
 
 
 def read(request: Request) -> Response:
@@ -89,7 +90,7 @@ def read(request: Request) -> Response:
     base = f"/p/{slug}/memory"
     return page(
         request, "memory/read.html", title=view.question or view.title or view.id, project=found, memory=view,
-        memory_home=base, own=f"{base}/{view.kind}/{view.id}", blocks=blocks, ago=ago, back=f"{base}/{view.kind}/{view.id}",
+        memory_home=base, own=f"{base}/{view.kind}/{view.id}", blocks=blocks, ago=ago,
     )  # fmt: skip
 
 

@@ -65,7 +65,8 @@ def local(given: str, usual: str) -> str:
     """The address to go back to; one that leads out of the site is refused, before anything is changed."""
     if not given:
         return usual
-    if not given.startswith("/") or given[1:2] in ("/", "\\") or not given.isprintable() or "\\" in given:
+    is_plain = given.isascii() and given.isprintable() and "\\" not in given  # as addresses are written
+    if not given.startswith("/") or given.startswith("//") or not is_plain:
         raise UsageError("the page to go back to is not of this site", "go back to the list and try again")
     return given
 
