@@ -30,8 +30,11 @@ class Name(NamedTuple):
     statement: int  # the line at which the import begins that it is part of; 0 for other kinds
 
 
-def names(tree: Tree, source: bytes, until: float) -> list[Name]:
-    """The names of a source, by offset; those that are not reached at the time `until` are left out."""
+def names(tree: Tree, source: bytes, start: int, end: int, until: float) -> list[Name]:
+    """The names between two offsets of a source; those that are not reached at the time `until` are left out.
+
+    The cursor goes down by offset, so a late part costs as an early one.
+    """
     cursor = tree.walk()
     receivers = Receivers(source)
     found: list[Name] = []
@@ -42,21 +45,26 @@ def names(tree: Tree, source: bytes, until: float) -> list[Name]:
         steps += 1
         if steps % _LOOK_AT_CLOCK == 0 and time.monotonic() > until:
             return found
-        if cursor.goto_first_child():
+        if cursor.goto_first_child_for_byte(start) is not None:
             node = cursor.node
-            if node is None:
+            if node is None or node.start_byte >= end:
                 return found
             path.append(Step(node, node.type, cursor.field_name or ""))
             continue
         leaf = path[-1].node
-        if leaf.is_named and leaf.end_byte > leaf.start_byte and _NAME.fullmatch(source, *leaf.byte_range):
+        if (
+            leaf.start_byte >= start
+            and leaf.is_named
+            and leaf.end_byte > leaf.start_byte
+            and _NAME.fullmatch(source, *leaf.byte_range)
+        ):
             found += _name(path, source, receivers)
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 return found
             path.pop()
         node = cursor.node
-        if node is None:
+        if node is None or node.start_byte >= end:
             return found
         path[-1] = Step(node, node.type, cursor.field_name or "")
 

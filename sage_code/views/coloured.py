@@ -60,6 +60,7 @@ class ColouredLines:
     masked: int  # secrets of the whole file
     first: int  # the number of the first of these lines
     lines: tuple[Line, ...]
+    in_colour: int  # how many of these lines, from the first
 
 
 def coloured(
@@ -76,15 +77,25 @@ def coloured(
     if at_once and count > _SHORT_FILE and not source.is_parsed:
         beginning = coloured_lines(source, first, min(last, first + FIRST_LINES - 1), whole=False)
         rest = tuple(_plain_line(text) for text in source.lines[first - 1 + len(beginning) : last])
-        return as_lines(source, first, beginning + rest)
+        return as_lines(source, first, beginning + rest, len(beginning))
     return as_lines(source, first, coloured_lines(source, first, last))
 
 
-def as_lines(source: ShownSource, first: int, lines: tuple[Line, ...]) -> ColouredLines:
+def as_lines(source: ShownSource, first: int, lines: tuple[Line, ...], in_colour: int | None = None) -> ColouredLines:
     """Lines with what is known of their file."""
     name = source.language.name if source.language else ""
-    masked, count = len(source.masked), len(source.lines)
-    return ColouredLines(source.path, name, source.content_hash, source.size, count, masked, first, lines)
+    in_colour = len(lines) if in_colour is None else in_colour
+    return ColouredLines(
+        source.path,
+        name,
+        source.content_hash,
+        source.size,
+        len(source.lines),
+        len(source.masked),
+        first,
+        lines,
+        in_colour,
+    )
 
 
 def coloured_lines(

@@ -127,10 +127,9 @@ def _colour(
     first: int, last: int, is_named: bool, types: list[str], fields: list[str], is_text: bool, source: bytes
 ) -> str:
     """The colour of a leaf, by its type, its field and what is around it."""
-    kind = types[-1]
+    kind, around = types[-1], types[-2] if len(types) > 1 else ""
     if not is_named:
-        return STRING if is_text else _anonymous(kind)
-    around = types[-2] if len(types) > 1 else ""
+        return STRING if is_text else _anonymous(kind, around)
     colour = _named(kind, is_text, around)
     if colour != "name":
         return colour
@@ -142,8 +141,10 @@ def _colour(
 
 
 @lru_cache(4096)
-def _anonymous(kind: str) -> str:
+def _anonymous(kind: str, around: str) -> str:
     if _ALPHABETIC.match(kind):
+        if _TYPE.search(around):
+            return TYPE
         return CONSTANT if _CONSTANT.match(kind) else KEYWORD
     if kind in ('"', "'", "`", '"""', "'''"):
         return STRING

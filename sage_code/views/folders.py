@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from sage_code.compiled.published import open_snapshot
 from sage_code.errors import UsageError
 from sage_code.index.manifest import FileState, manifest_or_none
 from sage_code.paths import manifest_path
@@ -26,6 +27,7 @@ class FolderFile:
     name: str
     language: str
     size: int
+    lines: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class _Listed:
 
     def __init__(self, files: Mapping[str, FileState]) -> None:
         self.files = files
+        self._line_counts: dict[str, int] | None = None
 
     @cached_property
     def by_folder(self) -> dict[str, tuple[list[str], dict[str, int]]]:
@@ -70,6 +73,18 @@ class _Listed:
                 folders = found.setdefault(above, ([], {}))[1]
                 folders[below] = folders.get(below, 0) + 1
         return found
+
+    def line_counts(self, root: str) -> dict[str, int]:
+        """How many lines each file has, by the ends of its last chunk; nothing without compiled files."""
+        if self._line_counts is None:
+            snapshot = open_snapshot(root)
+            counts: dict[str, int] = {}
+            for ref, segment in zip(snapshot.generation.segments, snapshot.segments, strict=True) if snapshot else ():
+                dead, arrays = frozenset(ref.dead), segment.arrays
+                ends = dict(zip(arrays["chunk_file"].tolist(), arrays["chunk_end"].tolist(), strict=True))
+                counts |= {path: ends.get(row, 0) for row, path in enumerate(segment.paths) if row not in dead}
+            self._line_counts = counts
+        return self._line_counts
 
 
 _kept: OrderedDict[str, tuple[tuple[int, int, int], _Listed]] = OrderedDict()
@@ -89,11 +104,14 @@ def folder(root: str, path: str) -> Folder:
         raise UsageError(f"there is no folder {path} in this project", "only folders with indexed files are shown")
     paths, folders = found
     below = sorted(folders.items(), key=lambda one: _order(one[0]))
+    counts = listed.line_counts(root)
     return Folder(
         path,
         tuple(SubFolder(one, one.rpartition("/")[2], count) for one, count in below),
         tuple(
-            FolderFile(one, one.rpartition("/")[2], listed.files[one].language, listed.files[one].size)
+            FolderFile(
+                one, one.rpartition("/")[2], listed.files[one].language, listed.files[one].size, counts.get(one, 0)
+            )
             for one in sorted(paths, key=_order)
         ),
     )

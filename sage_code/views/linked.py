@@ -76,8 +76,12 @@ class _Linking:
         self._graph, self._source = graph, source
         self._resolver = Resolver(graph)
         self._lock = threading.Lock()
-        self._names: dict[int, list[Name]] | None = None  # by line
+        self._names: dict[int, list[Name]] = {}  # by line, of the lines that were read
+        self._scope_of: dict[int, str] = {}
+        self._declared: set[tuple[str, str]] = set()
+        self._starts = line_starts(source.lines)
         self._symbols = graph.file_symbols(source.path)
+        self._outermost = _outermost(self._symbols)
         self._stored: dict[tuple[int, str], list[Reference]] = defaultdict(list)
         for reference in graph.file_references(source.path):
             if reference.kind != "bind":
@@ -92,28 +96,32 @@ class _Linking:
     ) -> tuple[list[list[LinkSpan]], bool]:
         """The links of each line, in characters of the line, and whether there was time for all of them."""
         with self._lock:
+            self._read_names(first, last, time.monotonic() + seconds)
             self._resolver.renew(seconds)
-            if self._names is None:
-                self._read_names(time.monotonic() + seconds)
             found = [self._line(number, is_changed) for number in range(first, last + 1)]
             return found, not self._resolver.ran_out
 
-    def _read_names(self, until: float) -> None:
-        """Find the names of the file, and what is declared in it."""
+    def _read_names(self, first: int, last: int, until: float) -> None:
+        """Find the names of lines, and of the outermost definitions around them: these may declare variables."""
+        for low, high in self._outermost:
+            if low <= last and first <= high:
+                first, last = min(first, low), max(last, high)
+        if all(number in self._names for number in range(first, last + 1)):
+            return
         source, tree = self._source, self._source.tree()
-        has_tree = tree is not None and source.language is not None and not source.language.reader
-        data = source.text.encode()
-        every = names(tree, data, until) if tree is not None and has_tree else list(_plain_names(source, self._stored))
-        self._starts = line_starts(source.lines)
-        self._scope_of = _scopes(every, self._symbols)
-        self._declared = _declared(every, self._scope_of, self._symbols)
-        self._names = defaultdict(list)
+        if tree is not None and source.language is not None and not source.language.reader:
+            every = names(tree, source.text.encode(), self._starts[first - 1], self._starts[last], until)
+        else:
+            every = [one for one in _plain_names(source, self._stored) if first <= one.line <= last]
+        self._names |= {number: [] for number in range(first, last + 1)}
+        scope_of = _scopes(every, self._symbols)
+        self._scope_of |= scope_of
+        self._declared |= _declared(every, scope_of, self._symbols)
         for one in every:
             self._names[one.line].append(one)
 
     def _line(self, number: int, is_changed: Callable[[str], bool]) -> list[LinkSpan]:
         """The links of one line."""
-        assert self._names is not None
         found: list[LinkSpan] = []
         taken: set[str] = set()
         for one in self._names.get(number, ()):
@@ -215,6 +223,15 @@ def _plain_names(source: ShownSource, stored: Iterable[tuple[int, str]]) -> Iter
         if len(found) == 1:
             start = starts[number - 1] + found[0]
             yield Name(start, start + len(name.encode()), number, name, "call", "", 0)
+
+
+def _outermost(symbols: Iterable[Symbol]) -> list[tuple[int, int]]:
+    """The first and last lines of definitions that are in no other one."""
+    found: list[tuple[int, int]] = []
+    for symbol in sorted(symbols, key=lambda one: (one.start_line, -one.end_line)):
+        if not found or symbol.start_line > found[-1][1]:
+            found.append((symbol.start_line, symbol.end_line))
+    return found
 
 
 def _scopes(every: Sequence[Name], symbols: Sequence[Symbol]) -> dict[int, str]:

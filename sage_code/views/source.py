@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 # A file that takes longer to parse is data, or an attack on its grammar; meanwhile no other page is answered.
-_PARSE_S = 1.0
+_PARSE_S = 2.0
+# A machine that is busy for a moment gets another chance.
+_MOST_TRIES = 2
 # What is kept: the files of a few open pages. A tree takes about twenty times the size of its source.
 _KEPT_FILES, _KEPT_BYTES = 16, 8 << 20
 _HINT = "it is not shown: only files that belong to the index are"
@@ -45,15 +47,21 @@ class ShownSource:
     masked: tuple[tuple[int, int], ...]  # where `[masked: ...]` is in the text
     lines: list[str]
     _tree: Tree | None = None
-    is_parsed: bool = False
+    _tries: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tree(self) -> Tree | None:
         """The syntax tree; None without a grammar that can be trusted, or if parsing takes too long."""
         with self._lock:
-            if not self.is_parsed:
-                self._tree, self.is_parsed = tree_of(self.text, self.language), True
+            if self._tree is None and self._tries < _MOST_TRIES:
+                self._tries += 1
+                self._tree = tree_of(self.text, self.language)
         return self._tree
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the tree is there, or will not be."""
+        return self._tree is not None or self._tries >= _MOST_TRIES
 
 
 def tree_of(text: str, language: Language | None) -> Tree | None:

@@ -41,7 +41,9 @@ def block(slug: str, path: str, lines: Sequence[Line], first: int) -> Markup:
     """The lines of one block."""
     made = []
     for number, line in enumerate(lines, first):
-        made.append(f'<div class="l" id="L{number}"><a class="n" href="#L{number}" tabindex="-1">{number}</a>')
+        uses = next((leaf.link.uses for leaf in line if leaf.link is not None and leaf.link.uses), 0)
+        counted = f' data-uses="{uses:,}×"' if uses else ""
+        made.append(f'<div class="l" id="L{number}"{counted}><a class="n" href="#L{number}" tabindex="-1">{number}</a>')
         made += [_leaf(slug, path, leaf) for leaf in line]
         made.append("</div>")
     return Markup("".join(made))  # noqa: S704 - escaped in `_leaf` and `_link`
@@ -62,15 +64,14 @@ def _link(slug: str, path: str, link: Link, text: str, colour: str) -> str:
     if link.is_definition:
         where = address(f"/p/{slug}/uses", name=link.qualname, file=link.file, line=link.line)
         count = f"{link.uses:,} × the name is used" if link.uses else "no reference by this name is stored"
-        return _anchor(f"d{colour}", where, f"{name}: {count}; show the uses", text, str(link.uses or ""))
+        return _anchor(f"d{colour}", where, f"{name}: {count}; show the uses", text)
     certain = "" if link.confidence >= _CERTAIN else " faint"
     title = f"{name} in {link.file}:{link.line}, {link.confidence:.0%} certain by its {link.why}"
     return _anchor(f"u{certain}{colour}", where, title, text)
 
 
-def _anchor(classes: str, where: str, title: str, text: str, uses: str = "") -> str:
-    counted = f' data-uses="{uses}"' if uses else ""
-    return f'<a class="{classes}" href="{escape(where)}" title="{escape(visible(title))}"{counted}>{text}</a>'
+def _anchor(classes: str, where: str, title: str, text: str) -> str:
+    return f'<a class="{classes}" href="{escape(where)}" title="{escape(visible(title))}">{text}</a>'
 
 
 def code_address(slug: str, path: str, line: int = 0) -> str:

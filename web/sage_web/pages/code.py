@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -18,6 +19,7 @@ from sage_web.site import site_of
 if TYPE_CHECKING:
     from sage_code.lookup.related import Use
     from sage_code.project import Project
+    from sage_code.views.coloured import ColouredLines
     from sage_code.views.folders import Folder
 
 # How many lines of a README a folder shows, and how much of the map.
@@ -152,13 +154,20 @@ def lines(request: Request) -> Response:
     project = site_of(request).projects.open(slug)
     first = _number(request, "first", 1)
     last = min(_number(request, "last", first), first + _MOST_LINES - 1)
+    if request.query_params.get("links") == "0":
+        return _block(request, project.views.coloured(path, first, last), "later")
     note = project.refresh()
     found = project.views.linked(path, first, last, is_stale=bool(note))
-    if found.shown.content_hash != request.query_params.get("was", ""):
+    state = "none" if not found.is_current else "some" if note or not found.is_complete else "all"
+    return _block(request, found.shown, state, note)
+
+
+def _block(request: Request, shown: ColouredLines, state: str, note: str = "") -> Response:
+    """Lines as an answer, and which of their links are there, and why not all."""
+    if shown.content_hash != request.query_params.get("was", ""):
         return PlainTextResponse("the file has changed", 409)
-    made = block(slug, path, found.shown.lines, found.shown.first)
-    state = "all" if found.is_complete else "some"
-    headers = {"x-sage-links": state if found.is_current else "none"}
+    made = block(request.path_params["slug"], shown.path, shown.lines, shown.first)
+    headers = {"x-sage-links": state, "x-sage-note": quote(note)}
     return Response(str(made), media_type="text/html", headers=headers)
 
 

@@ -6,11 +6,14 @@ const page = document.querySelector(".code-page");
 const code = document.getElementById("code");
 const { slug, file, own, hash } = page.dataset;
 const count = Number(page.dataset.lines);
+const coloured = Number(page.dataset.coloured);
 const LINE = 20; // px, as in code.css
 const NEAR = "600px 0px";
 const WAIT_MS = 60; // a block that is only scrolled past is not asked for
 const FRESH_MS = 10_000;
 const TRAIL = 8;
+const TRIES = 4;
+const AGAIN_MS = 1_500;
 
 // --- marked lines: the fragment of the address says which ---
 
@@ -74,30 +77,48 @@ function meant() {
 // --- blocks: colours and links when they come into sight ---
 
 const waiting = new Map();
-let linksSaid = false;
+const tries = new WeakMap();
 
+/** Asks for the lines of a block: in colour if they have none yet, then with links. */
 async function fill(block) {
   if (block.dataset.state) return;
   block.dataset.state = "asked";
-  const { first, last } = block.dataset;
-  let answer;
+  const isColoured = Number(block.dataset.last) <= coloured || block.dataset.coloured;
   try {
-    answer = await fetch(`/p/${slug}/lines/${path()}?${new URLSearchParams({ first, last, was: hash })}`, { headers: { "HX-Request": "true" } });
+    if (!isColoured) {
+      block.dataset.coloured = "yes";
+      await ask(block, { links: 0 });
+    }
+    const links = await ask(block, {});
+    block.dataset.state = links;
+    if (links !== "all") later(block);
+    else if (block.contains(target())) performance.mark("sage:linked");
   } catch {
-    delete block.dataset.state;
-    return;
+    delete block.dataset.state; // the server is away for a moment
   }
-  if (answer.status === 409) { changed(); return; }
-  if (!answer.ok) { block.dataset.state = "plain"; return; }
-  const text = await answer.text();
+}
+
+/** Replaces the lines of a block by the answer; says which of the links are there. */
+async function ask(block, wanted) {
+  const { first, last } = block.dataset;
+  const answer = await fetch(`/p/${slug}/lines/${path()}?${new URLSearchParams({ first, last, was: hash, ...wanted })}`, { headers: { "HX-Request": "true" } });
+  if (answer.status === 409) changed();
+  if (!answer.ok) return "all";
+  replaceWhenIdle(block, await answer.text());
   const links = answer.headers.get("x-sage-links");
-  if (links === "none" && !linksSaid) {
-    linksSaid = true;
-    document.getElementById("link-state").textContent = "names are not linked: the index has another version of this file";
-  }
-  replaceWhenIdle(block, text);
-  block.dataset.state = links === "some" ? "" : "linked";
-  if (block.contains(target())) performance.mark("sage:linked");
+  const note = decodeURIComponent(answer.headers.get("x-sage-note") ?? "");
+  const why = links === "none" ? "the index has another version of this file" : note;
+  // At first the index may only be at work.
+  const isSaid = links !== "all" && why && (tries.get(block) ?? 0) > 1;
+  if (links !== "later") document.getElementById("link-state").textContent = isSaid ? `not all names are linked: ${why}` : "";
+  return links;
+}
+
+/** The index may be at work: asks again, a few times. */
+function later(block) {
+  const count = (tries.get(block) ?? 0) + 1;
+  tries.set(block, count);
+  if (count <= TRIES) setTimeout(() => { delete block.dataset.state; fill(block); }, count * AGAIN_MS);
 }
 
 const target = () => { const lines = marked(); return line(lines ? lines.first : 1); };
@@ -105,10 +126,9 @@ const target = () => { const lines = marked(); return line(lines ? lines.first :
 /** Swaps the lines of a block, but not under a selection or the focus: both would be lost. */
 function replaceWhenIdle(block, text) {
   const selection = getSelection();
-  const isUsed = block.contains(document.activeElement) || (selection && !selection.isCollapsed && selection.intersectsNode?.(block));
   const isSelected = selection && !selection.isCollapsed && selection.containsNode(block, true);
-  if (isUsed || isSelected) {
-    document.addEventListener("selectionchange", () => replaceWhenIdle(block, text), { once: true });
+  if (isSelected || block.contains(document.activeElement)) {
+    setTimeout(() => replaceWhenIdle(block, text), 500);
     return;
   }
   block.innerHTML = text;
@@ -159,7 +179,7 @@ function place() {
 }
 
 if (margin) {
-  document.addEventListener("htmx:after:swap", (event) => { if (margin.contains(event.target) || event.target === margin) place(); });
+  document.addEventListener("htmx:after:swap", place);
   margin.addEventListener("toggle", place, true);
   addEventListener("resize", place);
   document.querySelector("[data-notes]")?.addEventListener("click", (event) => {
@@ -167,9 +187,75 @@ if (margin) {
   });
 }
 
-// --- remembering something about lines ---
+async function renewMargin() {
+  if (!margin) return location.reload();
+  const answer = await fetch(`/p/${slug}/margin/${path()}`, { headers: { "HX-Request": "true" } });
+  margin.innerHTML = await answer.text();
+  for (const one of code.querySelectorAll(".l[class*=' m-']")) one.classList.remove("m-holds", "m-moved", "m-changed", "m-gone");
+  place();
+}
+
+// --- remembering something about lines, editing a memory, confirming it: all without leaving the page ---
 
 const dialog = document.getElementById("remember");
+const editing = document.getElementById("edit-note");
+
+/** Sends a form of a memory; a refusal is shown in the form, or as a line. */
+async function send(form, box) {
+  let answer;
+  try {
+    answer = await change(form.action, new FormData(form));
+  } catch {
+    return toast("The server does not answer. Is `sage web` still running?", { bad: true });
+  }
+  if (!answer.ok) {
+    const text = await answer.text();
+    const isText = answer.headers.get("content-type")?.startsWith("text/plain");
+    const page = isText ? null : new DOMParser().parseFromString(text, "text/html");
+    if (page && box === editing) return fillEditing(page);
+    return toast(isText ? text : page.querySelector("[role=alert]")?.textContent ?? "That did not work", { bad: true });
+  }
+  box?.close();
+  if (form.closest("#remember")) form.reset();
+  say(answer.headers.get("x-sage-undo"));
+  await renewMargin();
+}
+
+function say(header) {
+  const { said = "Done", undo = "", key = "" } = header ? JSON.parse(header) : {};
+  const takeBack = async () => {
+    const answer = await change(undo, { key });
+    toast(answer.ok ? "Undone" : await answer.text(), { bad: !answer.ok, seconds: 4 });
+    await renewMargin();
+  };
+  toast(said, { undo: undo ? takeBack : null });
+}
+
+function fillEditing(page) {
+  const form = page.querySelector("form[action$='/edit']");
+  if (!form) return;
+  for (const name of ["hx-post", "hx-target", "hx-swap"]) form.removeAttribute(name);
+  editing.querySelector(".edit-box").replaceChildren(...[page.querySelector("[role=alert]"), form].filter(Boolean));
+}
+
+async function openEditing(link) {
+  const answer = await fetch(link.href, { headers: { "HX-Request": "true" } });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (!answer.ok || !page.querySelector("form[action$='/edit']")) return location.assign(link.href);
+  fillEditing(page);
+  editing.showModal();
+  editing.querySelector("textarea")?.focus();
+}
+
+page.addEventListener("submit", (event) => { if (event.target.closest("#margin")) { event.preventDefault(); send(event.target, null); } });
+page.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-edit]");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); openEditing(link); }
+});
+for (const box of [dialog, editing]) {
+  box.addEventListener("submit", (event) => { event.preventDefault(); event.stopPropagation(); send(event.target, box); });
+  box.addEventListener("click", (event) => { if (event.target.closest("[data-close]")) box.close(); });
+}
 
 function openRemember() {
   const lines = meant();
@@ -180,7 +266,6 @@ function openRemember() {
   dialog.querySelector("[name=content]").focus();
 }
 document.querySelector("[data-remember]").addEventListener("click", openRemember);
-dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
 
 // --- uses of a definition ---
 
@@ -224,15 +309,18 @@ function around(number) {
 let scheduled = false;
 function follow() {
   scheduled = false;
-  const top = Math.floor((120 - code.getBoundingClientRect().top) / LINE) + 1;
-  const here = around(Math.max(1, top));
+  // The marked line while it is in sight, otherwise the first one below the header.
+  const top = code.getBoundingClientRect().top;
+  const first = Math.max(1, Math.floor((120 - top) / LINE) + 1);
+  const chosen = marked()?.first ?? 0;
+  const here = around(chosen >= first && chosen * LINE + top < innerHeight ? chosen : first);
   for (const one of outline.querySelectorAll("[aria-current]")) if (one !== here) one.removeAttribute("aria-current");
   here?.setAttribute("aria-current", "true");
   if (here && outline.scrollHeight > outline.clientHeight) outline.scrollTop = here.offsetTop - outline.offsetTop - outline.clientHeight / 3;
   document.getElementById("here-in").textContent = here?.dataset.qualname ?? "";
 }
 addEventListener("scroll", () => { if (!scheduled) { scheduled = true; requestAnimationFrame(follow); } }, { passive: true });
-document.addEventListener("htmx:after:swap", (event) => { if (event.target === outline || outline.contains(event.target)) follow(); });
+document.addEventListener("htmx:after:swap", follow);
 
 // --- the trail: places that were visited in this tab ---
 
@@ -288,7 +376,7 @@ function toggleSide() {
   const side = document.getElementById("side");
   const isOpen = side.classList.toggle("open");
   document.querySelector("[data-side]").setAttribute("aria-expanded", String(isOpen));
-  side.querySelector("[aria-current], a")?.focus({ preventScroll: getComputedStyle(side).position === "sticky" });
+  (side.querySelector(".tree [aria-current]") ?? side.querySelector("a"))?.focus({ preventScroll: getComputedStyle(side).position === "sticky" });
 }
 
 document.querySelector("[data-permalink]").addEventListener("click", copyPermalink);
