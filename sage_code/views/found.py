@@ -21,6 +21,7 @@ from sage_code.search.query import Query, parse_query
 from sage_code.search.results import FOLDED_BELOW, Hit, OtherChunk, SearchResponse
 from sage_code.search.snippets import SearchOptions
 from sage_code.settings.loading import load_settings
+from sage_code.text.masking import mask
 from sage_code.views.facets import Candidate, Chosen, Facets, candidate_of, facets_of
 from sage_code.views.found_lines import FoundLine, shown_lines
 
@@ -150,8 +151,7 @@ def _with_memories(response: SearchResponse) -> SearchResponse:
 
 
 def _found_hit(hit: Hit, response: SearchResponse) -> FoundHit:
-    from sage_code.text.masking import mask  # lazy: with `found_lines` its rules are loaded already
-
+    """A hit as it is shown."""
     is_weak = hit.score < FOLDED_BELOW * response.results[0].score and response.good
     return FoundHit(
         root=hit.root or response.root,

@@ -31,7 +31,7 @@ class Remembered:
 
     kind: RememberedKind
     id: str
-    root: str  # of the project that it was found in; empty for what was said outside of all
+    root: str  # of the project that it was found in, or said in; empty if that was none
     title: str
     text: str
     score: float
@@ -47,10 +47,11 @@ class MemoryFinding:
         self._recall: tuple[object, RecallMemory | None] | None = None
 
     def search(
-        self, question: str, memories: Mapping[str, Memory], limit: int, *, alone: bool = False
+        self, question: str, memories: Mapping[str, Memory], limit: int, *, said_in: str = "", alone: bool = False
     ) -> tuple[Remembered, ...]:
         """The best memories of each kind, of the projects whose memories are given by their root.
 
+        What was said counts wherever that was, unless `said_in` is the root of a project.
         `alone`: nothing else is shown, so weaker ones are shown too. A memory that cannot be read is left out; the
         page of the project's memory says why.
         """
@@ -60,27 +61,26 @@ class MemoryFinding:
             for one in _of_project(question, root, memory, limit, is_everything=alone):
                 if one.score >= least:  # those of the user's home are found in every project
                     found.setdefault((one.kind, one.id), one)
-        for one in self._said(question, tuple(memories), limit):
+        for one in self._said(question, said_in, limit):
             if one.score >= least:
                 found.setdefault((one.kind, one.id), one)
         kinds: tuple[RememberedKind, ...] = ("checkpoint", "knowledge", "said")
         by_score = sorted(found.values(), key=lambda one: -one.score)
         return tuple(one for kind in kinds for one in [each for each in by_score if each.kind == kind][:limit])
 
-    def _said(self, question: str, roots: tuple[str, ...], limit: int) -> Iterator[Remembered]:
+    def _said(self, question: str, root: str, limit: int) -> Iterator[Remembered]:
         """What was said in the sessions of one project, or in all."""
         with self._lock:
             recall = self._opened()
             try:
-                found = recall.search(question, limit, project=roots[0] if len(roots) == 1 else "") if recall else []
+                found = recall.search(question, limit, project=root) if recall else []
             except UsageError:  # a question without words
                 return
         for one in found:
-            project = one.message.project or ""
             yield Remembered(
                 kind="said",
                 id=str(one.message.id),
-                root=project if project in roots else "",
+                root=one.message.project,
                 title=_cut(one.passage, _TITLE_CHARS),
                 text=_cut(one.before.content if one.before else "", _TITLE_CHARS),
                 score=one.score,

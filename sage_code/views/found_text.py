@@ -56,6 +56,7 @@ def find_text(
 
 
 def _text_hit(row: dict[str, Any], root: str, wanted: str) -> FoundHit:
+    """A file with some of its lines that match; `wanted` is marked in them."""
     lines = list(shown_lines(row["snippet"], row["snippet_line"], occurrences(row["snippet"], wanted)))
     for other in row["also"][: _MOST_LINES - 1]:
         lines += shown_lines(other["text"], other["start_line"], occurrences(other["text"], wanted))

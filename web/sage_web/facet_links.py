@@ -73,6 +73,7 @@ def _what(asked: Asked) -> tuple[FacetLink, ...]:
 
 
 def _projects(asked: Asked, facets: Facets | None, listed: Sequence[ListedProject]) -> tuple[FacetLink, ...]:
+    """All projects, then the chosen one and those with the most candidates."""
     counts = {one.value: one.count for one in facets.projects} if facets and not asked.slug else {}
     first = FacetLink("All", asked.but(slug="").address(), not asked.slug)
     ordered = sorted(listed, key=lambda one: (one.slug != asked.slug, -counts.get(one.root, 0)))
@@ -109,6 +110,7 @@ def _folder(asked: Asked, one: FacetValue, inside: str) -> FacetLink:
 
 
 def _tests(asked: Asked, facets: Facets) -> tuple[FacetLink, ...]:
+    """With tests alone or without them; choosing the same again takes it back."""
     now = asked.chosen.tests
     return (
         FacetLink(

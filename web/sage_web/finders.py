@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sage_code.views.found_memory import MemoryFinding, Remembered
     from sage_web.asked import Asked
 
-_NAMES = 6  # important definitions that the home offers
-_LEAST_NAME = 7  # a shorter one that is a plain word says little to begin with
 _making = threading.Lock()
 
 
@@ -68,11 +66,13 @@ class Finders:
         return find_text(asked.text, roots, asked.chosen, asked.limit, regex=asked.mode == "regex")
 
     def remembered(
-        self, question: str, projects: Sequence[Project], limit: int, *, alone: bool = False
+        self, question: str, projects: Sequence[Project], limit: int, *, said_in: str = "", alone: bool = False
     ) -> tuple[Remembered, ...]:
         """What is remembered about a question."""
         memories = {one.root: one.memory for one in projects}
-        return self.memory.search(question, memories, limit, alone=alone) if question.strip() else ()
+        if not question.strip():
+            return ()
+        return self.memory.search(question, memories, limit, said_in=said_in, alone=alone)
 
     def words(self, question: str) -> tuple[str, ...]:
         """The words of a question that are marked in code."""
@@ -83,18 +83,6 @@ class Finders:
             return tuple(word for word in parse_query(question).terms if len(word) > 1)
         except UsageError:  # it has none
             return ()
-
-    def important_names(self, project: Project) -> list[str]:
-        """Names of definitions that much of a project uses, to begin with."""
-        from sage_code.errors import SageError
-
-        try:
-            found = project.map(max_tokens=400, refresh=False)
-        except SageError:
-            return []
-        names = (entry.qualname.rpartition(".")[2] for entry in found.entries)
-        telling = (name for name in names if len(name) >= _LEAST_NAME or name.lower() != name or "_" in name)
-        return list(dict.fromkeys(telling))[:_NAMES]
 
 
 def finders_of(request: Request) -> Finders:

@@ -23,6 +23,7 @@ from sage_web.site import site_of
 if TYPE_CHECKING:
     from sage_code.project import Project
     from sage_code.views.found import Found
+    from sage_code.views.found_memory import Remembered
     from sage_web.projects import ListedProject
 
 # Names the page and the search, so that a newer search of the same page takes the place of one that waits.
@@ -64,7 +65,7 @@ def show(request: Request) -> Response:
         if not is_ours:
             return Response(status_code=204)
         found, problem = _found(request, asked, project, listed)
-    values = {
+    values: dict[str, Any] = {
         "found": found,
         "problem": problem,
         "groups": groups_of(asked, found.facets, listed) if found else [],
@@ -100,20 +101,23 @@ def _memory_values(request: Request, asked: Asked, project: ListedProject | None
         "groups": groups_of(asked, None, site_of(request).projects.listed()),
         "chips": chips_of(asked),
         "modes": modes_of(asked),
-        "remembered": finders_of(request).remembered(asked.text, _searched(request, project), _ALONE, alone=True),
+        "remembered": _remembered(request, asked, project, _ALONE),
     }
 
 
-def _searched(request: Request, project: ListedProject | None) -> list[Project]:
+def _remembered(request: Request, asked: Asked, project: ListedProject | None, limit: int) -> tuple[Remembered, ...]:
+    """What is remembered about the question, in one project or in all."""
     projects = site_of(request).projects
-    return [projects.opened(one.root) for one in ([project] if project else projects.listed())]
+    searched = [projects.opened(one.root) for one in ([project] if project else projects.listed())]
+    said_in = project.root if project else ""
+    return finders_of(request).remembered(asked.text, searched, limit, said_in=said_in, alone=asked.memory_only)
 
 
 def memories(request: Request) -> Response:
     """What is remembered about a question, beside code."""
     asked, projects = asked_of(request), site_of(request).projects
     project = projects.find(asked.slug) if asked.slug else None
-    found = finders_of(request).remembered(asked.text, _searched(request, project), _BESIDE)
+    found = _remembered(request, asked, project, _BESIDE)
     by_root = {one.root: one for one in projects.listed()}
     return part(request, "search/remembered.html", remembered=found, asked=asked, by_root=by_root, alone=False)
 
@@ -195,7 +199,6 @@ def home_project(request: Request) -> Response:
     newest = [one for one, _ in islice(project.memory.checkpoints.newest(), _HOME_CHECKPOINTS)]
     titles = [mask(_shortened(one.thesis))[0] for one in newest]
     stale = len(project.stale())
-    names = finders_of(request).important_names(project)
     return part(
         request,
         "search/home_project.html",
@@ -204,7 +207,6 @@ def home_project(request: Request) -> Response:
         checkpoints=newest,
         titles=titles,
         stale=stale,
-        names=names,
     )
 
 

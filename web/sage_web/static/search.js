@@ -30,8 +30,10 @@ function addressOfForm() {
   return query ? `/?${query}` : "/";
 }
 
-/** The hidden fields of the form say what the address says, for the next key that is typed. */
-function keepChoices() {
+/** The box and the hidden fields of the form say what the address says, for the next key that is typed. */
+function keepQuestion() {
+  const question = params().get("q") ?? "";
+  if (box.value !== question) box.value = question; // the same would move the caret to the beginning
   for (const field of form.querySelectorAll("input[type=hidden]")) field.remove();
   for (const [name, value] of params()) {
     if (name === "q" || name === "n") continue;
@@ -210,8 +212,7 @@ box.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") { event.preventDefault(); move(1); }
 });
 window.addEventListener("popstate", () => {
-  box.value = params().get("q") ?? "";
-  keepChoices();
+  keepQuestion();
   asked = ask(location.pathname + location.search);
 });
 
@@ -227,8 +228,7 @@ document.addEventListener("click", (event) => {
   if (soft && plainClick) {
     event.preventDefault();
     asked = ask(soft.getAttribute("href"), "push");
-    box.value = params().get("q") ?? "";
-    keepChoices();
+    keepQuestion();
     return;
   }
   if (event.target.closest("[data-filters]")) { openFilters(!byId("facets").classList.contains("open")); return; }
