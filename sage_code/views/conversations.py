@@ -279,7 +279,7 @@ def _near(message: Message | None) -> Message | None:
     if message is None:
         return None
     line = " ".join(masked(message.content)[: 4 * _NEAR_CHARS].split())
-    return replace(message, content=_cut(line, _NEAR_CHARS))
+    return replace(message, content=line if len(line) <= _NEAR_CHARS else f"{_cut(line, _NEAR_CHARS)} …")
 
 
 def _cut(text: str, limit: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage_code.errors import Conflict, UsageError
+from sage_code.errors import UsageError
 from sage_code.memory.channels.channel_memory import ChannelMemory
 from sage_code.memory.tiers.engines.opening import default_path
 from sage_code.memory.tiers.manager import MemoryManager
@@ -194,46 +194,6 @@ def test_passages_by_tags_and_words(memory: AgentMemory, tmp_path: Path) -> None
     assert passage_page(memory, about.id, {str(tmp_path)}).refs[0].state == "unchanged"
 
 
-def test_a_passage_is_edited_found_by_its_new_words_and_comes_back(memory: AgentMemory) -> None:
-    archive = memory.archive
-    old = archive.insert("Kafka was rejected.", "queues").passage
-    saved = archive.edit(old.id, f"RabbitMQ was chosen with {KEY}.", "queues, decision", expected=old)
-    assert saved.masked
-    assert KEY not in saved.passage.content
-    assert [one.passage.id for one in archive.search("rabbitmq")] == [old.id]
-    assert not archive.search("kafka")
-    with pytest.raises(Conflict):
-        archive.edit(old.id, "Too late", expected=old)
-    gone = archive.delete(old.id)
-    assert not archive.search("rabbitmq")
-    assert archive.restore(gone) == gone
-    assert archive.restore(gone) == gone  # twice is once
-    [found] = archive.search("rabbitmq")
-    assert found.passage == gone
-    assert b"Kafka" not in Path(default_path()).read_bytes()
-
-
-def test_facts_are_added_taken_back_and_restored(memory: AgentMemory) -> None:
-    said(memory, "a", "I live in Lisbon. I have two dogs.")
-    ChannelMemory(memory.engine, memory.agent, memory.settings).summarise()
-    people = memory.people
-    people.add("", "I like tea")
-    people.add("", "I like tea")  # known already
-    assert [(one.name, one.facts) for one in agent_people.people_list(memory)] == [("", 3)]
-    fact = next(one for one in people.facts() if "Lisbon" in one.text)
-    people.retire("", fact.id)
-    shown = agent_people.person_page(memory, "")
-    assert [one.was_erased for one in shown.taken_back] == [True]
-    assert b"Lisbon" not in b"".join(one.fact.text.encode() for one in (*shown.facts, *shown.taken_back))
-    people.restore(fact)
-    restored = next(one for one in people.facts() if one.id == fact.id)
-    assert (restored.text, restored.message_id, restored.score) == (fact.text, fact.message_id, fact.score)
-    with pytest.raises(UsageError):
-        people.restore(fact)
-    with pytest.raises(UsageError):
-        people.add("", "x" * 301)
-
-
 def test_a_channel_with_its_summaries(memory: AgentMemory) -> None:
     said(memory, "a", "We decided to keep retries in retry.py.", "How many retries are enough?", project="/work/shop")
     [channel] = agent_people.channel_list(memory, 1).channels
@@ -247,3 +207,14 @@ def test_a_channel_with_its_summaries(memory: AgentMemory) -> None:
     assert agent_people.channel_page(memory, channel.name, "profile").shown is not None
     with pytest.raises(UsageError):
         agent_people.channel_page(memory, "nowhere")
+
+
+def test_people_with_what_was_taken_back(memory: AgentMemory) -> None:
+    said(memory, "a", "I live in Lisbon. I have two dogs.")
+    ChannelMemory(memory.engine, memory.agent, memory.settings).summarise()
+    assert [(one.name, one.facts) for one in agent_people.people_list(memory)] == [("", 2)]
+    fact = next(one for one in memory.people.facts() if "Lisbon" in one.text)
+    memory.people.retire("", fact.id)
+    shown = agent_people.person_page(memory, "")
+    assert [one.was_erased for one in shown.taken_back] == [True]
+    assert "Lisbon" not in " ".join([shown.text, *(one.fact.text for one in (*shown.facts, *shown.taken_back))])
