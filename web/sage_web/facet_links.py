@@ -89,6 +89,7 @@ def _projects(asked: Asked, facets: Facets | None, listed: Sequence[ListedProjec
 
 
 def _toggles(asked: Asked, group: str, values: Iterable[FacetValue]) -> tuple[FacetLink, ...]:
+    """The values of a group, each as a link that chooses it or takes it back."""
     return tuple(
         FacetLink(
             _KINDS.get(one.value, one.value),
@@ -147,6 +148,6 @@ def chips_of(asked: Asked) -> list[FacetLink]:
 def modes_of(asked: Asked) -> list[FacetLink]:
     """How to search."""
     return [
-        FacetLink(label, asked.but(mode=mode).address(), asked.mode == mode, title=title)
+        FacetLink(label, asked.but(mode=mode, memory_only=False).address(), asked.mode == mode, title=title)
         for mode, label, title in _MODES
     ]
