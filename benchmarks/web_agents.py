@@ -3,8 +3,8 @@
     python benchmarks/web_agents.py [--messages 100000] [--folder DIR] [--times 21]
 
 The messages are those of `recall_scale.py`, in sessions of 200, and one session has a fifth of all. Each address is
-asked over HTTP from a running `sage web`, once to warm up and then `--times` times; searches ask another question each
-time. With `--folder` the database is kept, and a later run uses it.
+asked over HTTP from a running `sage web` while a page listens to its events, once to warm up and then `--times` times;
+searches ask another question each time. With `--folder` the database is kept, and a later run uses it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def main() -> None:
         assert server.stdout is not None
         found = re.search(r"(http://127\.0\.0\.1:\d+)/enter\?token=(\S+)", server.stdout.readline())
         assert found
-        measure(found[1], found[2], given.messages, given.times)
+        live = urllib.request.Request(f"{found[1]}/live", headers={"Authorization": f"Bearer {found[2]}"})
+        with urllib.request.urlopen(live):  # as an open page does
+            measure(found[1], found[2], given.messages, given.times)
     finally:
         server.terminate()
         server.wait()

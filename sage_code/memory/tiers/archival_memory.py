@@ -124,10 +124,7 @@ class ArchivalMemory:
             sequence = passages.insert_passage(rows, self.agent.id, passage)
             self.engine.add_words(rows, "passage", [(sequence, words)])
             self.engine.add_vectors(rows, "passage", [Part(sequence, self.agent.number)] * len(vectors), vectors)
-        if anybody_listens():
-            from sage_code.events import publishing  # lazy: most of the time there is no listener
-
-            publishing.memory_saved("passage", passage.id, "agent", self.project_root)
+        self._publish(passage)
         return SavedPassage(passage, similar, (*found, *kinds))
 
     def search(self, query: str, top_k: int = 5, tags: str | Iterable[str] | None = None) -> Results:
@@ -232,6 +229,7 @@ class ArchivalMemory:
             self.engine.add_words(rows, "passage", [(sequence, words)])
             self.engine.add_vectors(rows, "passage", [Part(sequence, self.agent.number)] * len(vectors), vectors)
         self.engine.erase()
+        self._publish(old)
         return SavedPassage(replace(old, content=text, tags=own), (), found)
 
     def restore(self, passage: Passage) -> Passage:
@@ -274,6 +272,13 @@ class ArchivalMemory:
         from sage_code.memory.code.named_refs import resolve_refs  # lazy: the parser
 
         return resolve_refs(self.project_root, given)
+
+    def _publish(self, passage: Passage) -> None:
+        """Tell those who listen that a passage is new or says something else."""
+        if anybody_listens():
+            from sage_code.events import publishing  # lazy: most of the time there is no listener
+
+            publishing.memory_saved("passage", passage.id, "agent", self.project_root)
 
     def _known(self, rows: Transaction, passage_id: str) -> tuple[int, Passage]:
         """A passage and its sequence; another agent's is as unknown as one that does not exist."""
