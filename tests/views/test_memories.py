@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sage_code import Project
 from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
+from sage_code.views import memory_states
 from sage_code.views.memories import MemoryQuery, memory_health, memory_page
 from sage_code.views.memory_detail import memory_view
 from sage_code.views.memory_states import states_of
@@ -94,6 +96,28 @@ def test_states_follow_the_code_and_the_memories(memory: Memory, sample: Path) -
     assert states.stale() == []
     _change(sample, "LIMIT = 10\n", "LIMIT = 10\nMORE = 11\n")
     assert {state.state for one in states.all() for state in one.states} == {"moved"}
+
+
+def test_what_is_looked_for_elsewhere_is_looked_for_again_after_a_while(
+    memory: Memory, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = states_of(memory.root or "")
+    text = (sample / "server.py").read_text()
+    (sample / "server.py").unlink()
+    assert {state.state for one in states.stale() for state in one.states} == {"gone"}
+    (sample / "moved.py").write_text(text)
+    monkeypatch.setattr(memory_states, "time", Later())
+    assert states.stale() == []
+    (sample / "server.py").write_text(text)
+    assert {state.state for one in states.all() for state in one.states} == {"unchanged"}
+
+
+class Later:
+    """A clock that is a minute ahead."""
+
+    def monotonic(self) -> float:
+        """The time in a minute."""
+        return time.monotonic() + 60
 
 
 def test_one_memory_with_its_code_then_and_now(memory: Memory, sample: Path) -> None:

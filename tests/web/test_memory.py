@@ -15,11 +15,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sage_code import Project
+from sage_code.memory import changing
 from sage_code.memory.files.knowledge import KnowledgeItem
 
 from .conftest import WebServer, start_server, stop_server
 
 Enter = Callable[..., Page]
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 SECRET = "ghp_" + "a8Kd03mXq7Zr1Tn5Wb2Ys6Vc9Lp4Hg0Jf3Ee"
 CODE = '''"""Serves."""
 
@@ -394,12 +396,20 @@ def test_many_memories_are_paged_and_compared_while_the_page_waits(shown: Any, p
     expect(page.locator(".memory-row")).to_have_count(3)
 
 
-def test_small_and_dark(shown: Any, project: Project, look: Any) -> None:
+def test_small_dark_and_for_everybody(shown: Any, project: Project, look: Any) -> None:
     change_code(project)
+    changing.delete(project.memory, "knowledge", "style")
+    changing.mark_core(project.memory, "server.py", "How it listens")
+    [checkpoint] = [one for one, _ in project.memory.checkpoints.newest()]
+    tabs = ("memory?tab=core", "memory?tab=todos", "memory?tab=deleted")
+    paths = ("memory", "memory/knowledge/retries", f"memory/checkpoint/{checkpoint.id}/edit", "stale", *tabs)
     page = shown("/memory")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 740})
-    for path in ("memory", "memory/knowledge/retries", "memory/knowledge/retries/edit", "stale", "memory?tab=core"):
+    for path in paths:
         page.goto(page.url.partition("/p/sample/")[0] + f"/p/sample/{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
-        look(page, "memory-small-" + re.sub(r"\W", "-", path))
+        look(page, "memory-small-" + re.sub(r"\W", "-", path.partition("/2026")[0]))
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        assert [(path, one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
