@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from sage_code.memory.tiers.engines.opening import default_path, is_server, is_there, open_engine
 from sage_code.memory.tiers.opened import opened_agent, user_of
@@ -208,6 +209,14 @@ def overview_of(memory: AgentMemory) -> MemoryOverview:
         tuple(dirty),
         len(people),
     )
+
+
+def as_uuid(text: str) -> str:
+    """An id as it is stored; empty if the text is none."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        return ""
 
 
 def masked(text: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage_code.errors import UsageError
-from sage_code.memory.context.summary import StructuredSummary
+from sage_code.memory.context.summary import Point, StructuredSummary, Thread
 from sage_code.memory.tiers.tables import channels
 from sage_code.memory.tiers.tables.profiles import BY_HAND
 from sage_code.text.masking import mask_all
-from sage_code.views.agent_memory import Paging, masked
+from sage_code.views.agent_memory import Paging, as_uuid, masked
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.tables.channels import Channel, Kind, StoredSummary
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from sage_code.views.agent_memory import AgentMemory
 
 CHANNELS_A_PAGE = 50
+FACTS_A_PAGE = 100
 _SHOWN_VERSIONS = 100
+_POINTS = ("threads", "decisions", "unresolved", "code_refs", "quotes")
+_Quoted = TypeVar("_Quoted", Point, Thread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,10 @@ class PersonPage:
 
     name: str
     text: str
-    facts: tuple[KnownFact, ...]
-    taken_back: tuple[KnownFact, ...]
+    facts: tuple[KnownFact, ...]  # those of a page
+    paging: Paging
+    taken_back: tuple[KnownFact, ...]  # the last ones
+    rows: int  # all that is stored, for the question before it is erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +93,25 @@ def people_list(memory: AgentMemory) -> list[Person]:
     return [Person(*row) for row in sorted(memory.people.participants(), key=lambda row: (bool(row[0]), row[0]))]
 
 
-def person_page(memory: AgentMemory, name: str) -> PersonPage:
+def person_page(memory: AgentMemory, name: str, page: int = 1) -> PersonPage:
     """What is known about a person."""
-    every = memory.people.facts(name, retired=True)
-    known = [
-        KnownFact(
-            replace(fact, text=masked(fact.text)),
-            fact.message_id == BY_HAND,
-            bool(fact.retired_by) and not fact.text,
-        )
-        for fact in reversed(every)
-    ]
+    every = memory.people.facts(name, retired=True)[::-1]
+    present = [fact for fact in every if not fact.retired_by]
+    gone = [fact for fact in every if fact.retired_by]
+    paging = Paging.at(page, FACTS_A_PAGE, len(present))
     return PersonPage(
         name,
         masked(memory.people.profile(name).text),
-        tuple(one for one in known if not one.fact.retired_by),
-        tuple(one for one in known if one.fact.retired_by),
+        tuple(map(_known, present[paging.skip : paging.last])),
+        paging,
+        tuple(map(_known, gone[:FACTS_A_PAGE])),
+        len(every),
     )
+
+
+def _known(fact: StoredFact) -> KnownFact:
+    is_erased = bool(fact.retired_by) and not fact.text
+    return KnownFact(replace(fact, text=masked(fact.text)), fact.message_id == BY_HAND, is_erased)
 
 
 def channel_list(memory: AgentMemory, page: int) -> ChannelList:
@@ -137,4 +144,10 @@ def summarise(memory: AgentMemory, name: str) -> bool:
 
 def _view(stored: StoredSummary) -> SummaryView:
     made = mask_all(StructuredSummary.from_json(stored.summary), [])
-    return SummaryView(stored.version, stored.messages, stored.made_at, made)
+    points: dict[str, Any] = {name: tuple(map(_linkable, getattr(made, name))) for name in _POINTS}
+    return SummaryView(stored.version, stored.messages, stored.made_at, replace(made, **points))
+
+
+def _linkable(point: _Quoted) -> _Quoted:
+    """A point that names only messages: a model may have written anything in the place of an id."""
+    return replace(point, message_ids=tuple(id_ for id_ in point.message_ids if as_uuid(id_)))

@@ -11,12 +11,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from sage_code.errors import UsageError
 from sage_code.memory.tiers.tables import channels, messages, profiles, sessions
 from sage_code.memory.tiers.values import Message, Scope, Session, now
-from sage_code.views.agent_memory import Paging, masked, masked_session
+from sage_code.views.agent_memory import Paging, as_uuid, masked, masked_session
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.message_search import FoundMessage
@@ -167,7 +166,7 @@ def answers_to(memory: AgentMemory, asked: Asked, limit: int) -> list[Answering]
 
 def transcript(memory: AgentMemory, session_id: str, page: int = 1, message_id: str = "") -> Transcript:
     """A page of a session: the one with this number, or the one that a message is on."""
-    message_id = _uuid(message_id)
+    message_id = as_uuid(message_id)
     with memory.engine.reading() as rows:
         session = sessions.session_of(rows, memory.agent.id, session_id)
         if session is None:
@@ -190,7 +189,7 @@ def title_of_session(memory: AgentMemory, session_id: str) -> str:
 
 def message_with_id(memory: AgentMemory, message_id: str) -> Message:
     """One message with its whole text; UsageError if there is none."""
-    known = _uuid(message_id)
+    known = as_uuid(message_id)
     found = memory.recall.get([known]) if known else []
     if not found:
         raise UsageError("there is no such message", "it was forgotten, or the address is wrong")
@@ -208,7 +207,7 @@ def erasure_of(
     """What `RecallMemory.forget` would delete. Nothing is changed."""
     if not (session or project or before or message):
         raise UsageError("nothing says what to erase", "name a session, a project, a time or a message")
-    if message and not _uuid(message):
+    if message and not as_uuid(message):
         raise UsageError("there is no such message", "it was forgotten, or the address is wrong")
     scope = Scope(memory.agent, project, session, until=before)
     with memory.engine.reading() as rows:
@@ -248,14 +247,6 @@ def marked(text: str, stems: Collection[str]) -> tuple[Piece, ...]:
             found.append(Piece(match[0], is_marked=True))
             done = match.end()
     return (*found, Piece(text[done:])) if done < len(text) else tuple(found)
-
-
-def _uuid(text: str) -> str:
-    """An id as it is stored; empty if it is none."""
-    try:
-        return str(UUID(text))
-    except ValueError:
-        return ""
 
 
 def _answering(found: FoundMessage, stems: Collection[str]) -> Answering:

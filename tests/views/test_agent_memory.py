@@ -12,6 +12,7 @@ from sage_code.errors import UsageError
 from sage_code.memory.channels.channel_memory import ChannelMemory
 from sage_code.memory.tiers.engines.opening import default_path
 from sage_code.memory.tiers.manager import MemoryManager
+from sage_code.memory.tiers.tables import channels
 from sage_code.memory.tiers.upkeep import forget_agent
 from sage_code.memory.tiers.values import NewMessage
 from sage_code.views import agent_people, conversations
@@ -140,9 +141,9 @@ def test_what_an_erasure_takes_is_what_is_forgotten(memory: AgentMemory) -> None
     assert conversations.erasure_of(memory, message=ids[1]).messages == 1
     assert conversations.erasure_of(memory, project="/work/shop").messages == 3
     assert memory.recall.forget(session="a").messages == found.messages
-    for wrong in ({}, {"message": "no id"}):
+    for wrong in ("", "no id"):
         with pytest.raises(UsageError):
-            conversations.erasure_of(memory, **wrong)
+            conversations.erasure_of(memory, message=wrong)
 
 
 def test_versions_of_a_block_and_what_lies_between_them(memory: AgentMemory) -> None:
@@ -218,3 +219,20 @@ def test_people_with_what_was_taken_back(memory: AgentMemory) -> None:
     shown = agent_people.person_page(memory, "")
     assert [one.was_erased for one in shown.taken_back] == [True]
     assert "Lisbon" not in " ".join([shown.text, *(one.fact.text for one in (*shown.facts, *shown.taken_back))])
+    assert (shown.rows, shown.paging.total) == (2, 1)
+
+
+def test_what_a_model_wrote_instead_of_an_id_becomes_no_link(memory: AgentMemory) -> None:
+    [message_id] = said(memory, "a", "We decided to meet on Mondays.")
+    made = {
+        "text": f"Key {KEY}",
+        "by": "model",
+        "decisions": [{"text": "Mondays", "message_ids": [message_id, "../x"]}],
+    }
+    with memory.engine.writing() as rows:
+        new = channels.StoredSummary("main", "rolling", 1, made, 1, START)
+        channels.add_summary(rows, memory.agent.id, new, 5)
+    shown = agent_people.channel_page(memory, "main").shown
+    assert shown is not None
+    assert shown.summary.decisions[0].message_ids == (message_id,)
+    assert KEY not in shown.summary.text

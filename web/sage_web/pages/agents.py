@@ -54,8 +54,7 @@ def _asking(request: Request, memory: AgentMemory, given: Mapping[str, str], cha
         from sage_code.views.agent_people import person_page
 
         known = person_page(memory, given.get("person", ""))
-        count = len(known.facts) + len(known.taken_back)
-        return show(request, "erase.html", kind="person", person=known, count=count, **values)
+        return show(request, "erase.html", kind="person", person=known, count=known.rows, **values)
     if label := given.get("block", ""):
         from sage_code.views.agent_blocks import block_history
 

@@ -35,7 +35,7 @@ def _profiles(
 
     return show(
         request, "profiles.html", 400 if problem else 200, title="People", people=people_list(memory),
-        person=person_page(memory, name), problem=problem, typed=typed,
+        person=person_page(memory, name, number_of(request.query_params.get("page"))), problem=problem, typed=typed,
     )  # fmt: skip
 
 
