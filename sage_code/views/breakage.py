@@ -173,8 +173,8 @@ class Breaking:
         files = [AffectedFile(file, is_test(file), tuple(places)) for file, places in by_file.items()]
         files.sort(key=lambda one: (one.distance, -one.confidence, -len(one.places), one.file))
         complete = not (self.resolver.ran_out or self._files_left)
-        apart = (tuple(one for one in files if one.is_test == wanted) for wanted in (False, True))
-        return Breakage(tuple(subjects), *apart, complete)
+        code, tests = (tuple(one for one in files if one.is_test == wanted) for wanted in (False, True))
+        return Breakage(tuple(subjects), code, tests, complete)
 
 
 def _names_module(module: str, file: str) -> bool:

@@ -103,6 +103,7 @@ def _added_up(name: str, path: str, files: list[FileMeasures], start: int) -> Fo
 
 
 def _sum(name: str, path: str, children: list[FolderMeasures]) -> FolderMeasures:
+    """A folder as the sum of what is in it, or the most of it where a sum says nothing."""
     lines_of: dict[str, int] = {}
     for one in children:
         lines_of[one.language] = lines_of.get(one.language, 0) + one.lines

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from sage_code.compiled.inventory import reading
 from sage_code.languages.kinds import TEXT_KINDS
+from sage_code.views.kept_resolver import kept_resolver
 from sage_code.xref import answers
 from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.graph import Definition
@@ -145,21 +146,21 @@ def neighbourhood(
 ) -> Neighbourhood:
     """The neighbourhood of a definition, with what was opened, in the order in which it was opened."""
     with reading(root):
-        walk = _Walk(root, centre, min_confidence, seconds, most)
         asked = {(one.node, one.side): one for one in opened}
-        both: tuple[Side, ...] = ("callers", "callees")
-        first = {(walk.centre, side): Opened(walk.centre, side) for side in both}
-        for one in (first | asked).values():
-            walk.open(one)
-        return walk.result()
+        with kept_resolver(root, seconds) as resolver:
+            walk = _Walk(resolver, centre, min_confidence, most)
+            both: tuple[Side, ...] = ("callers", "callees")
+            first = {(walk.centre, side): Opened(walk.centre, side) for side in both}
+            for one in (first | asked).values():
+                walk.open(one)
+            return walk.result()
 
 
 class _Walk:
     """One neighbourhood while it is made."""
 
-    def __init__(self, root: str, centre: Definition, least: float, seconds: float, most: int) -> None:
-        self._graph = CompiledGraph(root)
-        self._resolver = Resolver(self._graph, seconds)
+    def __init__(self, resolver: Resolver, centre: Definition, least: float, most: int) -> None:
+        self._graph, self._resolver = resolver.graph, resolver
         self._least, self._most = least, most
         self.centre = node_id(*centre.key)
         symbol = centre.symbol

@@ -69,10 +69,10 @@ def test_a_graph_grows_by_a_click_and_back_undoes_it(
     shown = enter(shop, GRAPH)
     expect(shown.get_by_role("heading", level=1)).to_have_text("gross")
     expect(shown.locator("[data-drawing] .node")).to_have_count(3)  # total, gross, net
-    _node(shown, "total").get_by_label("Show the callers of total").click()
+    _node(shown, "total").get_by_role("link", name="Show the callers of total").click()
     expect(_node(shown, "Order.place")).to_be_visible()
     expect(shown).to_have_url(re.compile("open=c"))
-    _node(shown, "Order.place").get_by_label("Show the callers of Order.place").click()
+    _node(shown, "Order.place").get_by_role("link", name="Show the callers of Order.place").click()
     expect(_node(shown, "hostile")).to_be_visible()
     look(shown, "graph-grown")
     assert shown.evaluate("window.pwned ?? null") is None
@@ -80,7 +80,7 @@ def test_a_graph_grows_by_a_click_and_back_undoes_it(
     shown.go_back()
     expect(_node(shown, "hostile")).to_have_count(0)
     expect(_node(shown, "Order.place")).to_be_visible()
-    _node(shown, "total").get_by_label("Hide the callers of total").click()
+    _node(shown, "total").get_by_role("link", name="Hide the callers of total").click()
     expect(_node(shown, "Order.place")).to_have_count(0)
     _node(shown, "total").locator("a").first.click()
     expect(shown).to_have_url(f"{shop.base}/p/shop-project/code/shop/cart.py#L4")

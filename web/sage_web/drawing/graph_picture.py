@@ -21,6 +21,8 @@ _NAME_CHAR, _PLACE_CHAR = 7.6, 6.7
 _NAME_CHARS, _PLACE_CHARS = 32, 36
 _PADDING, _LEAST_WIDTH = 30.0, 110.0
 _HEIGHT, _MORE_HEIGHT = 44.0, 30.0
+# How far a button on the left edge reaches before it.
+_BUTTON = 11.0
 # A line that is less certain is dashed.
 SURE = 0.8
 _MOST_STROKE = 4.0
@@ -117,7 +119,10 @@ class _Picture:
         widest: dict[int, float] = {}
         for id_, shape in self._shapes.items():
             widest[layers[id_]] = max(widest.get(layers[id_], _LEAST_WIDTH), shape.width)
-        boxes = [Box(id_, layers[id_], widest[layers[id_]], one.height) for id_, one in self._shapes.items()]
+        boxes = [
+            Box(id_, layers[id_], widest[layers[id_]], one.height, _BUTTON if _has_left_button(one) else 0.0)
+            for id_, one in self._shapes.items()
+        ]
         lines = [(edge.source, edge.target) for edge in self._shown.edges]
         tied = [_tie(more.node, more.side) for more in self._shown.more]
         layout = layered(boxes, [*lines, *tied], Spacing())
@@ -239,6 +244,10 @@ def _relation(edge: Edge) -> str:
     times = f" {edge.count} times" if edge.count > 1 else ""
     verb = "hands on" if edge.kind == "value" else "calls"
     return f"{verb}{times}, {edge.confidence:.0%} certain ({edge.why})"
+
+
+def _has_left_button(shape: Shape) -> bool:
+    return shape.button is not None and shape.button.side == "left" and not shape.is_end
 
 
 def _more_id(node: str, side: Side) -> str:

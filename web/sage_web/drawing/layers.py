@@ -26,6 +26,7 @@ class Box:
     layer: int
     width: float
     height: float
+    before: float = 0.0  # lines end so far before it, if something sits on its left edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Line:
     def path(self) -> str:
         """The curve as an SVG path."""
         (x, y), *rest = self.points
-        return f"M{x:.1f} {y:.1f}C" + " ".join(f"{a:.1f} {b:.1f}" for a, b in rest)
+        return f"M{x:.0f} {y:.0f}C" + " ".join(f"{a:.0f} {b:.0f}" for a, b in rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ def _apart(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
 def _line(source: Placed, target: Placed, spacing: Spacing) -> Line:
     """The curve between two boxes; one that runs back, or stays in its layer, bends into the gap beside it."""
     ends = (source.box.id, target.box.id)
-    right, left = (source.x + source.box.width, source.middle), (target.x, target.middle)
+    right, left = (source.x + source.box.width, source.middle), (target.x - target.box.before, target.middle)
     if source.box.layer < target.box.layer:
         bend = max((left[0] - right[0]) * _BEND, 0.0)
         return Line(*ends, (right, (right[0] + bend, right[1]), (left[0] - bend, left[1]), left))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,7 +37,7 @@ def graph(request: Request) -> Response:
         return page(request, "graph/start.html", title=f"Graph of {listed.name}", project=listed)
     note = project.refresh()
     found = _exactly(project.views.centres(name, file), name, file)
-    shared = {"project": listed, "name": name, "file": file, "note": note}
+    shared: dict[str, Any] = {"project": listed, "name": name, "file": file, "note": note}
     if not found:
         nearest = project.nearest(name)
         return page(request, "graph/missing.html", 404, title=f"No {name}", nearest=nearest, **shared)
@@ -74,7 +74,7 @@ def names(request: Request) -> Response:
 
         matches = project.grep(typed, prefix=True, ignore_case=True, refresh=False)
         found = [one for one in matches if one["kind"] not in TEXT_KINDS]
-    shown = {"symbols": found[:_SUGGESTIONS], "left": max(len(found) - _SUGGESTIONS, 0)}
+    shown: dict[str, Any] = {"symbols": found[:_SUGGESTIONS], "left": max(len(found) - _SUGGESTIONS, 0)}
     return part(request, "graph/names.html", project=listed, typed=typed, least=_LEAST_CHARS, **shown)
 
 
