@@ -45,7 +45,7 @@ _READ = """() => ({
   painted: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN,
   usable: performance.getEntriesByName('sage:ready')[0]?.startTime ?? NaN,
   kB: performance.getEntriesByType('navigation')[0].transferSize / 1000,
-  lines: document.querySelectorAll('.l').length,
+  lines: Number([...document.querySelectorAll('.block')].at(-1).dataset.last),
   ...window.seen,
 })"""
 

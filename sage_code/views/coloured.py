@@ -68,14 +68,13 @@ def coloured(
 ) -> ColouredLines:
     """The lines `first` to `last` of a file in colour.
 
-    `at_once` is for the first look at a long file: its beginning is parsed without the rest, and the other lines have
-    no colours yet.
+    `at_once` is for the first look at a long file: only its beginning has colours, and is parsed without the rest.
     """
     source = shown_source(root, settings, path)
     count = len(source.lines)
     first, last = max(1, first), min(count, count if last is None else last)
-    if at_once and count > _SHORT_FILE and not source.is_parsed:
-        beginning = coloured_lines(source, first, min(last, first + FIRST_LINES - 1), whole=False)
+    if at_once and count > _SHORT_FILE:
+        beginning = coloured_lines(source, first, min(last, first + FIRST_LINES - 1), whole=source.is_parsed)
         rest = tuple(_plain_line(text) for text in source.lines[first - 1 + len(beginning) : last])
         return as_lines(source, first, beginning + rest, len(beginning))
     return as_lines(source, first, coloured_lines(source, first, last))

@@ -193,16 +193,35 @@ def _role(field: str, around: str, outer_field: str, outer: str) -> str:
 
 
 def plain_colours(source: bytes, language: Language | None) -> list[Span]:
-    """The comments, strings and numbers of a text without a tree."""
+    """The comments, strings, numbers, keys, tags or headings of a text without a tree."""
     if language is None:
         return []
     pattern = _plain_pattern(language)
     return [(found.start(), found.end(), found.lastgroup or "") for found in pattern.finditer(source)]
 
 
-@lru_cache(64)
+# Prose: headings and quoted code; an apostrophe begins no string.
+_PROSE = rb"(?P<function>(?m:^)(?:#{1,6}|=+|\*+) [^\n]*)|(?P<string>``?[^`\n]+``?)|(?P<comment><!--(?s:.*?)-->)"
+_PROSE_LANGUAGES = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "typst", "bibtex"})
+_DOUBLE_QUOTED, _SINGLE_QUOTED = rb"\"(?:[^\"\\\n]|\\.)*\"", rb"'(?:[^'\\\n]|\\.)*'"
+_NUMBERS = rb"(?P<number>(?<![\w.-])\d[\d_]*(?:\.\d+)?\b)"
+# What stands at the beginning of a line, or of a tag.
+_HEADS = {
+    "yaml": rb"(?P<type>(?m:^)[ \t-]*[\w./-]+(?=[ \t]*:(?:\s|\Z)))",
+    "ini": rb"(?P<keyword>(?m:^)\[[^\]\n]*\])|(?P<type>(?m:^)[ \t]*[\w.-]+(?=[ \t]*[=:]))",
+    "markup": rb"(?P<keyword></?[A-Za-z][\w:.-]*)",
+    "dockerfile": rb"(?P<keyword>(?m:^)[ \t]*[A-Z]{3,}\b)",
+}
+_HEAD_OF = {"properties": "ini", **dict.fromkeys(("html", "vue", "svelte", "astro", "xml", "twig", "erb"), "markup")}
+# `'a` is a type in F#, and text has apostrophes.
+_NO_SINGLE_QUOTES = frozenset({"fsharp", "html", "vue", "svelte", "astro", "xml", "twig", "erb", "dockerfile"})
+
+
+@lru_cache(256)
 def _plain_pattern(language: Language) -> re.Pattern[bytes]:
     """Comments as the language's table writes them; strings end at the end of their line."""
+    if language.name in _PROSE_LANGUAGES:
+        return re.compile(_PROSE)
     comments = [rb"<!--(?s:.*?)-->"]
     if language.block_comments:
         opening, closing = (re.escape(mark.encode()) for mark in language.block_comments)
@@ -210,8 +229,12 @@ def _plain_pattern(language: Language) -> re.Pattern[bytes]:
     if language.line_comments:
         markers = b"|".join(re.escape(marker.encode()) for marker in language.line_comments)
         comments.append(rb"(?:(?<=\s)|(?<![^\n]))(?:%s)[^\n]*" % markers)
-    return re.compile(
-        rb"(?P<comment>%s)" % b"|".join(comments)
-        + rb"|(?P<string>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
-        + rb"|(?P<number>(?<![\w.-])\d[\d_]*(?:\.\d+)?\b)"
-    )
+    quoted = _DOUBLE_QUOTED if language.name in _NO_SINGLE_QUOTES else _DOUBLE_QUOTED + b"|" + _SINGLE_QUOTED
+    head = _HEADS.get(_HEAD_OF.get(language.name, language.name))
+    parts = [
+        rb"(?P<comment>%s)" % b"|".join(comments),
+        *([head] if head else []),
+        rb"(?P<string>%s)" % quoted,
+        _NUMBERS,
+    ]
+    return re.compile(b"|".join(parts))

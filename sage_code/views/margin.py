@@ -40,6 +40,7 @@ def margin(root: str, path: str) -> tuple[MarginNote, ...]:
 
 
 def _note(memory: ReferringMemory, state: RefState, path: str) -> MarginNote:
+    """One reference of a memory, as it is shown in the margin of the file at `path`."""
     now = state.now
     is_here = now is not None and now.file == path
     first, last = now.lines or (0, 0) if now is not None and is_here else (0, 0)

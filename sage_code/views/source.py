@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _PARSE_S = 2.0
 # A machine that is busy for a moment gets another chance.
 _MOST_TRIES = 2
+# Grammars that index no file, but have no scanner of their own that could hang.
+_SIMPLE = frozenset({"json"})
 # What is kept: the files of a few open pages. A tree takes about twenty times the size of its source.
 _KEPT_FILES, _KEPT_BYTES = 16, 8 << 20
 _HINT = "it is not shown: only files that belong to the index are"
@@ -66,11 +68,16 @@ class ShownSource:
 
 def tree_of(text: str, language: Language | None) -> Tree | None:
     """The syntax tree of a text, or of the beginning of one; None where there is none to be had."""
-    if language is None or not language.grammar or language.may_crash:
+    if language is None or not language.grammar or not _is_trusted(language):
         return None
     from sage_code.parse.grammar import parse_tree  # lazy: the parser, for files that are shown in colour
 
     return parse_tree(text.encode(), language, _PARSE_S)
+
+
+def _is_trusted(language: Language) -> bool:
+    """Whether a grammar keeps its time limit: those do with which every file of the language is indexed anyway."""
+    return not language.may_crash and (language.grammar in _SIMPLE or (bool(language.queries) and not language.reader))
 
 
 _kept: OrderedDict[tuple[str, str], ShownSource] = OrderedDict()

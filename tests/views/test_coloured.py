@@ -48,6 +48,10 @@ OTHERS = {
     "a.c": ("#include <x.h>\nint main(void) { return f('a'); }\n", {"#include": "keyword", "main": "function"}),
     "a.sh": ("# hi\nif true; then echo \"a\"; fi\n", {"# hi": "comment", "if": "keyword", '"a"': "string"}),
     "a.json": ('{"k": "v", "n": 1, "t": true}\n', {"1": "number", "true": "constant"}),
+    "a.yaml": ("# hi\nkey: 'v' # it's\n", {"# hi": "comment", "key": "type", "'v'": "string", "# it's": "comment"}),
+    "a.md": ("# It's\n\nIt isn't `code`.\n", {"# It's": "function", "`code`": "string"}),
+    "a.html": ('<p class="x">It\'s</p><!-- hi -->\n', {"<p": "keyword", '"x"': "string", "<!--": "comment"}),
+    "a.ini": ("[part]\na = 1\n", {"[part]": "keyword", "a": "type", "1": "number"}),
     "a.pl": ("# hi\nprint 'x';\n", {"# hi": "comment", "'x'": "string"}),  # its grammar may crash: no tree
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from sage_code.text.escaping import visible
 from sage_web.templating import address, quoted_path
 
 if TYPE_CHECKING:
-    from sage_code.views.coloured import Leaf, Line, Link
+    from sage_code.views.coloured import ColouredLines, Leaf, Line, Link
 
 # Lines that are coloured, linked and painted together. The style sheet knows the height of a block.
 BLOCK_LINES = 100
@@ -24,17 +24,25 @@ BLOCK_LINES = 100
 _CERTAIN = 0.8
 
 
-def blocks(slug: str, path: str, lines: Sequence[Line]) -> Markup:
-    """All lines of a file in blocks."""
+def blocks(slug: str, shown: ColouredLines) -> Markup:
+    """All lines of a file in blocks. One without colours is two texts, numbers and code: a browser lays out ten
+    thousand lines of those at once, and `code.js` makes lines of them when they come into sight."""
     made = []
-    for start in range(0, len(lines), BLOCK_LINES):
-        part = lines[start : start + BLOCK_LINES]
-        is_full = " full" if len(part) == BLOCK_LINES else ""
+    for start in range(0, len(shown.lines), BLOCK_LINES):
+        part = shown.lines[start : start + BLOCK_LINES]
         first, last = start + 1, start + len(part)
-        made.append(f'<div class="block{is_full}" data-first="{first}" data-last="{last}">')
-        made.append(block(slug, path, part, first))
+        classes = "block full" if len(part) == BLOCK_LINES else "block"
+        is_plain = last > shown.in_colour
+        made.append(f'<div class="{classes}{" plain" if is_plain else ""}" data-first="{first}" data-last="{last}">')
+        made.append(_plain(part, first) if is_plain else block(slug, shown.path, part, first))
         made.append("</div>")
-    return Markup("".join(made))  # noqa: S704 - escaped in `_leaf` and `_link`
+    return Markup("".join(made))  # noqa: S704 - escaped in `_plain`, `_leaf` and `_link`
+
+
+def _plain(lines: Sequence[Line], first: int) -> str:
+    numbers = "\n".join(map(str, range(first, first + len(lines))))
+    text = "\n".join("".join(leaf.text for leaf in line) for line in lines)
+    return f'<div class="numbers">{numbers}</div><div class="text">{escape(text)}</div>'
 
 
 def block(slug: str, path: str, lines: Sequence[Line], first: int) -> Markup:

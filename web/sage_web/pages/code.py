@@ -118,7 +118,7 @@ def _file(request: Request, project: Project, path: str) -> Response:
         name=path.rpartition("/")[2],
         steps=_steps(path),
         tree=_tree(project, path),
-        lines=blocks(slug, path, shown.lines),
+        lines=blocks(slug, shown),
         has_memories=has_memories(project.root),
         own=code_address(slug, path),
     )
@@ -180,21 +180,23 @@ def outline(request: Request) -> Response:
     """The definitions of a file."""
     slug, path = request.path_params["slug"], request.path_params["path"]
     project = site_of(request).projects.open(slug)
-    project.views.content_hash(path) or _refuse(path)
+    _check(project, path)
     found = project.outline(os.path.join(project.root, path))
     listed = site_of(request).projects.find(slug)
     return part(request, "code/outline.html", project=listed, outline=found, own=code_address(slug, path))
 
 
-def _refuse(path: str) -> None:
-    raise UsageError(f"there is no file {path} in this project", "go back to its folder")
+def _check(project: Project, path: str) -> None:
+    """Only files of the project are outlined or compared with memories."""
+    if not project.views.content_hash(path):
+        raise UsageError(f"there is no file {path} in this project", "go back to its folder")
 
 
 def margin(request: Request) -> Response:
     """The memories about a file."""
     slug, path = request.path_params["slug"], request.path_params["path"]
     project = site_of(request).projects.open(slug)
-    project.views.content_hash(path) or _refuse(path)
+    _check(project, path)
     notes = project.views.margin(path)
     listed = site_of(request).projects.find(slug)
     return part(request, "code/margin.html", project=listed, notes=notes, own=code_address(slug, path))

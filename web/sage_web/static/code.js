@@ -8,12 +8,15 @@ const { slug, file, own, hash } = page.dataset;
 const count = Number(page.dataset.lines);
 const coloured = Number(page.dataset.coloured);
 const LINE = 20; // px, as in code.css
+const BLOCK = 100; // lines, as in code_lines.py
 const NEAR = "600px 0px";
 const WAIT_MS = 60; // a block that is only scrolled past is not asked for
 const FRESH_MS = 10_000;
 const TRAIL = 8;
 const TRIES = 4;
 const AGAIN_MS = 1_500;
+
+let notes = []; // of the margin: state, first and last line
 
 // --- marked lines: the fragment of the address says which ---
 
@@ -27,12 +30,31 @@ function marked() {
 
 const fragment = (first, last) => (last > first ? `#L${first}-L${last}` : `#L${first}`);
 const line = (number) => document.getElementById(`L${number}`);
+const blockOf = (number) => code.children[Math.floor((number - 1) / BLOCK)];
+
+/** Makes lines of a block that is plain text still. */
+function expand(block) {
+  if (!block?.classList.contains("plain")) return;
+  const { first, last } = block.dataset;
+  const lines = block.querySelector(".text").textContent.split("\n").map((text, at) => {
+    const made = document.createElement("div");
+    const number = Object.assign(document.createElement("a"), { className: "n", href: `#L${Number(first) + at}`, tabIndex: -1, textContent: Number(first) + at });
+    made.className = "l";
+    made.id = `L${Number(first) + at}`;
+    made.append(number, text);
+    return made;
+  });
+  block.classList.remove("plain");
+  block.replaceChildren(...lines);
+  decorate(Number(first), Number(last));
+}
 
 function showMarked({ scroll }) {
   for (const one of code.querySelectorAll(".l.marked")) one.classList.remove("marked");
   const lines = marked();
   if (!lines) return;
-  for (let number = lines.first; number <= lines.last; number += 1) line(number)?.classList.add("marked");
+  expand(blockOf(lines.first));
+  decorate(lines.first, lines.last);
   if (scroll) line(lines.first)?.scrollIntoView({ block: lines.last - lines.first > 20 ? "start" : "center" });
 }
 
@@ -131,6 +153,7 @@ function replaceWhenIdle(block, text) {
     setTimeout(() => replaceWhenIdle(block, text), 500);
     return;
   }
+  block.classList.remove("plain");
   block.innerHTML = text;
   decorate(Number(block.dataset.first), Number(block.dataset.last));
 }
@@ -140,7 +163,10 @@ const path = () => file.split("/").map(encodeURIComponent).join("/");
 const seen = new IntersectionObserver((entries) => {
   for (const { target: block, isIntersecting } of entries) {
     clearTimeout(waiting.get(block));
-    if (isIntersecting) waiting.set(block, setTimeout(() => fill(block), WAIT_MS));
+    if (isIntersecting) {
+      expand(block);
+      waiting.set(block, setTimeout(() => fill(block), WAIT_MS));
+    }
   }
 }, { rootMargin: NEAR });
 for (const block of code.children) seen.observe(block);
@@ -148,7 +174,6 @@ for (const block of code.children) seen.observe(block);
 // --- the margin: memories beside the lines where their code is now ---
 
 const margin = document.getElementById("margin");
-let notes = [];
 
 /** Draws marks on lines again after their block was replaced. */
 function decorate(first, last) {
