@@ -253,5 +253,5 @@ def test_a_project_of_a_name_of_somebody_elses_choice(
     (root / "a.py").write_text("def found():\n    pass\n")
     Project.open(root).index()
     shown = enter(serve(root))
-    expect(shown.get_by_text("onerror").first).to_be_visible()
+    expect(shown.locator("main").get_by_text("onerror").first).to_be_visible()
     assert shown.evaluate("window.pwned") is None
