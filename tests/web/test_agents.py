@@ -46,6 +46,7 @@ def shared_site(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         with MemoryManager(project=str(root)) as memory:
             say(memory, "5e551011", TALK, title="Retries of the payment service")
             say(memory, "long", [("user", f"Line {number} of a long chat") for number in range(120)], day=1)
+            say(memory, "wall", [("assistant", "brick " * 2_000 + "the last one")], day=-1)
             memory.core.set("human", "Ana likes short answers.\nShe works on payments.", by_person=True)
             memory.core.set("human", "Ana likes short answers.\nShe works on search.", by_person=True)
             memory.core.create("notes", HOSTILE, description="What to keep in mind", char_limit=500)
@@ -125,6 +126,11 @@ def test_search_read_and_permalink(shared_site: WebServer, enter: Enter, look: L
     expect(shown.get_by_text("Line 50 of", exact=False)).to_be_visible()
     shown.get_by_role("link", name="last").first.click()
     expect(shown.get_by_text("Line 119 of", exact=False)).to_be_visible()
+    shown.goto(f"{base}/agents/conversations/read?session=wall")
+    expect(shown.locator(".said")).not_to_contain_text("the last one")
+    shown.get_by_role("link", name="Show all 12,012 characters").click()
+    expect(shown.locator(".said")).to_contain_text("the last one")
+    expect(shown).to_have_url(f"{base}/agents/conversations/read?session=wall")
 
 
 def test_a_block_is_edited_undone_and_restored(shared_site: WebServer, enter: Enter, look: Look) -> None:
@@ -208,6 +214,15 @@ def test_passages_by_tag_added_edited_deleted_and_undone(shared_site: WebServer,
     expect(shown.get_by_text("Kafka was rejected")).to_have_count(0)
     press(shown, "u")
     expect(shown.get_by_label("Text")).to_have_value("Kafka was rejected because of its operations.")
+    with MemoryManager() as memory:
+        memory.archive.edit(shown.url.rpartition("/")[2], "Kafka is back.", "queues")
+    shown.get_by_label("Text").fill("Kafka is too large.")
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.get_by_role("heading", level=1)).to_have_text("Somebody has changed this passage meanwhile")
+    expect(shown.get_by_role("region", name="The text now")).to_contain_text("Kafka is back.")
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.get_by_text("Saved.")).to_be_visible()
+    expect(shown.get_by_label("Text")).to_have_value("Kafka is too large.")
     shown.goto(f"{shared_site.base}/agents/new-passage")
     shown.get_by_label("Text").fill("Deploy with AKIAIOSFODNN7EXAMPLX and smile")
     shown.get_by_role("button", name="Store it").click()
