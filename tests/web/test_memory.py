@@ -241,6 +241,13 @@ def test_a_conflict_loses_nothing(shown: Any, project: Project, look: Any) -> No
     page.get_by_text("Earlier versions (1)").click()
     page.get_by_role("button", name=re.compile("^Restore")).click()
     expect(page.locator(".memory-prose")).to_have_text("Names say what a thing is for.")
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("Names are for people.")
+    project.memory.knowledge.remove("style")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("style was deleted meanwhile")
+    page.get_by_role("button", name="Save it as a new note").click()
+    expect(page.locator(".memory-prose")).to_have_text("Names are for people.")
 
 
 def test_new_knowledge_and_what_cannot_be_saved(shown: Any, project: Project) -> None:

@@ -255,7 +255,7 @@ def restore(request: Request, form: Form) -> Response:
     back = local(form.get("back", ""), usual)
     try:
         key = form.get("key", "")
-        if f"-{kind}-{id_}" not in key:
+        if key.partition("-")[2] != f"{kind}-{id_}":
             raise UsageError("this version belongs to another memory", "reload the page")
         change = changes.undo(place.project.memory, key, is_forced=form.get("anyway") == "1")
     except SageError as error:

@@ -58,6 +58,9 @@ for (const key of ["s", "e", "d", "n", "p"]) {
   onKey(key, () => document.querySelector(`[data-key="${key}"]`)?.click());
 }
 
+// On a small screen the tabs are a row that scrolls.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+
 const said = sessionStorage.getItem(SAID);
 if (said) {
   sessionStorage.removeItem(SAID);
