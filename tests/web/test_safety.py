@@ -92,7 +92,7 @@ def test_every_answer_has_the_headers_that_protect_it(site: WebServer) -> None:
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert "server" not in headers
 
 
