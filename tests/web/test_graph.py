@@ -110,6 +110,8 @@ def test_a_name_is_found_while_it_is_typed_and_several_are_told_apart(
     expect(shown.locator("#central").get_by_text("gross")).to_be_visible()
     shown.get_by_label("Symbol").fill("ord")
     expect(shown.locator("#names").get_by_role("link")).to_have_text(["Order"])
+    shown.keyboard.press("ArrowDown")
+    expect(shown.locator("#names").get_by_role("link")).to_be_focused()
     shown.get_by_label("Symbol").fill("net")
     shown.get_by_label("Symbol").press("Enter")
     expect(shown.get_by_role("heading", level=1)).to_have_text("Which net?")

@@ -99,5 +99,18 @@ const press = (selector) => (current() ?? document.querySelector("[data-item].he
 onKey("e", () => press(".grow, .acts a"));
 onKey("o", () => press(".recentre, .acts a:last-child"));
 
+// --- the names below the field ---
+
+const names = () => [...document.querySelectorAll("#names a")];
+document.addEventListener("keydown", (event) => {
+  const at = names().indexOf(event.target);
+  if (event.target.id !== "graph-name" && at < 0) return;
+  if (event.key === "Escape") document.getElementById("names").replaceChildren();
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || !names().length) return;
+  event.preventDefault();
+  (names()[at + step] ?? document.getElementById("graph-name")).focus();
+});
+
 centre();
 document.addEventListener("htmx:after:history:restore", centre);
