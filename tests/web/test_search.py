@@ -160,6 +160,7 @@ def test_results_come_as_somebody_types(
     look(shown, "search_found")
     shown.locator("[data-search-box]").fill("")
     expect(shown.get_by_role("heading", level=1)).to_have_text("What are you looking for?")
+    expect(shown.locator(".project-more .tag").first).to_be_visible()
 
 
 def test_facets_narrow_the_results_and_back_takes_them_back(searched: WebServer, enter: Callable[..., Page]) -> None:
@@ -270,6 +271,8 @@ def test_all_projects_or_one(searched: WebServer, enter: Callable[..., Page]) ->
     expect(shown.locator(".hit-link").filter(has_text="delivery.py")).to_be_visible()
     expect(shown.locator(".hit-link").filter(has_text="shop/retry.py")).to_have_count(0)
     assert "in=depot" in shown.url
+    shown.go_back()
+    expect(shown.locator(".hit .tag", has_text="shop").first).to_be_visible()
 
 
 def test_symbols_exact_text_and_patterns(searched: WebServer, enter: Callable[..., Page]) -> None:

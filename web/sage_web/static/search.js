@@ -95,6 +95,7 @@ function show(text) {
 /** What comes after the results, while nobody types. */
 function settle() {
   const query = params();
+  if (byId("said")) byId("said").textContent = byId("count")?.textContent ?? "";
   if (query.get("q")?.trim()) {
     remember(query);
     peek(here() ?? document.querySelector("#results .hit"));
@@ -128,6 +129,7 @@ async function peek(hit) {
     const answer = await fetch(wanted, { headers: { "HX-Request": "true" }, signal: own.signal });
     const text = await answer.text();
     if (own.signal.aborted) return;
+    if (!answer.ok) { panel.hidden = true; return; } // the file is gone: the next search says so
     panel.innerHTML = text;
     panel.hidden = false;
     panel.dataset.shown = wanted;
@@ -256,8 +258,8 @@ async function why(hit) {
   place.textContent = "Adding up…";
   hit.append(place);
   const answer = await fetch(`/search/why/${hit.dataset.at}?${params()}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (answer) place.innerHTML = await answer.text();
-  else place.textContent = "The server does not answer.";
+  if (answer?.ok) place.innerHTML = await answer.text();
+  else place.textContent = answer ? "This hit is no longer found: search again." : "The server does not answer.";
 }
 
 async function edit(hit) {
