@@ -55,9 +55,9 @@ def test_what_other_processes_do_appears(sample: Path, site: WebServer, enter: E
 
 
 def test_every_tab_hears_and_old_pages_say_so(sample: Path, site: WebServer, enter: Enter) -> None:
-    paths = ["/p/sample/code/", "/p/sample/map", "/p/sample/graph", "/p/sample/memory"]
-    health = [listening(enter(site, "/health")) for _ in range(4)]
-    pages = [enter(site, path) for path in (*paths, *paths)]
+    paths = ("code/", "map", "graph", "memory", "stale", "code/server.py")
+    health = [listening(enter(site, "/health")) for _ in range(3)]
+    pages = [enter(site, f"/p/sample/{path}") for path in paths]
     for shown in pages:
         shown.wait_for_load_state("networkidle")
         expect(shown.locator("#notice")).to_be_hidden()

@@ -63,6 +63,7 @@ def usage_chart(report: UsageReport, first: date, last: date) -> UsageChart:
 def _bars(
     days: Sequence[str], known: dict[str, UsageRow], value: Callable[[UsageRow], float], most: float
 ) -> list[Bar]:
+    """A bar for each day with usage; the highest one is as high as the chart."""
     step = WIDTH / len(days)
     bars = []
     for number, day in enumerate(days):

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sage_code.errors import Busy, SageError
+from sage_code.text.masking import mask_all
 from sage_web.live import Live, Message, root_of
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ class Run:
         return self.phase in _MOVING
 
     def message(self) -> Message:
-        """As pages are told about it."""
-        return {"kind": "run", **asdict(self)}
+        """As pages are told about it, with what looks like a secret masked."""
+        return {"kind": "run", **asdict(mask_all(self, []))}
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error: somebody wants it

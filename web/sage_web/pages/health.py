@@ -13,11 +13,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_code.errors import SageError
+from sage_code.text.masking import mask_all
 from sage_web import charts
 from sage_web.answers import page, part
 from sage_web.kept import Kept
 from sage_web.projects import ListedProject
 from sage_web.site import site_of
+from sage_web.templating import address
 from sage_web.times import ago, lasted
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 SPANS = (7, 30, 90)
 # Skipped or changed files that are listed; a filter finds the others.
 _MOST_FILES = 200
+_WAITING = {
+    "doctor": "Examining: Python, model, store, agents and a round trip over MCP. This takes some seconds …",
+    "usage": "Reading transcripts …",
+}
 # An examination takes seconds, and so do the transcripts of months.
 _findings: Kept[list[Finding]] = Kept(300)
 _used: Kept[UsageReport] = Kept(60)
@@ -82,12 +88,21 @@ def _root(request: Request) -> str:
     return listed.root if listed else projects.own
 
 
-def _part(template: str, make: Callable[[Request], dict[str, Any]]) -> Callable[[Request], Response]:
-    """A handler for a part; what goes wrong is shown in its place, and the rest of the page stays."""
+def _without_again(request: Request) -> str:
+    """The address to ask again in a moment, which begins nothing anew."""
+    given = request.query_params
+    return address(request.url.path, **{name: given[name] for name in given if name != "again"})
+
+
+def _part(template: str, make: Callable[[Request], dict[str, Any] | None]) -> Callable[[Request], Response]:
+    """A handler for a part: one that is still being made says so, and what goes wrong is shown in its place."""
 
     def answer(request: Request) -> Response:
         try:
-            return part(request, f"health/{template}.html", project=_listed(request), **make(request))
+            values = make(request)
+            if values is None:
+                return part(request, "health/waiting.html", url=_without_again(request), words=_WAITING[template])
+            return part(request, f"health/{template}.html", project=_listed(request), **values)
         except SageError as error:
             return part(request, "health/failed.html", message=error.message, hint=error.hint)
 
@@ -111,7 +126,7 @@ def _freshness(request: Request) -> dict[str, Any]:
 def _store(request: Request) -> dict[str, Any]:
     from sage_code.views.health import store_figures
 
-    return {"figures": store_figures(_root(request)), "size": charts.size}
+    return {"figures": mask_all(store_figures(_root(request)), []), "size": charts.size}
 
 
 def _memory(request: Request) -> dict[str, Any]:
@@ -131,18 +146,22 @@ def _skipped(request: Request) -> dict[str, Any]:
 def _beside(request: Request) -> dict[str, Any]:
     from sage_code.views.health import beside
 
-    found = beside(_root(request))
+    found = mask_all(beside(_root(request)), [])
     since = ago(found.watcher.since or "")
     return {"watcher": found.watcher, "hooks": found.hooks, "plugins": found.plugins, "since": since, "ago": ago}
 
 
-def _doctor(request: Request) -> dict[str, Any]:
+def _doctor(request: Request) -> dict[str, Any] | None:
     """What the doctor finds: in a child process, because it opens the store and starts an MCP server."""
     from sage_code import __version__
     from sage_code.views.apart import findings
 
     root = _root(request)
-    found = _findings.get(root, lambda: findings(root, __version__), again="again" in request.query_params)
+    found = _findings.get(
+        root, lambda: mask_all(findings(root, __version__), []), again="again" in request.query_params
+    )
+    if found is None:
+        return None
     order = ("error", "warning", "note", "ok")
     return {
         "findings": sorted(found, key=lambda one: order.index(one.level)),
@@ -150,7 +169,7 @@ def _doctor(request: Request) -> dict[str, Any]:
     }
 
 
-def _usage(request: Request) -> dict[str, Any]:
+def _usage(request: Request) -> dict[str, Any] | None:
     """What agents have used, by day."""
     from sage_code.views.apart import used_by_day
 
@@ -158,6 +177,8 @@ def _usage(request: Request) -> dict[str, Any]:
     first = today - timedelta(days=_days(request) - 1)
     root = listed.root if listed else None
     report = _used.get((root, first), lambda: used_by_day(first, root))
+    if report is None:
+        return None
     chart = charts.usage_chart(report, first, today)
     return {"chart": chart, "short": charts.short, "dollars": charts.dollars, "unpriced": report.unpriced_models}
 
@@ -166,7 +187,7 @@ def _card(request: Request) -> dict[str, Any]:
     return {**_freshness(request), "run": site_of(request).runs.last(_root(request))}
 
 
-_PARTS = {
+_PARTS: dict[str, Callable[[Request], dict[str, Any] | None]] = {
     "freshness": _freshness,
     "store": _store,
     "memory": _memory,

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_code.errors import Busy
+from sage_code.text.masking import mask_all
 from sage_web.answers import Form, changing, part
 from sage_web.projects import ListedProject
 from sage_web.site import site_of
@@ -43,7 +44,7 @@ def _listed(request: Request) -> ListedProject:
 
 
 def _answer(request: Request, listed: ListedProject, problem: str = "") -> Response:
-    run = site_of(request).runs.last(listed.root)
+    run = mask_all(site_of(request).runs.last(listed.root), [])
     return part(request, "health/run.html", project=listed, run=run, problem=problem, lasted=lasted)
 
 
