@@ -36,6 +36,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
     site = site_of(request)
     is_part = request.headers.get("hx-request") == "true" and request.headers.get("hx-request-type") != "full"
     theme = request.cookies.get("sage_theme", "")
+    made = f"{time.time():.3f}"
     shared = {
         "layout": "part.html" if is_part else "page.html",
         "is_part": is_part,
@@ -45,11 +46,11 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
         "listed_projects": site.projects.listed() if not is_part else [],
         "project": None,
         "query_text": "",
-        "made": f"{time.time():.3f}",
+        "made": made,
     }
     text = site.templates.get_template(template).render({**shared, **values})
     # The moment at which the page was made tells its script whether something has changed since.
-    headers = {"vary": "HX-Request, HX-Request-Type, Cookie", "x-sage-made": shared["made"]}
+    headers = {"vary": "HX-Request, HX-Request-Type, Cookie", "x-sage-made": made}
     return HTMLResponse(text, status, headers=headers)
 
 
