@@ -7,7 +7,7 @@ What lies deeper in a folder than a map shows is added up.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,8 @@ from sage_code.memory.code.referring_memories import memories
 
 Measure: TypeAlias = Literal["size", "use", "age", "stale"]
 MEASURES: tuple[Measure, ...] = ("size", "use", "age", "stale")
+# A folder with a smaller share of the lines is too small for a map to show what is in it.
+_LEAST_SHARE = 1 / 10_000
 # Projects whose last commits are kept, each for one commit.
 _KEPT = 8
 _times: dict[str, tuple[str, dict[str, int]]] = {}
@@ -84,11 +86,15 @@ def folder(files: Iterable[FileMeasures], below: str = "") -> FolderMeasures:
     """The folder `below` with its folders and files."""
     prefix = f"{below}/" if below else ""
     inside = [one for one in files if one.path.startswith(prefix)]
-    return _added_up(below.rpartition("/")[2], below, inside, len(prefix))
+    least = sum(one.lines for one in inside) * _LEAST_SHARE
+    return _added_up(below.rpartition("/")[2], below, inside, len(prefix), least)
 
 
-def _added_up(name: str, path: str, files: list[FileMeasures], start: int) -> FolderMeasures:
-    """A folder and what is in it; `start` is the length of its path with the slash."""
+def _added_up(name: str, path: str, files: list[FileMeasures], start: int, least: float) -> FolderMeasures:
+    """A folder and what is in it, unless it has fewer than `least` lines; `start` is the length of its path with the
+    slash."""
+    if sum(one.lines for one in files) < least:
+        return _sum(name, path, files, ())
     own: list[FolderMeasures] = []
     deeper: dict[str, list[FileMeasures]] = {}
     for one in files:
@@ -98,31 +104,21 @@ def _added_up(name: str, path: str, files: list[FileMeasures], start: int) -> Fo
         else:
             own.append(_as_folder(step, one))
     for step, members in deeper.items():
-        own.append(_added_up(step, files[0].path[:start] + step, members, start + len(step) + 1))
-    return _sum(name, path, sorted(own, key=lambda one: (-one.lines, one.name)))
+        own.append(_added_up(step, files[0].path[:start] + step, members, start + len(step) + 1, least))
+    return _sum(name, path, files, sorted(own, key=lambda one: (-one.lines, one.name)))
 
 
-def _sum(name: str, path: str, children: list[FolderMeasures]) -> FolderMeasures:
-    """A folder as the sum of what is in it, or the most of it where a sum says nothing."""
+def _sum(name: str, path: str, files: Sequence[FileMeasures], children: Sequence[FolderMeasures]) -> FolderMeasures:
+    """A folder as the sum of its files, or the most of them where a sum says nothing."""
     lines_of: dict[str, int] = {}
-    for one in children:
+    users = committed = known = stale = 0
+    for one in files:
         lines_of[one.language] = lines_of.get(one.language, 0) + one.lines
-
-    def most(of: Callable[[FolderMeasures], int]) -> int:
-        return max(map(of, children), default=0)
-
-    return FolderMeasures(
-        name,
-        path,
-        sum(one.lines for one in children),
-        sum(one.files for one in children),
-        most(lambda one: one.users),
-        most(lambda one: one.committed),
-        sum(one.memories for one in children),
-        sum(one.stale for one in children),
-        max(lines_of, key=lambda language: (lines_of[language], language), default=""),
-        tuple(children),
-    )
+        users, committed = max(users, one.users), max(committed, one.committed)
+        known, stale = known + one.memories, stale + one.stale
+    language = max(lines_of, key=lambda language: (lines_of[language], language), default="")
+    counted = (sum(lines_of.values()), len(files), users, committed, known, stale)
+    return FolderMeasures(name, path, *counted, language, tuple(children))
 
 
 def _as_folder(name: str, one: FileMeasures) -> FolderMeasures:

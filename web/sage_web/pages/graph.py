@@ -124,7 +124,8 @@ def _project(request: Request) -> tuple[ListedProject, Project]:
 
 
 def _asked(request: Request, name: str) -> str:
-    return request.query_params.get(name, "").strip()[:_MAX_CHARS]
+    """A word of the address; no name and no path has a NUL in it."""
+    return request.query_params.get(name, "").replace("\0", "").strip()[:_MAX_CHARS]
 
 
 ROUTES = (
