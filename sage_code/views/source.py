@@ -119,9 +119,8 @@ def _checked(root: str, settings: Settings, path: str) -> int:
     absolute = os.path.join(root, path)
     try:
         path.encode()  # a name that is no text is not indexed
-        is_file = is_inside(path) and os.path.isfile(absolute) and not os.path.islink(absolute)
-        belongs = is_file and (path in known_files(root) or is_listed(root, settings, absolute))
-        if belongs:
+        is_file = os.path.isfile(absolute) and not os.path.islink(absolute)
+        if is_file and (path in known_files(root) or (is_inside(path) and is_listed(root, settings, absolute))):
             return os.lstat(absolute).st_size
     except (OSError, ValueError):
         pass  # a NUL, a lone surrogate, or it has just been deleted

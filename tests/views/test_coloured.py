@@ -131,6 +131,9 @@ def test_only_files_of_the_project_are_shown(tmp_path: Path, write: Write) -> No
     os.symlink(tmp_path / "linked", root / "folder")
     views = Project.open(root).views
     assert text_of(views.coloured("a.py")) == ["x = 1"]
+    Path(root, "back\\slash.py").write_text("y = 1\n")
+    Project.open(root).index()
+    assert text_of(views.coloured("back\\slash.py")) == ["y = 1"], "what is indexed is shown, whatever its name"
     wrong = ("../outside.py", "a.py/../../outside.py", str(tmp_path / "outside.py"), "link.py", "folder/b.py", "no.py",
              ".git/config", ".env", "b.bin", "missing.py", "", ".", "a.py\0", "\udc80", "./a.py")  # fmt: skip
     for path in wrong:

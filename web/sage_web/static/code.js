@@ -5,6 +5,7 @@ import { change, notice, onKey, toast } from "./base.js";
 const page = document.querySelector(".code-page");
 const code = document.getElementById("code");
 const { slug, file, own, hash } = page.dataset;
+const shownPath = page.dataset.shown; // with unseen characters written out
 const count = Number(page.dataset.lines);
 const coloured = Number(page.dataset.coloured);
 const LINE = 20; // px, as in code.css
@@ -355,8 +356,8 @@ function places() {
 
 function remember() {
   const lines = marked();
-  const label = file.split("/").pop() + (lines ? `:${lines.first}` : "");
-  const here = { address: own + (lines ? fragment(lines.first, lines.last) : ""), label, full: file };
+  const label = shownPath.split("/").pop() + (lines ? `:${lines.first}` : "");
+  const here = { address: own + (lines ? fragment(lines.first, lines.last) : ""), label, full: shownPath };
   const others = places().filter((one) => one.address !== here.address);
   const all = [...others, here].slice(-TRAIL);
   sessionStorage.setItem("sage:trail", JSON.stringify(all));
