@@ -219,9 +219,8 @@ def _file_of(request: Request) -> tuple[ListedProject, str]:
 
 
 def _check_belongs(project: Project, file: str) -> None:
-    from sage_code.files.inside import is_inside
-
-    if not is_inside(file) or not project.contains(file):
+    """Refuse what is not indexed; a path that climbs is none of an index."""
+    if os.path.isabs(file) or ".." in file.split("/") or not project.contains(file):
         raise UsageError(f"{file[:200]} is not among the files of this project", "search again")
 
 

@@ -161,7 +161,7 @@ async function lookAtAge() {
     }
     if (!changed.length) return;
     sayAge(all);
-    for (const card of document.querySelectorAll("[data-home]")) lookAgain(card);
+    for (const card of document.querySelectorAll("[data-home]")) await lookAgain(card);
     if (isNew && location.search === `?${query}`) asked = ask(location.pathname + location.search);
   } catch {
     // The server is gone: the next search says so.
@@ -257,15 +257,23 @@ async function why(hit) {
   place.className = "why";
   place.textContent = "Adding up…";
   hit.append(place);
-  const answer = await fetch(`/search/why/${hit.dataset.at}?${params()}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (answer?.ok) place.innerHTML = await answer.text();
-  else place.textContent = answer ? "This hit is no longer found: search again." : "The server does not answer.";
+  try {
+    const answer = await fetch(`/search/why/${hit.dataset.at}?${params()}`, { headers: { "HX-Request": "true" } });
+    if (answer.ok) place.innerHTML = await answer.text();
+    else place.textContent = "This hit is no longer found: search again.";
+  } catch {
+    place.textContent = "The server does not answer.";
+  }
 }
 
 async function edit(hit) {
-  const answer = await change(`/search/edit/${hit.dataset.at}`, { line: hit.dataset.line }).catch(() => null);
-  if (!answer?.ok) toast(answer ? await answer.text() : "The server does not answer.", { bad: true });
-  else toast("Opened in the editor", { seconds: 3 });
+  try {
+    const answer = await change(`/search/edit/${hit.dataset.at}`, { line: hit.dataset.line });
+    if (answer.ok) toast("Opened in the editor", { seconds: 3 });
+    else toast(await answer.text(), { bad: true });
+  } catch {
+    toast("The server does not answer.", { bad: true });
+  }
 }
 
 // Keys
