@@ -71,7 +71,7 @@ def main() -> None:
     whole = "/p/sage/graph?" + urlencode({"name": name, "file": centre.file, "open": words})
     first = "/p/sage/graph?" + urlencode({"name": name, "file": centre.file})
     rows: list[list[object]] = []
-    with server(Path(project.root)) as (base, token), sync_playwright() as playwright:
+    with server(Path(project.root)) as (base, token, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.add_init_script(_STOPWATCH)

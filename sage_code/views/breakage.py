@@ -87,6 +87,8 @@ def breakage(root: str, what: str, *, seconds: float = DEFAULT_SECONDS) -> Break
                     f"nothing is called {what[:200]}", "give a file, FILE:LINE or the name of a definition"
                 )
             return breaking.of_definitions(list({one.key: one for one in definitions}.values()))
+        if location.file not in breaking.graph.files():
+            raise UsageError(f"{location.file[:200]} is not in the index", "give a file that is, or a name")
         inside = breaking.around(location.file, location.start_line) if location.start_line is not None else None
         return breaking.of_definitions([inside]) if inside else breaking.of_file(location.file)
 

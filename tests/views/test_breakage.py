@@ -68,8 +68,9 @@ def test_a_line_means_the_definition_around_it_and_a_file_everything_in_it(shop:
     whole = shop.views.breakage("shop/price.py")
     assert (whole.subjects[0].kind, whole.subjects[0].file) == ("file", "shop/price.py")
     assert "shop/cart.py" in _places(whole.files)
-    with pytest.raises(UsageError):
-        shop.views.breakage("nothing_is_called_so")
+    for unknown in ("nothing_is_called_so", "shop/gone.py:3", "../outside.py"):
+        with pytest.raises(UsageError):
+            shop.views.breakage(unknown)
 
 
 def test_without_git_nothing_is_known(shop: Project) -> None:
