@@ -79,8 +79,8 @@ class Finding:
         query = parse_query(question, chosen.filters())
         with self._lock:
             response = self._ask(query, roots)
-            every = response.results
-            kept = [hit for hit in every if (hit.root or response.root) in roots and chosen.allows(hit.file)]
+            found = response.results
+            kept = [hit for hit in found if (hit.root or response.root) in roots and chosen.allows(hit.file)]
             shown = _with_memories(replace(response, results=tuple(_whole(hit, response) for hit in kept[:limit])))
             narrowed = [candidate_of(hit, response.root) for hit in kept]
             wide = self._unnarrowed(question, roots) if chosen.narrows else self._keep(question, roots, narrowed)
@@ -93,22 +93,22 @@ class Finding:
         """How the score of a file comes about; None if the search does not find it."""
         query = parse_query(question, chosen.filters())
         with self._lock:
-            response = self._ask(query, (root,), explain=True)
-        for hit in response.results:
-            if hit.file == file and hit.explain is not None:
-                return hit, hit.explain
-        return None
+            ranks = [hit.rank for hit in self._ask(query, (root,)).results if hit.file == file]
+            # An explanation counts callers, so only as many hits as needed are explained.
+            explained = self._ask(query, (root,), explained=ranks[0]).results if ranks else ()
+        return next(((hit, hit.explain) for hit in explained if hit.file == file and hit.explain), None)
 
-    def _ask(self, query: Query, roots: Sequence[str], *, explain: bool = False) -> SearchResponse:
-        """The candidates, of which the first few are whole."""
+    def _ask(self, query: Query, roots: Sequence[str], *, explained: int = 0) -> SearchResponse:
+        """The candidates, of which the first few are whole; or the first few hits, each explained."""
         if not roots:
             raise UsageError("no project is indexed yet", "run `sage index` in one")
         searched = tuple(_named(query.filters.projects, roots) if query.filters.projects else roots)
         query = query._replace(filters=query.filters._replace(projects=searched))
         if self._searchers is None:
             self._searchers = Searchers(searched[0], load_settings(searched[0]))
-        made = WIDE if explain else _MADE
-        options = SearchOptions(made, explain, False, _LINES, folds=not explain, more=WIDE - made)
+        options = SearchOptions(_MADE, False, False, _LINES, folds=True, more=WIDE - _MADE)
+        if explained:
+            options = SearchOptions(max(explained, _MADE), True, False, _LINES)
         return self._searchers.search(query, options)
 
     def _unnarrowed(self, question: str, roots: Sequence[str]) -> list[Candidate]:
