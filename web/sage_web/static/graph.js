@@ -113,4 +113,5 @@ document.addEventListener("keydown", (event) => {
 });
 
 centre();
-document.addEventListener("htmx:after:history:restore", centre);
+// Back and Forward bring a whole page.
+document.addEventListener("htmx:after:swap", (event) => { if (event.detail.ctx.target?.matches?.("body")) centre(); });
