@@ -33,7 +33,7 @@ _FILES = 150
 _PATIENCE_S = 60.0
 _PATHS = (
     "/?q=round", "/?q=helper&in=soak", "/p/soak/code/", "/p/soak/code/part0.py", "/p/soak/code/part1.py",
-    "/p/soak/map", "/p/soak/graph?symbol=helper_0", "/p/soak/changes", "/p/soak/memory", "/p/soak/stale",
+    "/p/soak/map", "/p/soak/graph?name=helper_0", "/p/soak/changes", "/p/soak/memory", "/p/soak/stale",
     "/p/soak/health", "/health", "/agents", "/p/soak/impact?what=part0.py",
 )  # fmt: skip
 # Counts what a page hears, from when it is open.

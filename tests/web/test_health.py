@@ -9,9 +9,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from sage_code import Project
+from sage_code.files.locks import locked
+from sage_code.paths import index_lock
 from tests.web.conftest import WebServer
 
 Enter = Callable[..., Page]
@@ -55,6 +58,7 @@ def test_a_project_shows_how_it_is(sample: Path, site: WebServer, sage_home: Pat
     usage.get_by_text("Figures", exact=True).click()
     expect(usage.get_by_role("row", name=f"{date.today()} 2 2.0M 100.0k 8.0M $9.90")).to_be_visible()
     doctor = shown.locator("#doctor-body")
+    doctor.get_by_role("button", name="Examine again").click()
     expect(doctor.locator("li", has_text="ok mcp")).to_be_visible()
     expect(doctor.locator("li", has_text="note index")).to_contain_text("1 files changed")
     shown.set_viewport_size({"width": 1280, "height": 2400})
@@ -78,6 +82,7 @@ def _item(id_: str, content: str) -> Any:
     return KnowledgeItem(id_, content)
 
 
+@pytest.mark.usefixtures("no_doctor")
 def test_a_run_is_started_followed_and_stopped(sample: Path, site: WebServer, enter: Enter, look: Look) -> None:
     for number in range(300):
         lines = "\n".join(f"def f{number}_{line}(x):\n    return x + {line}" for line in range(60))
@@ -98,8 +103,16 @@ def test_a_run_is_started_followed_and_stopped(sample: Path, site: WebServer, en
     expect(run).to_contain_text("2 files indexed, 2 unchanged")
     expect(shown.locator("#freshness-body")).to_contain_text("Every file is in the index as it is on the disk")
     expect(other.locator("[data-card=sample]")).to_contain_text("fresh")
+    # A run belongs to the server, and ends with it.
+    run.get_by_role("button", name="Read every file again").click()
+    expect(run.get_by_role("button", name="Stop")).to_be_visible()
+    site.process.terminate()
+    site.process.wait(30)
+    with locked(index_lock(str(sample)), timeout_s=30):
+        assert Project.open(sample).status().fresh
 
 
+@pytest.mark.usefixtures("no_doctor")
 def test_a_run_that_fails_says_why(sample: Path, site: WebServer, enter: Enter) -> None:
     shown = enter(site, "/p/sample/health")
     lock = sample / ".sage" / "codebase" / "index.lock"

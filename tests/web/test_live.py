@@ -10,10 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.web.conftest import WebServer
 
+# These tests open many pages about health.
+pytestmark = pytest.mark.usefixtures("no_doctor")
 Enter = Callable[..., Page]
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
 
@@ -102,3 +105,12 @@ def test_a_page_says_that_the_server_is_gone_and_back(
     serve(sample, site.port)
     expect(shown.locator("#notice")).to_contain_text("The server is back")
     expect(shown.locator("#connection")).to_have_text("connected")
+
+
+def test_a_browser_without_shared_workers_hears_too(
+    sample: Path, site: WebServer, enter: Enter, context: BrowserContext
+) -> None:
+    context.add_init_script("delete globalThis.SharedWorker")
+    shown = listening(enter(site, "/health"))
+    sage(sample, "search", "connect")
+    expect(shown.locator("#events li").filter(has_text="search.post_search")).to_have_count(1)

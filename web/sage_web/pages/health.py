@@ -34,7 +34,7 @@ _WAITING = {
     "usage": "Reading transcripts …",
 }
 # An examination takes seconds, and so do the transcripts of months.
-_findings: Kept[list[Finding]] = Kept(300)
+_findings: Kept[tuple[list[Finding], str]] = Kept(300)
 _used: Kept[UsageReport] = Kept(60)
 
 
@@ -157,16 +157,17 @@ def _doctor(request: Request) -> dict[str, Any] | None:
     from sage_code.views.apart import findings
 
     root = _root(request)
-    found = _findings.get(
-        root, lambda: mask_all(findings(root, __version__), []), again="again" in request.query_params
-    )
-    if found is None:
+
+    def examine() -> tuple[list[Finding], str]:
+        return mask_all(findings(root, __version__), []), datetime.now(UTC).isoformat()
+
+    kept = _findings.get(root, examine, again="again" in request.query_params)
+    if kept is None:
         return None
+    found, at = kept
     order = ("error", "warning", "note", "ok")
-    return {
-        "findings": sorted(found, key=lambda one: order.index(one.level)),
-        "address_again": f"{request.url.path}?again=1",
-    }
+    ordered = sorted(found, key=lambda one: order.index(one.level))
+    return {"findings": ordered, "examined": ago(at), "address_again": f"{request.url.path}?again=1"}
 
 
 def _usage(request: Request) -> dict[str, Any] | None:
