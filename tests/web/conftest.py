@@ -141,6 +141,15 @@ def enter(context: BrowserContext) -> Callable[..., Page]:
 
 
 @pytest.fixture
+def no_doctor(context: BrowserContext) -> None:
+    """Leaves out what takes seconds on the pages about health, and goes on asking for it."""
+    well = "<p>well</p>"
+    context.route(
+        re.compile("/health/(doctor|usage)"), lambda route: route.fulfill(body=well, content_type="text/html")
+    )
+
+
+@pytest.fixture
 def look(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Saves a screenshot for a person to look at, if the variable SCREENSHOTS names a folder."""
 
