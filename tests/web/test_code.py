@@ -143,6 +143,9 @@ def test_permalinks_name_lines_and_ranges(
     shown = enter(shop_site, "/p/shop/code/big.py#L5001-L5003")
     expect(shown.locator("#L5001")).to_be_in_viewport()
     expect(shown.locator(".l.marked")).to_have_count(3)
+    expect(shown.get_by_role("link", name="Open in VS Code")).to_have_attribute(
+        "href", re.compile(r"^vscode://file/.*/big\.py:1$")
+    )
     shown.locator("#L5006 .n").click()
     expect(shown).to_have_url(f"{shop_site.base}/p/shop/code/big.py#L5006")
     shown.locator("#L5004 .n").click(modifiers=["Shift"])

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from sage_code.errors import UsageError
 from sage_web.answers import page, part
 from sage_web.code_lines import BLOCK_LINES, block, blocks, code_address
+from sage_web.editor import editor_link, editor_name
 from sage_web.site import site_of
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def _file(request: Request, project: Project, path: str) -> Response:
         lines=blocks(slug, shown),
         has_memories=has_memories(project.root),
         own=code_address(slug, path),
+        editor=editor_name(),
+        editor_link=editor_link(os.path.join(project.root, path), 1),
     )
 
 

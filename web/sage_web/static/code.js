@@ -386,8 +386,16 @@ async function copyPermalink() {
   }
 }
 
+const editor = document.querySelector("[data-editor]");
+
+/** Opens the file at the marked line: by the server, or by a link that VS Code understands. */
 async function openEditor() {
-  const answer = await change(`/p/${slug}/open`, { file, line: meant()?.first ?? 1 });
+  const at = meant()?.first ?? 1;
+  if (editor.matches("a")) {
+    editor.href = editor.getAttribute("href").replace(/:\d+$/, `:${at}`);
+    return;
+  }
+  const answer = await change(`/search/edit/${slug}/${path()}`, { line: at });
   const said = (await answer.text()).slice(0, 200);
   toast(answer.ok ? "Opened in the editor" : said || "The editor could not be opened", { bad: !answer.ok, seconds: 4 });
 }
@@ -406,12 +414,12 @@ function toggleSide() {
 }
 
 document.querySelector("[data-permalink]").addEventListener("click", copyPermalink);
-document.querySelector("[data-editor]").addEventListener("click", openEditor);
+editor.addEventListener("click", openEditor);
 document.querySelector("[data-side]").addEventListener("click", toggleSide);
 onKey("g", () => { goTo.returnValue = ""; goTo.querySelector("input").value = ""; goTo.showModal(); });
 onKey("m", openRemember);
 onKey("y", copyPermalink);
-onKey("e", openEditor);
+onKey("e", () => editor.click());
 onKey("b", () => history.back());
 onKey("o", toggleSide);
 onKey("u", () => {
