@@ -1,297 +1,11 @@
-// The code page: colours and links of the lines in sight, marked lines, the trail, uses, memories in the margin, and
-// whether the file is still the one that is shown.
+// The code page: uses of a definition, outline, trail, actions, and whether the file is still the one that is shown.
 import { change, notice, onKey, toast } from "./base.js";
+import { LINE, code, file, fragment, hash, line, marked, meant, own, path, showMarked, slug } from "./code-lines.js";
+import "./code-memory.js";
 
-const page = document.querySelector(".code-page");
-const code = document.getElementById("code");
-const { slug, file, own, hash } = page.dataset;
-const shownPath = page.dataset.shown; // with unseen characters written out
-const count = Number(page.dataset.lines);
-const coloured = Number(page.dataset.coloured);
-const LINE = 20; // px, as in code.css
-const BLOCK = 100; // lines, as in code_lines.py
-const NEAR = "600px 0px";
-const WAIT_MS = 60; // a block that is only scrolled past is not asked for
+const shownPath = document.querySelector(".code-page").dataset.shown; // with unseen characters written out
 const FRESH_MS = 10_000;
 const TRAIL = 8;
-const TRIES = 4;
-const AGAIN_MS = 1_500;
-
-let notes = []; // of the margin: state, first and last line
-
-// --- marked lines: the fragment of the address says which ---
-
-/** The lines that a fragment names: `#L10`, `#L10-L20`. */
-function marked() {
-  const found = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
-  if (!found) return null;
-  const [low, high] = [Number(found[1]), Number(found[2] ?? found[1])].sort((one, other) => one - other);
-  return low >= 1 && low <= count ? { first: low, last: Math.min(high, count) } : null;
-}
-
-const fragment = (first, last) => (last > first ? `#L${first}-L${last}` : `#L${first}`);
-const line = (number) => document.getElementById(`L${number}`);
-const blockOf = (number) => code.children[Math.floor((number - 1) / BLOCK)];
-
-/** Makes lines of a block that is plain text still. */
-function expand(block) {
-  if (!block?.classList.contains("plain")) return;
-  const { first, last } = block.dataset;
-  const lines = block.querySelector(".text").textContent.split("\n").map((text, at) => {
-    const made = document.createElement("div");
-    const number = Object.assign(document.createElement("a"), { className: "n", href: `#L${Number(first) + at}`, tabIndex: -1, textContent: Number(first) + at });
-    made.className = "l";
-    made.id = `L${Number(first) + at}`;
-    made.append(number, text);
-    return made;
-  });
-  block.classList.remove("plain");
-  block.replaceChildren(...lines);
-  decorate(Number(first), Number(last));
-}
-
-function showMarked({ scroll }) {
-  for (const one of code.querySelectorAll(".l.marked")) one.classList.remove("marked");
-  const lines = marked();
-  if (!lines) return;
-  expand(blockOf(lines.first));
-  decorate(lines.first, lines.last);
-  if (scroll) line(lines.first)?.scrollIntoView({ block: lines.last - lines.first > 20 ? "start" : "center" });
-}
-
-code.addEventListener("click", (event) => {
-  const number = event.target.closest("a.n");
-  if (number && event.shiftKey && marked()) {
-    event.preventDefault();
-    const ends = [Number(number.textContent), marked().first].sort((one, other) => one - other);
-    history.replaceState(null, "", fragment(...ends));
-    showMarked({ scroll: false });
-    return;
-  }
-  if (number && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    history.pushState(null, "", number.hash);
-    showMarked({ scroll: false });
-    return;
-  }
-  const definition = event.target.closest("a.d");
-  if (definition && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
-    event.preventDefault();
-    showUses(definition.href);
-  }
-});
-
-addEventListener("hashchange", () => { showMarked({ scroll: true }); remember(); });
-addEventListener("popstate", () => showMarked({ scroll: false }));
-
-/** The lines that a person means: selected text, or marked lines; nothing means the whole file. */
-function meant() {
-  const selection = getSelection();
-  if (selection && !selection.isCollapsed && code.contains(selection.anchorNode) && code.contains(selection.focusNode)) {
-    const ends = [selection.anchorNode, selection.focusNode].map((node) => (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement).closest(".l"));
-    if (ends[0] && ends[1]) {
-      const [first, last] = ends.map((one) => Number(one.id.slice(1))).sort((one, other) => one - other);
-      return { first, last };
-    }
-  }
-  return marked();
-}
-
-// --- blocks: colours and links when they come into sight ---
-
-const waiting = new Map();
-const tries = new WeakMap();
-
-/** Asks for the lines of a block: in colour if they have none yet, then with links. */
-async function fill(block) {
-  if (block.dataset.state) return;
-  block.dataset.state = "asked";
-  const isColoured = Number(block.dataset.last) <= coloured || block.dataset.coloured;
-  try {
-    if (!isColoured) {
-      block.dataset.coloured = "yes";
-      await ask(block, { links: 0 });
-    }
-    const links = await ask(block, {});
-    block.dataset.state = links;
-    if (links !== "all") later(block);
-    else if (block.contains(target())) performance.mark("sage:linked");
-  } catch {
-    delete block.dataset.state; // the server is away for a moment
-  }
-}
-
-/** Replaces the lines of a block by the answer; says which of the links are there. */
-async function ask(block, wanted) {
-  const { first, last } = block.dataset;
-  const answer = await fetch(`/p/${slug}/lines/${path()}?${new URLSearchParams({ first, last, was: hash, ...wanted })}`, { headers: { "HX-Request": "true" } });
-  if (answer.status === 409) changed();
-  if (!answer.ok) return "all";
-  replaceWhenIdle(block, await answer.text());
-  const links = answer.headers.get("x-sage-links");
-  const note = decodeURIComponent(answer.headers.get("x-sage-note") ?? "");
-  const why = links === "none" ? "the index has another version of this file" : note;
-  // At first the index may only be at work.
-  const isSaid = links !== "all" && why && (tries.get(block) ?? 0) > 1;
-  if (links !== "later") document.getElementById("link-state").textContent = isSaid ? `not all names are linked: ${why}` : "";
-  return links;
-}
-
-/** The index may be at work: asks again, a few times. */
-function later(block) {
-  const count = (tries.get(block) ?? 0) + 1;
-  tries.set(block, count);
-  if (count <= TRIES) setTimeout(() => { delete block.dataset.state; fill(block); }, count * AGAIN_MS);
-}
-
-const target = () => { const lines = marked(); return line(lines ? lines.first : 1); };
-
-/** Swaps the lines of a block, but not under a selection or the focus: both would be lost. */
-function replaceWhenIdle(block, text) {
-  const selection = getSelection();
-  const isSelected = selection && !selection.isCollapsed && selection.containsNode(block, true);
-  if (isSelected || block.contains(document.activeElement)) {
-    setTimeout(() => replaceWhenIdle(block, text), 500);
-    return;
-  }
-  block.classList.remove("plain");
-  block.innerHTML = text;
-  decorate(Number(block.dataset.first), Number(block.dataset.last));
-}
-
-const path = () => file.split("/").map(encodeURIComponent).join("/");
-
-const seen = new IntersectionObserver((entries) => {
-  for (const { target: block, isIntersecting } of entries) {
-    clearTimeout(waiting.get(block));
-    if (isIntersecting) {
-      expand(block);
-      waiting.set(block, setTimeout(() => fill(block), WAIT_MS));
-    }
-  }
-}, { rootMargin: NEAR });
-for (const block of code.children) seen.observe(block);
-
-// --- the margin: memories beside the lines where their code is now ---
-
-const margin = document.getElementById("margin");
-
-/** Draws marks on lines again after their block was replaced. */
-function decorate(first, last) {
-  for (const { state, from, to } of notes) {
-    for (let number = Math.max(from, first); number <= Math.min(to, last); number += 1) line(number)?.classList.add(`m-${state}`);
-  }
-  const lines = marked();
-  for (let number = Math.max(lines?.first ?? 1, first); lines && number <= Math.min(lines.last, last); number += 1) line(number)?.classList.add("marked");
-}
-
-/** Puts each note beside its first line, below the one before it. */
-function place() {
-  if (!margin) return;
-  const cards = [...margin.querySelectorAll(".note")];
-  notes = cards.map((card) => ({ state: card.dataset.state, from: Number(card.dataset.first), to: Number(card.dataset.last) })).filter((note) => note.from);
-  const isBeside = getComputedStyle(margin).position === "relative";
-  margin.classList.toggle("placed", isBeside && cards.length > 0);
-  let bottom = 0;
-  for (const card of cards) {
-    const top = isBeside ? Math.max(bottom, (Number(card.dataset.first || 1) - 1) * LINE + 8) : 0;
-    card.style.top = isBeside ? `${Math.max(top, 0)}px` : "";
-    bottom = top + card.offsetHeight + 8;
-  }
-  if (isBeside) margin.style.minHeight = `${bottom}px`;
-  const button = document.querySelector("[data-notes]");
-  if (button) button.textContent = cards.length ? `Memories (${cards.length})` : "Memories";
-  decorate(1, count);
-}
-
-if (margin) {
-  document.addEventListener("htmx:after:swap", place);
-  margin.addEventListener("toggle", place, true);
-  addEventListener("resize", place);
-  document.querySelector("[data-notes]")?.addEventListener("click", (event) => {
-    event.target.setAttribute("aria-expanded", String(margin.classList.toggle("open")));
-  });
-}
-
-async function renewMargin() {
-  if (!margin) return location.reload();
-  const answer = await fetch(`/p/${slug}/margin/${path()}`, { headers: { "HX-Request": "true" } });
-  margin.innerHTML = await answer.text();
-  for (const one of code.querySelectorAll(".l[class*=' m-']")) one.classList.remove("m-holds", "m-moved", "m-changed", "m-gone");
-  place();
-}
-
-// --- remembering something about lines, editing a memory, confirming it: all without leaving the page ---
-
-const dialog = document.getElementById("remember");
-const editing = document.getElementById("edit-note");
-
-/** Sends a form of a memory; a refusal is shown in the form, or as a line. */
-async function send(form, box) {
-  let answer;
-  try {
-    answer = await change(form.action, new FormData(form));
-  } catch {
-    return toast("The server does not answer. Is `sage web` still running?", { bad: true });
-  }
-  if (!answer.ok) {
-    const text = await answer.text();
-    const isText = answer.headers.get("content-type")?.startsWith("text/plain");
-    const page = isText ? null : new DOMParser().parseFromString(text, "text/html");
-    if (page && box === editing) return fillEditing(page);
-    return toast(isText ? text : page.querySelector("[role=alert]")?.textContent ?? "That did not work", { bad: true });
-  }
-  box?.close();
-  if (form.closest("#remember")) form.reset();
-  say(answer.headers.get("x-sage-undo"));
-  await renewMargin();
-}
-
-function say(header) {
-  const { said = "Done", undo = "", key = "" } = header ? JSON.parse(header) : {};
-  const takeBack = async () => {
-    const answer = await change(undo, { key });
-    toast(answer.ok ? "Undone" : await answer.text(), { bad: !answer.ok, seconds: 4 });
-    await renewMargin();
-  };
-  toast(said, { undo: undo ? takeBack : null });
-}
-
-function fillEditing(page) {
-  const form = page.querySelector("form[action$='/edit']");
-  if (!form) return;
-  for (const name of ["hx-post", "hx-target", "hx-swap"]) form.removeAttribute(name);
-  editing.querySelector(".edit-box").replaceChildren(...[page.querySelector("[role=alert]"), form].filter(Boolean));
-}
-
-async function openEditing(link) {
-  const answer = await fetch(link.href, { headers: { "HX-Request": "true" } });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!answer.ok || !page.querySelector("form[action$='/edit']")) return location.assign(link.href);
-  fillEditing(page);
-  editing.showModal();
-  editing.querySelector("textarea")?.focus();
-}
-
-page.addEventListener("submit", (event) => { if (event.target.closest("#margin")) { event.preventDefault(); send(event.target, null); } });
-page.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-edit]");
-  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); openEditing(link); }
-});
-for (const box of [dialog, editing]) {
-  box.addEventListener("submit", (event) => { event.preventDefault(); event.stopPropagation(); send(event.target, box); });
-  box.addEventListener("click", (event) => { if (event.target.closest("[data-close]")) box.close(); });
-}
-
-function openRemember() {
-  const lines = meant();
-  const refs = lines ? `${file}:${lines.first}${lines.last > lines.first ? `-${lines.last}` : ""}` : file;
-  dialog.querySelector("[name=refs]").value = refs;
-  dialog.querySelector("[name=back]").value = own + (lines ? fragment(lines.first, lines.last) : "");
-  dialog.showModal();
-  dialog.querySelector("[name=content]").focus();
-}
-document.querySelector("[data-remember]").addEventListener("click", openRemember);
 
 // --- uses of a definition ---
 
@@ -316,6 +30,13 @@ function closeUses() {
   drawer.hidden = true;
   cameFrom?.focus?.({ preventScroll: true });
 }
+code.addEventListener("click", (event) => {
+  const definition = event.target.closest("a.d");
+  if (definition && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
+    event.preventDefault();
+    showUses(definition.href);
+  }
+});
 drawer.addEventListener("click", (event) => {
   if (event.target.closest("[data-close-uses]")) closeUses();
   const link = event.target.closest("a");
@@ -363,6 +84,8 @@ function remember() {
   sessionStorage.setItem("sage:trail", JSON.stringify(all));
   drawTrail(all.slice(0, -1));
 }
+
+addEventListener("hashchange", remember);
 
 function drawTrail(all) {
   const trail = document.getElementById("trail");
@@ -417,7 +140,6 @@ document.querySelector("[data-permalink]").addEventListener("click", copyPermali
 editor.addEventListener("click", openEditor);
 document.querySelector("[data-side]").addEventListener("click", toggleSide);
 onKey("g", () => { goTo.returnValue = ""; goTo.querySelector("input").value = ""; goTo.showModal(); });
-onKey("m", openRemember);
 onKey("y", copyPermalink);
 onKey("e", () => editor.click());
 onKey("b", () => history.back());
@@ -450,6 +172,8 @@ async function askFresh() {
 addEventListener("focus", askFresh);
 document.addEventListener("visibilitychange", askFresh);
 setInterval(askFresh, FRESH_MS);
+
+document.addEventListener("sage:changed", () => changed());
 
 showMarked({ scroll: true });
 remember();
