@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,15 @@ def stop_server(server: WebServer) -> None:
     except subprocess.TimeoutExpired:
         server.process.kill()
         server.process.wait()
+
+
+@contextmanager
+def home_of_module(shared_home: Path) -> Iterator[pytest.MonkeyPatch]:
+    """The home of a module's tests, for a server that all of them ask."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAGE_HOME", str(shared_home))
+        patch.setenv("HOME", str(shared_home.parent))
+        yield patch
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ def _remember(project: Project) -> None:
         KnowledgeItem("retry-waits", "The wait between two attempts doubles; the first one is 0.2 s.", "knowledge",
                       ("retry", "payment")),
         KnowledgeItem("rounding", "Discounts are rounded down, in favour of the shop.", "knowledge", ("discount",)),
-        KnowledgeItem("money-in-cents", "Amounts are whole cents everywhere; never use floats.", "preference", ("money",)),
+        KnowledgeItem("money-in-cents", "Amounts are whole cents; never use floats.", "preference", ("money",)),
     )  # fmt: skip
     refs = (["charge"], ["discounted"], ["Money"])
     for item, about in zip(items, refs, strict=True):

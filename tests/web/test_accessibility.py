@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, home_of_module, start_server, stop_server
 from .made_project import PATHS, make_project
 
 pytestmark = pytest.mark.slow
@@ -25,9 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def running(made: Path, shared_home: Path) -> Iterator[WebServer]:
     """The page of a project with something to see on every page."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(shared_home))
-        patch.setenv("HOME", str(shared_home.parent))
+    with home_of_module(shared_home):
         make_project(made)
         server = start_server(made)
     yield server

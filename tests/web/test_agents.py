@@ -19,7 +19,7 @@ from sage_code.memory.channels.channel_memory import ChannelMemory
 from sage_code.memory.tiers.manager import MemoryManager
 from sage_code.memory.tiers.values import NewMessage
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, home_of_module, start_server, stop_server
 
 Enter = Callable[..., Page]
 Look = Callable[..., Any]
@@ -39,9 +39,7 @@ def shared_site(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     root = tmp_path_factory.mktemp("agents") / "shop"
     root.mkdir()
     (root / "retry.py").write_text("LIMIT = 5\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(shared_home.parent))
-        patch.setenv("SAGE_HOME", str(shared_home))
+    with home_of_module(shared_home):
         Project.open(root).index()
         with MemoryManager(project=str(root)) as memory:
             say(memory, "5e551011", TALK, title="Retries of the payment service")

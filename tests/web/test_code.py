@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, home_of_module, start_server, stop_server
 
 PRICES = '''"""Prices: amounts and taxes."""
 
@@ -76,9 +76,7 @@ def shop_site(shared_home: Path, shop: Path) -> Iterator[WebServer]:
     steps = "    value += 1  # goes on\n" * 20
     big = "".join(f"def step_{n}(value):\n    # the step {n}\n{steps}    return value\n\n\n" for n in range(400))
     fill(shop, {"big.py": big, "changing.py": "x = 1\n"})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(shared_home))
-        patch.setenv("HOME", str(shared_home.parent))
+    with home_of_module(shared_home):
         Project.open(shop).index()
         server = start_server(shop)
     yield server

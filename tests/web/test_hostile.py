@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.text.escaping import visible
 
-from .conftest import WebServer
+from .conftest import WebServer, home_of_module, start_server, stop_server
 from .hostile import HOSTILE, UNSEEN_CHARACTERS
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,8 @@ _FOREIGN = """() => ({
     handlers: [...document.querySelectorAll('*')].filter((one) => [...one.attributes].some(
         (each) => each.name.startsWith('on'))).length,
     links: [...document.querySelectorAll('a[href], form[action], img[src]')].filter((one) => {
-        const to = one.href ?? one.action ?? one.src;
+        const given = one.href?.baseVal ?? one.href ?? one.action ?? one.src;
+        const to = new URL(given, location.href).href;
         return !(to.startsWith(location.origin) || to.startsWith('vscode:'));
     }).map((one) => one.outerHTML),
     unseen: document.body.innerText,
@@ -45,10 +46,8 @@ def _file_name(payload: str, number: int) -> str:
     return f"{number:02} {payload.replace('/', '∕')[:80]}.py"
 
 
-@pytest.fixture
-def hostile_project(tmp_path: Path) -> Path:
+def _make_hostile(root: Path) -> None:
     """A project in which every text is one of the hostile ones."""
-    root = tmp_path / "hostile"
     root.mkdir()
     for number, payload in enumerate(HOSTILE):
         comment = payload.replace("\n", " ").replace("\u2028", " ")
@@ -68,14 +67,26 @@ def hostile_project(tmp_path: Path) -> Path:
         project.memory.save_knowledge(item, refs=refs)
         given = {"core_question": payload, "thesis": f"{payload} thesis {number}", "key_evidence": [payload]}
         project.memory.save_checkpoint({**given, "code_refs": refs}, auto_code_context=False)
-    return root
 
 
-def test_hostile_texts_are_text_everywhere(
-    hostile_project: Path, serve: Callable[[Path], WebServer], enter: Callable[..., Page]
-) -> None:
-    server = serve(hostile_project)
-    shown = enter(server, "/p/hostile/code/")
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Iterator[WebServer]:
+    with home_of_module(shared_home):
+        root = tmp_path_factory.mktemp("made") / "hostile"
+        _make_hostile(root)
+        server = start_server(root)
+    yield server
+    stop_server(server)
+
+
+@pytest.fixture
+def hostile(running: WebServer, shared_home: Path) -> WebServer:
+    """The page of that project, under the home that it was made in."""
+    return running
+
+
+def test_hostile_texts_are_text_everywhere(hostile: WebServer, enter: Callable[..., Page]) -> None:
+    shown = enter(server := hostile, "/p/hostile/code/")
     shown.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
     _is_harmless(shown)
     for number, payload in enumerate(HOSTILE):
@@ -93,12 +104,14 @@ def test_hostile_texts_are_text_everywhere(
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/p/hostile/memory", "/p/hostile/stale", "/p/hostile/map", "/p/hostile/graph?name=shown_0", "/p/hostile/health",
-     "/p/hostile/changes", "/agents", "/health"],
-)  # fmt: skip
-def test_lists_of_hostile_texts_are_text(
-    hostile_project: Path, serve: Callable[[Path], WebServer], enter: Callable[..., Page], path: str
-) -> None:
-    shown = enter(serve(hostile_project), path)
+    [
+        "/",
+        *(f"/p/hostile/{name}" for name in ("memory", "stale", "map", "graph?name=shown_0", "changes", "health")),
+        "/agents",
+        "/health",
+    ],
+)
+def test_lists_of_hostile_texts_are_text(hostile: WebServer, enter: Callable[..., Page], path: str) -> None:
+    shown = enter(hostile, path)
     expect(shown.locator("main")).to_be_visible()
     _is_harmless(shown)

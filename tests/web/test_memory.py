@@ -18,7 +18,7 @@ from sage_code import Project
 from sage_code.memory import changing
 from sage_code.memory.files.knowledge import KnowledgeItem
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, home_of_module, start_server, stop_server
 
 Enter = Callable[..., Page]
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -57,9 +57,7 @@ def prepared(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     root.mkdir()
     (root / "server.py").write_text(CODE)
     (root / "client.ts").write_text("export function connect(url: string): string {\n  return url;\n}\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(shared_home))
-        patch.setenv("HOME", str(shared_home.parent))
+    with home_of_module(shared_home):
         _remember(Project.open(root))
         shutil.copytree(root, root.with_name("made"))
         server = start_server(root)

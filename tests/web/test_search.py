@@ -16,7 +16,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_web.editor import command_for, editor_link, editor_words
 from sage_web.turns import Turns
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, home_of_module, start_server, stop_server
 
 _SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 _HOSTILE = "<img src=x onerror=window.pwned=1>.py"
@@ -110,9 +110,7 @@ def searched(shared_home: Path, folder: Path) -> Iterator[WebServer]:
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/told\n')
     os.mkfifo(folder / "told")
     program.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAGE_HOME", str(shared_home))
-        patch.setenv("HOME", str(shared_home.parent))
+    with home_of_module(shared_home) as patch:
         patch.setenv("VISUAL", f"{program} --wait")
         patch.delenv("SAGE_EDITOR", raising=False)
         (shop / ".sage").mkdir()
