@@ -5,6 +5,7 @@ The child prints one line of JSON and ends. It also ends when its parent dies, w
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -77,6 +78,8 @@ def _ask(order: dict[str, Any]) -> Any:
             clock.cancel()
             child.kill()
             _children.discard(child)
+            with contextlib.suppress(BrokenPipeError):  # the order is still here: the child has ended before it read
+                child.stdin.close()
     if not answer:
         raise StoreError(f"the process for {order['what']} ended without an answer", "run it in a terminal to see why")
     given = json.loads(answer)
