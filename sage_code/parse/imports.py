@@ -53,7 +53,7 @@ def _python(statement: str) -> Named:
             # `import a.b` binds `a`, but calls use the whole dotted name, so that is the alias.
             yield module.strip(), "*", alias.strip() or module.strip()
         return
-    match = re.match(r"from\s*([.\w\s]+?)\s*import\s*\(?\s*(.*?)\s*\)?$", text)
+    match = re.match(r"from\s*([.\w\s]+?)\s*\bimport\b\s*\(?\s*(.*?)\s*\)?$", text)
     if match is None:
         return
     module = match[1].replace(" ", "")

@@ -11,6 +11,9 @@ STATEMENTS = [
     ("python", "from ..a import (\n    b,  # why\n    c as d,\n)", [("..a", "b", "b"), ("..a", "c", "d")]),
     ("python", "from . import b", [(".", "b", "b")]),
     ("python", "from a import *", [("a", "*", "")]),
+    ("python", "from a.importing import B", [("a.importing", "B", "B")]),
+    ("python", "from .imports import Imports", [(".imports", "Imports", "Imports")]),
+    ("python", "from .import b", [(".", "b", "b")]),
     (
         "typescript",
         "import d, { a, b as c } from './m'",

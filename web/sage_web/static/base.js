@@ -62,7 +62,7 @@ function toggleTheme() {
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-    toast(`Copied ${text}`, { seconds: 3 });
+    toast(`Copied ${text.replace(/[\p{Cc}\p{Cf}]/gu, "�")}`, { seconds: 3 });
   } catch {
     toast("The browser does not let this page copy", { bad: true });
   }
