@@ -28,7 +28,7 @@ from playwright.sync_api import Page, sync_playwright
 from web_search import server
 
 from sage_code import Project
-from sage_code.views.neighbourhood import MAX_NODES, Neighbourhood, Opened
+from sage_code.views.graph.neighbourhood import MAX_NODES, Neighbourhood, Opened
 from sage_code.xref.graph import Definition
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -48,6 +48,7 @@ INNER_ROOMS = {
     "sage_code.index": ("", "portable"),
     "sage_code.memory": ("files", "index", "recall", "code", "context", "tiers", "channels", ""),
     "sage_code.memory.tiers": ("values", "ranking", "engines", "tables", ""),
+    "sage_code.views": ("code", "found", "graph", "remembered", "agents", "state", ""),
 }
 
 

@@ -15,11 +15,12 @@ from sage_code.memory.tiers.manager import MemoryManager
 from sage_code.memory.tiers.tables import channels
 from sage_code.memory.tiers.upkeep import forget_agent
 from sage_code.memory.tiers.values import NewMessage
-from sage_code.views import agent_people, conversations
-from sage_code.views.agent_blocks import block_history, block_list, difference, version_change
-from sage_code.views.agent_memory import AgentMemories, AgentMemory, overview_of
-from sage_code.views.agent_passages import passage_list, passage_page
-from sage_code.views.conversations import Asked
+from sage_code.views.agents import conversations
+from sage_code.views.agents import people as agent_people
+from sage_code.views.agents.blocks import block_history, block_list, difference, version_change
+from sage_code.views.agents.conversations import Asked
+from sage_code.views.agents.opened import AgentMemories, AgentMemory, overview_of
+from sage_code.views.agents.passages import passage_list, passage_page
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 KEY = "AKIAIOSFODNN7EXAMPLX"

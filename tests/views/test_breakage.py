@@ -11,8 +11,8 @@ import pytest
 from sage_code import Project
 from sage_code.discover.gitstate import GitState
 from sage_code.errors import UsageError
-from sage_code.views.breakage import AffectedFile
-from sage_code.views.uncommitted import ChangedFile, Uncommitted
+from sage_code.views.graph.breakage import AffectedFile
+from sage_code.views.graph.uncommitted import ChangedFile, Uncommitted
 
 PRICE = "RATE = 2\n\n\ndef net(value):\n    return value * RATE\n\n\ndef gross(value):\n    return net(value) + 1\n"
 CART = "from shop.price import gross\n\n\ndef total(items):\n    return sum(gross(one) for one in items)\n"

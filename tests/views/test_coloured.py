@@ -10,7 +10,7 @@ import pytest
 
 from sage_code import Project
 from sage_code.errors import UsageError
-from sage_code.views.coloured import ColouredLines, Leaf
+from sage_code.views.code.coloured import ColouredLines, Leaf
 
 Write = Callable[[Path, dict[str, str | bytes]], Path]
 # An example key of Amazon's documentation with other letters.

@@ -11,12 +11,12 @@ from sage_code import MemoryManager, Project
 from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.tiers.values import NewMessage
-from sage_code.views.facets import Candidate, Chosen, FacetValue, facets_of, is_test
-from sage_code.views.found import Finding
-from sage_code.views.found_freshness import IndexAges
-from sage_code.views.found_lines import Piece, marked_words, shown_lines
-from sage_code.views.found_memory import MemoryFinding
-from sage_code.views.found_text import find_symbols, find_text
+from sage_code.views.found.code_search import Finding
+from sage_code.views.found.exact_search import find_symbols, find_text
+from sage_code.views.found.facets import Candidate, Chosen, FacetValue, facets_of, is_test
+from sage_code.views.found.freshness import IndexAges
+from sage_code.views.found.marked_lines import Piece, marked_words, shown_lines
+from sage_code.views.found.remembered import MemoryFinding
 
 _TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 

@@ -13,8 +13,8 @@ import pytest
 from sage_code import Project, __version__
 from sage_code.errors import SageError
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.views import apart
-from sage_code.views.health import MemoryFigures, beside, store_figures
+from sage_code.views.state import apart
+from sage_code.views.state.health import MemoryFigures, beside, store_figures
 
 
 def test_what_was_left_out_is_grouped_by_reason(sample: Path) -> None:
@@ -75,7 +75,7 @@ def test_usage_comes_from_a_child(sample: Path, sage_home: Path) -> None:
 
 def test_the_doctor_works_in_a_child_and_leaves_the_server_small(sample: Path) -> None:
     asks = (
-        "import sys; from sage_code.views import apart\n"
+        "import sys; from sage_code.views.state import apart\n"
         f"found = apart.findings({str(sample)!r}, {__version__!r})\n"
         "print(*(f'{one.check}={one.level}' for one in found), *({'lancedb', 'numpy', 'mcp'} & {*sys.modules}))"
     )

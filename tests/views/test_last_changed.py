@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.views.last_changed import LastChanged, last_changed
+from sage_code.views.state.last_changed import LastChanged, last_changed
 
 
 def _age(sample: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.views.coloured import Link
-from sage_code.views.linked import LinkedLines
+from sage_code.views.code.coloured import Link
+from sage_code.views.code.linked import LinkedLines
 
 Write = Callable[[Path, dict[str, str | bytes]], Path]
 FILES: dict[str, str | bytes] = {

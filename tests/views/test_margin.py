@@ -9,7 +9,7 @@ import pytest
 
 from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
-from sage_code.views.margin import MarginNote
+from sage_code.views.code.margin import MarginNote
 
 Write = Callable[[Path, dict[str, str | bytes]], Path]
 CODE = '''def holds():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.views.measures import FileMeasures, FolderMeasures, folder
+from sage_code.views.graph.measures import FileMeasures, FolderMeasures, folder
 
 FILES = {
     "app/core/base.py": "def base():\n    return 1\n",

@@ -11,11 +11,11 @@ from sage_code import Project
 from sage_code.errors import UsageError
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_code.memory.memory import Memory
-from sage_code.views import memory_states
-from sage_code.views.memories import MemoryQuery, memory_health, memory_page
-from sage_code.views.memory_detail import memory_view
-from sage_code.views.memory_states import states_of
-from sage_code.views.stale_queue import END, stale_queue
+from sage_code.views.remembered import memory_states
+from sage_code.views.remembered.memories import MemoryQuery, memory_health, memory_page
+from sage_code.views.remembered.memory_detail import memory_view
+from sage_code.views.remembered.memory_states import states_of
+from sage_code.views.remembered.stale_queue import END, stale_queue
 
 SECRET = "ghp_" + "a8Kd03mXq7Zr1Tn5Wb2Ys6Vc9Lp4Hg0Jf3Ee"
 

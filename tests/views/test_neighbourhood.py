@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sage_code import Project
-from sage_code.views.neighbourhood import FIRST_NODES, Neighbourhood, Opened, node_id, parse_opened
+from sage_code.views.graph.neighbourhood import FIRST_NODES, Neighbourhood, Opened, node_id, parse_opened
 
 FILES = {
     "low.py": "def low():\n    pass\n\n\ndef twice():\n    low()\n    low()\n",

@@ -17,10 +17,10 @@ import pytest
 from sage_code import Project
 from sage_code.errors import Busy
 from sage_code.paths import listeners_dir
-from sage_web import live as live_module
-from sage_web.index_runs import IndexRuns, Run
-from sage_web.live import Live
 from sage_web.projects import Projects
+from sage_web.running import live as live_module
+from sage_web.running.index_runs import IndexRuns, Run
+from sage_web.running.live import Live
 
 
 def _messages(chunk: bytes) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage_web.markdown import Span, blocks, spans
+from sage_web.drawing.markdown import Span, blocks, spans
 
 
 def test_what_people_write_in_notes() -> None:

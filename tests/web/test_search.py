@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_web.editor import command_for, editor_link, editor_words
-from sage_web.turns import Turns
+from sage_web.searching.turns import Turns
 
 from .conftest import WebServer, home_of_module, start_server, stop_server
 

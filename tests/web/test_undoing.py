@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sage_web.undoing import Undoing
+from sage_web.running.undoing import Undoing
 
 
 def test_a_change_is_undone_once() -> None:

@@ -13,8 +13,9 @@ from starlette.staticfiles import StaticFiles
 
 from sage_code.errors import SageError
 from sage_code.serving.guard import Guard
-from sage_web import answers, entering, live
+from sage_web import answers, entering
 from sage_web.pages import agents, code, graph, health, index_runs, memory, memory_changes, search, stale, treemap
+from sage_web.running import live
 from sage_web.site import FOLDER, Site
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sage_web.index_runs import IndexRuns
-from sage_web.live import Live
 from sage_web.projects import Projects
+from sage_web.running.index_runs import IndexRuns
+from sage_web.running.live import Live
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -56,7 +56,7 @@ class Site:
 
 
 def _end_children() -> None:
-    from sage_code.views.apart import end_all  # lazy: the port is open before anything else is loaded
+    from sage_code.views.state.apart import end_all  # lazy: the port is open before anything else is loaded
 
     end_all()
 

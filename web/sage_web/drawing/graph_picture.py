@@ -14,7 +14,7 @@ from sage_web.drawing.layers import Box, Layout, Spacing, layered
 from sage_web.templating import address, plural, quoted_path
 
 if TYPE_CHECKING:
-    from sage_code.views.neighbourhood import Edge, Neighbourhood, Node, Opened, Side
+    from sage_code.views.graph.neighbourhood import Edge, Neighbourhood, Node, Opened, Side
 
 # The widths of characters in the type that graph.css sets, with a little to spare.
 _NAME_CHAR, _PLACE_CHAR = 7.6, 6.7

@@ -16,7 +16,7 @@ from sage_web.drawing.treemap import Item, Look, Rect, Tile, treemap
 from sage_web.templating import address, plural, quoted_path
 
 if TYPE_CHECKING:
-    from sage_code.views.measures import FolderMeasures, Measure
+    from sage_code.views.graph.measures import FolderMeasures, Measure
 
 _WIDE, _TALL = Rect(0.0, 0.0, 1200.0, 700.0), Rect(0.0, 0.0, 340.0, 540.0)
 _WIDE_LOOK = Look()

@@ -9,14 +9,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_code.errors import UsageError
-from sage_web.agent_pages import UNDOING, linker, made_memory, memory_of, number_of, show
 from sage_web.answers import Form, changing, gone_to
 from sage_web.pages import blocks, conversations, passages, people
+from sage_web.pages.agent_frame import UNDOING, linker, made_memory, memory_of, number_of, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 _WHAT = ("session", "project", "before", "message")
 
@@ -26,7 +26,7 @@ def overview(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Agents’ memory", about="overview")
-    from sage_code.views.agent_memory import overview_of  # lazy: the tables
+    from sage_code.views.agents.opened import overview_of  # lazy: the tables
 
     return show(request, "overview.html", title="Agents’ memory", overview=overview_of(memory))
 
@@ -51,16 +51,16 @@ def _asking(request: Request, memory: AgentMemory, given: Mapping[str, str], cha
     """The page that asks, for messages, a person or a block."""
     values: dict[str, Any] = {"title": "Erase for good", "changed": changed, "given": given}
     if given.get("kind") == "person":
-        from sage_code.views.agent_people import person_page
+        from sage_code.views.agents.people import person_page
 
         known = person_page(memory, given.get("person", ""))
         return show(request, "erase.html", kind="person", person=known, count=known.rows, **values)
     if label := given.get("block", ""):
-        from sage_code.views.agent_blocks import block_history
+        from sage_code.views.agents.blocks import block_history
 
         history = block_history(memory, label)
         return show(request, "erase.html", kind="block", history=history, count=len(history.versions), **values)
-    from sage_code.views.conversations import erasure_of, message_with_id, title_of_session
+    from sage_code.views.agents.conversations import erasure_of, message_with_id, title_of_session
 
     what = {name: given.get(name, "") for name in _WHAT}
     found = erasure_of(memory, **_read(what))

@@ -9,12 +9,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_code.errors import Conflict, UsageError
-from sage_web.agent_pages import done, linker, made_memory, memory_of, number_of, show, text_of
 from sage_web.answers import Form, changing
+from sage_web.pages.agent_frame import done, linker, made_memory, memory_of, number_of, show, text_of
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.core_memory import CoreMemory, Edited
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 
 def blocks(request: Request) -> Response:
@@ -22,7 +22,7 @@ def blocks(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Blocks", about="blocks")
-    from sage_code.views.agent_blocks import block_list  # lazy: the tables
+    from sage_code.views.agents.blocks import block_list  # lazy: the tables
 
     return show(request, "blocks.html", title="Blocks", listed=block_list(memory))
 
@@ -39,7 +39,7 @@ def _block_page(
     request: Request, memory: AgentMemory, label: str, problem: UsageError | None = None, typed: str | None = None
 ) -> Response:
     """A block; after an edit that was refused with the problem and the text that was typed."""
-    from sage_code.views.agent_blocks import block_history, version_change
+    from sage_code.views.agents.blocks import block_history, version_change
 
     version = number_of(request.query_params.get("version"), 0) if problem is None else 0
     to_now = request.query_params.get("against") == "now"
@@ -65,7 +65,7 @@ def save(request: Request, form: Form) -> Response:
 
 def _conflict(request: Request, memory: AgentMemory, label: str, read: int, text: str) -> Response:
     """Both texts, and what each has changed since the version that was read: the person decides."""
-    from sage_code.views.agent_blocks import block_history, difference, version_change
+    from sage_code.views.agents.blocks import block_history, difference, version_change
 
     history = block_history(memory, label)
     try:

@@ -13,15 +13,15 @@ from starlette.routing import Route
 
 from sage_code.errors import UsageError
 from sage_web.answers import page, part
-from sage_web.code_lines import BLOCK_LINES, block, blocks, code_address
+from sage_web.drawing.code_lines import BLOCK_LINES, block, blocks, code_address
 from sage_web.editor import editor_link, editor_name
 from sage_web.site import site_of
 
 if TYPE_CHECKING:
     from sage_code.lookup.related import Use
     from sage_code.project import Project
-    from sage_code.views.coloured import ColouredLines
-    from sage_code.views.folders import Folder
+    from sage_code.views.code.coloured import ColouredLines
+    from sage_code.views.code.folders import Folder
 
 # How many lines of a README a folder shows, and how much of the map.
 _README_LINES = 24

@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from sage_code.errors import UsageError
-from sage_web.agent_pages import linker, memory_of, number_of, show
 from sage_web.answers import part
+from sage_web.pages.agent_frame import linker, memory_of, number_of, show
 
 # Results of a search that are shown at first, and at most.
 _FOUND, _MOST_FOUND = 20, 100
@@ -26,7 +26,7 @@ def conversations(request: Request) -> Response:
         return show(request, "nothing.html", title="Conversations", about="conversations")
     from sage_code.memory.tiers.spans import since_of, until_of
     from sage_code.memory.tiers.values import ROLES
-    from sage_code.views import conversations as views  # lazy: the tables
+    from sage_code.views.agents import conversations as views  # lazy: the tables
 
     asked = {name: request.query_params.get(name, "") for name in ("project", "session", "role", "since", "until")}
     text = request.query_params.get("q", "")[:_MAX_QUESTION].strip()
@@ -61,7 +61,7 @@ def read(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Conversations", about="conversations")
-    from sage_code.views.conversations import transcript
+    from sage_code.views.agents.conversations import transcript
 
     asked = request.query_params
     found = transcript(memory, asked.get("session", ""), number_of(asked.get("page")), asked.get("message", ""))
@@ -74,7 +74,7 @@ def permalink(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Conversations", about="conversations")
-    from sage_code.views.conversations import message_with_id
+    from sage_code.views.agents.conversations import message_with_id
 
     found = message_with_id(memory, request.path_params["id"])
     address = linker(request)("/agents/conversations/read", session=found.session, message=found.id)
@@ -86,7 +86,7 @@ def whole(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Conversations", about="conversations")
-    from sage_code.views.conversations import message_with_id
+    from sage_code.views.agents.conversations import message_with_id
 
     found = message_with_id(memory, request.path_params["id"])
     if request.headers.get("hx-request") == "true":

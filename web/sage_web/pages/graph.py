@@ -46,7 +46,7 @@ def graph(request: Request) -> Response:
 
         found = mask_all(found, [])
         return page(request, "graph/choose.html", title=f"Which {name}?", definitions=found, **shared)
-    from sage_code.views.neighbourhood import parse_opened  # lazy: NumPy
+    from sage_code.views.graph.neighbourhood import parse_opened  # lazy: NumPy
     from sage_web.drawing.graph_picture import picture
 
     opened = parse_opened(request.query_params.get("open", "")[:_MAX_OPENED_CHARS])

@@ -14,13 +14,13 @@ from starlette.routing import Route
 
 from sage_code.errors import SageError
 from sage_code.text.masking import mask_all
-from sage_web import charts
 from sage_web.answers import page, part
-from sage_web.kept import Kept
+from sage_web.drawing import charts
+from sage_web.drawing.times import ago, lasted
 from sage_web.projects import ListedProject
+from sage_web.running.kept import Kept
 from sage_web.site import site_of
 from sage_web.templating import address
-from sage_web.times import ago, lasted
 
 if TYPE_CHECKING:
     from sage_code.doctor.findings import Finding
@@ -124,7 +124,7 @@ def _freshness(request: Request) -> dict[str, Any]:
 
 
 def _store(request: Request) -> dict[str, Any]:
-    from sage_code.views.health import store_figures
+    from sage_code.views.state.health import store_figures
 
     return {"figures": mask_all(store_figures(_root(request)), []), "size": charts.size}
 
@@ -144,7 +144,7 @@ def _skipped(request: Request) -> dict[str, Any]:
 
 
 def _beside(request: Request) -> dict[str, Any]:
-    from sage_code.views.health import beside
+    from sage_code.views.state.health import beside
 
     found = mask_all(beside(_root(request)), [])
     since = ago(found.watcher.since or "")
@@ -154,7 +154,7 @@ def _beside(request: Request) -> dict[str, Any]:
 def _doctor(request: Request) -> dict[str, Any] | None:
     """What the doctor finds: in a child process, because it opens the store and starts an MCP server."""
     from sage_code import __version__
-    from sage_code.views.apart import findings
+    from sage_code.views.state.apart import findings
 
     root = _root(request)
 
@@ -172,7 +172,7 @@ def _doctor(request: Request) -> dict[str, Any] | None:
 
 def _usage(request: Request) -> dict[str, Any] | None:
     """What agents have used, by day."""
-    from sage_code.views.apart import used_by_day
+    from sage_code.views.state.apart import used_by_day
 
     listed, today = _listed(request), datetime.now(UTC).astimezone().date()
     first = today - timedelta(days=_days(request) - 1)

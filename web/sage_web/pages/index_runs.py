@@ -9,9 +9,9 @@ from starlette.routing import Route
 from sage_code.errors import Busy
 from sage_code.text.masking import mask_all
 from sage_web.answers import Form, changing, part
+from sage_web.drawing.times import lasted
 from sage_web.projects import ListedProject
 from sage_web.site import site_of
-from sage_web.times import lasted
 
 
 def show(request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_web.answers import page, part
-from sage_web.markdown import blocks
+from sage_web.drawing.markdown import blocks
 from sage_web.site import site_of
 from sage_web.templating import address
 
@@ -45,7 +45,7 @@ def show(request: Request) -> Response:
 
 def _list(request: Request, found: Any, project: Any, tab: str) -> Response:
     """A page of memories."""
-    from sage_code.views.memories import MemoryQuery
+    from sage_code.views.remembered.memories import MemoryQuery
 
     given = request.query_params
     query = MemoryQuery(
@@ -73,7 +73,7 @@ def _list(request: Request, found: Any, project: Any, tab: str) -> Response:
 def state(request: Request) -> Response:
     """The health of one memory of a list, for a list that did not wait for it."""
     from sage_code.memory.changing import kind_named
-    from sage_code.views.memories import memory_health
+    from sage_code.views.remembered.memories import memory_health
 
     project = site_of(request).projects.open(request.path_params["slug"])
     kind = kind_named(request.path_params["kind"])

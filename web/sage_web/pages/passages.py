@@ -9,12 +9,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_code.errors import Conflict, UsageError
-from sage_web.agent_pages import done, linker, made_memory, memory_of, number_of, show, text_of
 from sage_web.answers import Form, changing
+from sage_web.pages.agent_frame import done, linker, made_memory, memory_of, number_of, show, text_of
 from sage_web.site import site_of
 
 if TYPE_CHECKING:
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 _MAX_QUESTION = 2_000
 
@@ -24,7 +24,7 @@ def passages(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Passages", about="passages")
-    from sage_code.views.agent_passages import passage_list  # lazy: the tables
+    from sage_code.views.agents.passages import passage_list  # lazy: the tables
 
     text = request.query_params.get("q", "")[:_MAX_QUESTION].strip()
     tags = request.query_params.getlist("tag")
@@ -52,8 +52,8 @@ def _passage_page(
     typed: Form | None = None,
 ) -> Response:
     """A passage; after an edit that was refused with the problem and what was typed."""
-    from sage_code.views.agent_blocks import DiffLine, difference
-    from sage_code.views.agent_passages import passage_page
+    from sage_code.views.agents.blocks import DiffLine, difference
+    from sage_code.views.agents.passages import passage_page
 
     found = passage_page(memory, passage_id, {one.root for one in site_of(request).projects.listed()})
     lines: tuple[DiffLine, ...] = ()
@@ -75,7 +75,7 @@ def _digest(content: str, tags: tuple[str, ...]) -> str:
 
 def save(request: Request, form: Form) -> Response:
     """Replace the text and the tags of a passage, if nobody has changed it since it was read."""
-    from sage_code.views.agent_memory import masked
+    from sage_code.views.agents.opened import masked
 
     memory, passage_id = made_memory(request), request.path_params["id"]
     old = memory.archive.show(passage_id).passage

@@ -9,12 +9,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_code.errors import UsageError
-from sage_web.agent_pages import done, linker, made_memory, memory_of, number_of, show, text_of
 from sage_web.answers import Form, changing, gone_to
+from sage_web.pages.agent_frame import done, linker, made_memory, memory_of, number_of, show, text_of
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.tables.channels import Kind
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 _KINDS: dict[str, Kind] = {"rolling": "rolling", "profile": "profile"}
 
@@ -31,7 +31,7 @@ def _profiles(
     request: Request, memory: AgentMemory, name: str, problem: UsageError | None = None, typed: str = ""
 ) -> Response:
     """The people beside one of them; after a line that was refused with the problem."""
-    from sage_code.views.agent_people import people_list, person_page  # lazy: the rules for facts
+    from sage_code.views.agents.people import people_list, person_page  # lazy: the rules for facts
 
     return show(
         request, "profiles.html", 400 if problem else 200, title="People", people=people_list(memory),
@@ -85,7 +85,7 @@ def channels(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Channels", about="channels")
-    from sage_code.views.agent_people import channel_list
+    from sage_code.views.agents.people import channel_list
 
     listed = channel_list(memory, number_of(request.query_params.get("page")))
     return show(request, "channels.html", title="Channels", listed=listed)
@@ -96,7 +96,7 @@ def channel(request: Request) -> Response:
     memory = memory_of(request)
     if memory is None:
         return show(request, "nothing.html", title="Channels", about="channels")
-    from sage_code.views.agent_people import channel_page
+    from sage_code.views.agents.people import channel_page
 
     asked = request.query_params
     kind = _KINDS.get(asked.get("kind", ""), "rolling")
@@ -106,7 +106,7 @@ def channel(request: Request) -> Response:
 
 def summarise(request: Request, form: Form) -> Response:
     """Summarise now what waits in a channel."""
-    from sage_code.views.agent_people import summarise as make_summary
+    from sage_code.views.agents.people import summarise as make_summary
 
     name = form.get("name", "")
     make_summary(made_memory(request), name)

@@ -12,18 +12,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sage_code.errors import SageError, UsageError
-from sage_code.views.facets import Chosen
+from sage_code.views.found.facets import Chosen
 from sage_web import editor
 from sage_web.answers import Form, changing, page, part
-from sage_web.asked import Asked, asked_of
-from sage_web.facet_links import chips_of, groups_of, modes_of
-from sage_web.finders import finders_of
+from sage_web.searching.asked import Asked, asked_of
+from sage_web.searching.facet_links import chips_of, groups_of, modes_of
+from sage_web.searching.finders import finders_of
 from sage_web.site import site_of
 
 if TYPE_CHECKING:
     from sage_code.project import Project
-    from sage_code.views.found import Found
-    from sage_code.views.found_memory import Remembered
+    from sage_code.views.found.code_search import Found
+    from sage_code.views.found.remembered import Remembered
     from sage_web.projects import ListedProject
 
 # Names the page and the search, so that a newer search of the same page takes the place of one that waits.
@@ -143,7 +143,7 @@ def refresh(request: Request, form: Form) -> Response:
 
 def preview(request: Request) -> Response:
     """The code around a hit."""
-    from sage_code.views.found_lines import marked_words  # lazy: the masker
+    from sage_code.views.found.marked_lines import marked_words  # lazy: the masker
 
     listed, file = _file_of(request)
     line = _number(request.query_params.get("line", ""))

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sage_web.answers import page
-from sage_web.markdown import blocks
+from sage_web.drawing.markdown import blocks
 from sage_web.site import site_of
 from sage_web.templating import address
 

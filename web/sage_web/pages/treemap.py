@@ -13,7 +13,7 @@ from sage_web.answers import page
 from sage_web.site import site_of
 
 if TYPE_CHECKING:
-    from sage_code.views.measures import Measure
+    from sage_code.views.graph.measures import Measure
 
 # Rows of the table below the map.
 _MAX_ROWS = 300

@@ -11,12 +11,12 @@ from sage_code.memory.context.summary import Point, StructuredSummary, Thread
 from sage_code.memory.tiers.tables import channels
 from sage_code.memory.tiers.tables.profiles import BY_HAND
 from sage_code.text.masking import mask_all
-from sage_code.views.agent_memory import Paging, as_uuid, masked
+from sage_code.views.agents.opened import Paging, as_uuid, masked
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.tables.channels import Channel, Kind, StoredSummary
     from sage_code.memory.tiers.tables.profiles import StoredFact
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 CHANNELS_A_PAGE = 50
 FACTS_A_PAGE = 100

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from sage_code.compiled.inventory import reading
 from sage_code.languages.kinds import TEXT_KINDS
-from sage_code.views.kept_resolver import kept_resolver
+from sage_code.views.graph.kept_resolver import kept_resolver
 from sage_code.xref import answers
 from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.graph import Definition

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from sage_code.settings.table import Settings
 from sage_code.text.escaping import visible
-from sage_code.views.colours import Span, colours, plain_colours
-from sage_code.views.source import ShownSource, shown_source, tree_of
+from sage_code.views.code.colours import Span, colours, plain_colours
+from sage_code.views.code.source import ShownSource, shown_source, tree_of
 
 MASKED, UNSEEN = "masked", "unseen"
 # As many lines are shown in colour before the whole of a long file is parsed: more than any screen has.

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sage_web.turns import Turns
+from sage_web.searching.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sage_code.project import Project
-    from sage_code.views.found import Finding, Found
-    from sage_code.views.found_freshness import IndexAges
-    from sage_code.views.found_memory import MemoryFinding, Remembered
-    from sage_web.asked import Asked
+    from sage_code.views.found.code_search import Finding, Found
+    from sage_code.views.found.freshness import IndexAges
+    from sage_code.views.found.remembered import MemoryFinding, Remembered
+    from sage_web.searching.asked import Asked
 
 _making = threading.Lock()
 
@@ -32,21 +32,21 @@ class Finders:
     @cached_property
     def code(self) -> Finding:
         """Finds code by words and meaning."""
-        from sage_code.views.found import Finding  # lazy: NumPy
+        from sage_code.views.found.code_search import Finding  # lazy: NumPy
 
         return Finding()
 
     @cached_property
     def ages(self) -> IndexAges:
         """Knows which indexes are up to date."""
-        from sage_code.views.found_freshness import IndexAges  # lazy: the port is open before it is needed
+        from sage_code.views.found.freshness import IndexAges  # lazy: the port is open before it is needed
 
         return IndexAges()
 
     @cached_property
     def memory(self) -> MemoryFinding:
         """Finds memories."""
-        from sage_code.views.found_memory import MemoryFinding  # lazy: the same
+        from sage_code.views.found.remembered import MemoryFinding  # lazy: the same
 
         return MemoryFinding()
 
@@ -59,7 +59,7 @@ class Finders:
         """What was found in some projects."""
         if asked.mode == "":
             return self.code.search(asked.text, roots, asked.chosen, asked.limit)
-        from sage_code.views.found_text import find_symbols, find_text  # lazy: not for most searches
+        from sage_code.views.found.exact_search import find_symbols, find_text  # lazy: not for most searches
 
         if asked.mode == "symbol":
             return find_symbols(asked.text, roots, asked.chosen, asked.limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from sage_code.views.facets import Chosen, Tests
+from sage_code.views.found.facets import Chosen, Tests
 from sage_web.templating import address
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from sage_code.memory.changing import kind_named
 from sage_code.memory.code.staleness import CheckedMemory
 from sage_code.memory.memory import Memory
 from sage_code.text.masking import mask
-from sage_code.views.memory_detail import MemoryView, memory_view
-from sage_code.views.memory_states import Health, health_of, states_of
+from sage_code.views.remembered.memory_detail import MemoryView, memory_view
+from sage_code.views.remembered.memory_states import Health, health_of, states_of
 
 END = "end"
 # Of a long queue, so many are listed before and after the current one.

@@ -22,8 +22,8 @@ from sage_code.search.results import FOLDED_BELOW, Hit, OtherChunk, SearchRespon
 from sage_code.search.snippets import SearchOptions
 from sage_code.settings.loading import load_settings
 from sage_code.text.masking import mask
-from sage_code.views.facets import Candidate, Chosen, Facets, candidate_of, facets_of
-from sage_code.views.found_lines import FoundLine, shown_lines
+from sage_code.views.found.facets import Candidate, Chosen, Facets, candidate_of, facets_of
+from sage_code.views.found.marked_lines import FoundLine, shown_lines
 
 # Candidates whose facets are counted: about as many files as a search ranks.
 WIDE = 100

@@ -16,7 +16,7 @@ from sage_code.text.escaping import visible
 from sage_web.templating import address, quoted_path
 
 if TYPE_CHECKING:
-    from sage_code.views.coloured import ColouredLines, Leaf, Line, Link
+    from sage_code.views.code.coloured import ColouredLines, Leaf, Line, Link
 
 # Lines that are coloured, linked and painted together. The style sheet knows the height of a block.
 BLOCK_LINES = 100

@@ -12,11 +12,11 @@ from sage_code.memory.tiers.archival_memory import tags_of
 from sage_code.memory.tiers.ranking.question import read_question
 from sage_code.memory.tiers.tables import passages
 from sage_code.memory.tiers.values import Passage, now
-from sage_code.views.agent_memory import Paging, masked
-from sage_code.views.conversations import Piece, marked
+from sage_code.views.agents.conversations import Piece, marked
+from sage_code.views.agents.opened import Paging, masked
 
 if TYPE_CHECKING:
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 PASSAGES_A_PAGE = 30
 # What a list shows of a long passage, and how many tags.

@@ -12,9 +12,9 @@ from sage_code.errors import SageError, UsageError
 from sage_code.search.exact.child import answer_in_child
 from sage_code.search.exact.finding import Asked
 from sage_code.text.masking import mask
-from sage_code.views.facets import Candidate, Chosen, facets_of, kind_of_chunk
-from sage_code.views.found import WIDE, Found, FoundHit
-from sage_code.views.found_lines import FoundLine, occurrences, shown_lines
+from sage_code.views.found.code_search import WIDE, Found, FoundHit
+from sage_code.views.found.facets import Candidate, Chosen, facets_of, kind_of_chunk
+from sage_code.views.found.marked_lines import FoundLine, occurrences, shown_lines
 
 # A pattern that runs longer is ended: it may never come to an end.
 _SECONDS = 5.0

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from sage_code.errors import UsageError
 from sage_code.memory.tiers.tables import channels, messages, profiles, sessions
 from sage_code.memory.tiers.values import Message, Scope, Session, now
-from sage_code.views.agent_memory import Paging, as_uuid, masked, masked_session
+from sage_code.views.agents.opened import Paging, as_uuid, masked, masked_session
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.message_search import FoundMessage
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 SESSIONS_A_PAGE, MESSAGES_A_PAGE = 40, 50
 # A longer message is cut on a page that shows many; the rest is a click away.

@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sage_web.answers import Form, gone_to, page
+from sage_web.running.undoing import Undoing
 from sage_web.site import site_of
 from sage_web.templating import address
-from sage_web.undoing import Undoing
 
 if TYPE_CHECKING:
-    from sage_code.views.agent_memory import AgentMemories, AgentMemory
+    from sage_code.views.agents.opened import AgentMemories, AgentMemory
 
 TABS = (
     ("/agents", "Overview"),
@@ -46,7 +46,7 @@ def made_memory(request: Request) -> AgentMemory:
 
 
 def _opened() -> AgentMemories:
-    from sage_code.views.agent_memory import AgentMemories  # lazy: a page without agents opens no database
+    from sage_code.views.agents.opened import AgentMemories  # lazy: a page without agents opens no database
 
     if not _memories:
         _memories.append(AgentMemories())
@@ -65,7 +65,7 @@ def linker(request: Request) -> Callable[..., str]:
 
 def show(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page inside of the frame of these pages."""
-    from sage_code.views.agent_memory import masked  # lazy: the rules of masking
+    from sage_code.views.agents.opened import masked  # lazy: the rules of masking
 
     listed = site_of(request).projects.listed()
     shared = {

@@ -57,7 +57,7 @@ def end_all() -> None:
 def _ask(order: dict[str, Any]) -> Any:
     """The answer of a child to an order."""
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "sage_code.views.apart"],
+        [sys.executable, "-P", "-m", "sage_code.views.state.apart"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

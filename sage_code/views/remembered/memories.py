@@ -18,7 +18,7 @@ from sage_code.memory.files.homes import MemoryHome, homes
 from sage_code.memory.files.maintenance import id_time
 from sage_code.text.masking import mask, mask_all
 from sage_code.values import Scope
-from sage_code.views.memory_states import Health, MemoryStates, health_of, states_of
+from sage_code.views.remembered.memory_states import Health, MemoryStates, health_of, states_of
 
 if TYPE_CHECKING:
     from sage_code.memory.files.checkpoint import Checkpoint

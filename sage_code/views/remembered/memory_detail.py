@@ -12,8 +12,8 @@ from sage_code.memory.files.checkpoint_text import SECTIONS
 from sage_code.memory.files.kept import KeptVersion
 from sage_code.text.masking import mask, mask_all
 from sage_code.values import Scope
-from sage_code.views.memories import refs_here
-from sage_code.views.memory_states import HEALTH, Health, health_of, states_of
+from sage_code.views.remembered.memories import refs_here
+from sage_code.views.remembered.memory_states import HEALTH, Health, health_of, states_of
 
 if TYPE_CHECKING:
     from sage_code.memory.code.check import RefState

@@ -11,11 +11,11 @@ from sage_code.errors import UsageError
 from sage_code.memory.tiers.block_xml import in_order
 from sage_code.memory.tiers.core_memory import DEFAULT_DESCRIPTIONS
 from sage_code.memory.tiers.tables import blocks
-from sage_code.views.agent_memory import masked, masked_block
+from sage_code.views.agents.opened import masked, masked_block
 
 if TYPE_CHECKING:
     from sage_code.memory.tiers.values import Block, BlockEdit
-    from sage_code.views.agent_memory import AgentMemory
+    from sage_code.views.agents.opened import AgentMemory
 
 LineKind: TypeAlias = Literal["same", "added", "removed", "gap"]
 # Lines that are shown around a change, and of a history at once.

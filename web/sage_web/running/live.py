@@ -242,7 +242,7 @@ class Live:
 
     def _times(self) -> _Times:
         """When each project was last changed, by slug."""
-        from sage_code.views.last_changed import last_changed  # lazy: the first page does not wait for it
+        from sage_code.views.state.last_changed import last_changed  # lazy: the first page does not wait for it
 
         found: _Times = {"": {"agents": self._agents_changed}}
         for one in self._projects.listed():

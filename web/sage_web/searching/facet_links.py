@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sage_web.asked import Asked, Mode
+from sage_web.searching.asked import Asked, Mode
 
 if TYPE_CHECKING:
-    from sage_code.views.facets import Facets, FacetValue
+    from sage_code.views.found.facets import Facets, FacetValue
     from sage_web.projects import ListedProject
 
 _MODES: tuple[tuple[Mode, str, str], ...] = (

@@ -9,7 +9,7 @@ from sage_code.memory.code.check import RefState
 from sage_code.memory.code.referring_memories import ReferringMemory
 from sage_code.memory.code.staleness import why
 from sage_code.text.masking import mask
-from sage_code.views.source import masked_text
+from sage_code.views.code.source import masked_text
 
 NoteState: TypeAlias = Literal["holds", "moved", "changed", "gone"]
 _STATES: dict[str, NoteState] = {"unchanged": "holds", "moved": "moved", "changed": "changed", "gone": "gone"}

@@ -11,7 +11,7 @@ from sage_code.languages.table import HEAD_BYTES, detect
 from sage_code.memory.code.code_files import CodeFile
 from sage_code.text.masking import find, mask
 from sage_code.values import Symbol
-from sage_code.views.breakage import innermost
+from sage_code.views.graph.breakage import innermost
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE
 
 DefinitionChange: TypeAlias = Literal["added", "changed", "signature", "removed"]

@@ -21,7 +21,7 @@ from sage_code.languages.table import HEAD_BYTES, Language, detect
 from sage_code.settings.table import Settings
 from sage_code.text.masking import find
 from sage_code.values import SkippedFile, SourceFile
-from sage_code.views.folders import known_files
+from sage_code.views.code.folders import known_files
 
 if TYPE_CHECKING:
     from tree_sitter import Tree

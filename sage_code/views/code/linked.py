@@ -21,8 +21,8 @@ from sage_code.parse.occurrences import DECLARED, KEY, words
 from sage_code.parse.references import scope_numbers
 from sage_code.settings.table import Settings
 from sage_code.values import Reference, Symbol
-from sage_code.views.coloured import ColouredLines, Link, LinkSpan, as_lines, coloured_lines, line_starts
-from sage_code.views.source import ShownSource, shown_source
+from sage_code.views.code.coloured import ColouredLines, Link, LinkSpan, as_lines, coloured_lines, line_starts
+from sage_code.views.code.source import ShownSource, shown_source
 from sage_code.xref.compiled_graph import CompiledGraph
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver, Target
 from sage_code.xref.views import scopes

@@ -28,8 +28,8 @@ from sage_code.memory.code.check import Checker, RefState
 from sage_code.memory.code.referring_memories import ReferringMemory, memories
 from sage_code.settings.loading import Settings
 from sage_code.values import SkipReason, SourceFile
-from sage_code.views.breakage import Breakage, Breaking
-from sage_code.views.difference import Difference, TouchedDefinition, difference
+from sage_code.views.graph.breakage import Breakage, Breaking
+from sage_code.views.graph.difference import Difference, TouchedDefinition, difference
 from sage_code.xref.answers import Affected
 from sage_code.xref.graph import Definition
 

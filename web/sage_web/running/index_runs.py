@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sage_code.errors import Busy, SageError
 from sage_code.text.masking import mask_all
-from sage_web.live import Live, Message, root_of
+from sage_web.running.live import Live, Message, root_of
 
 if TYPE_CHECKING:
     from sage_web.projects import Projects
