@@ -165,6 +165,7 @@ def look(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     def save(shown: Page, name: str = "") -> None:
         if folder := os.environ.get("SCREENSHOTS"):
-            shown.screenshot(path=Path(folder) / f"{name or request.node.name}.png")
+            # Hiding the caret would need a style in the page, which its policy forbids.
+            shown.screenshot(path=Path(folder) / f"{name or request.node.name}.png", caret="initial")
 
     return save

@@ -48,4 +48,4 @@ def test_every_page_shows_what_it_is_for(shop: WebServer, enter: Callable[..., P
         expect(shown.locator("main")).to_contain_text(text)
         if folder := os.environ.get("SCREENSHOTS"):
             shown.wait_for_load_state("load")
-            shown.screenshot(path=Path(folder) / f"{name}.png")
+            shown.screenshot(path=Path(folder) / f"{name}.png", caret="initial")
