@@ -122,7 +122,7 @@ def _say(word: str, given: Any) -> None:
     sys.stdout.flush()
 
 
-def _leave_with_parent() -> None:
+def leave_with_parent() -> None:
     """End this process when its input ends: the parent is gone."""
     sys.stdin.read()
     os._exit(1)
@@ -134,7 +134,7 @@ def main() -> None:
     from sage_code.settings.loading import load_settings
 
     order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=leave_with_parent, daemon=True).start()
     try:
         root = order["root"]
         stats = index_project(root, load_settings(root), full=order["full"], name=order["name"], progress=_Lines())

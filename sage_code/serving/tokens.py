@@ -10,6 +10,7 @@ from sage_code.errors import ConfigError
 from sage_code.files.atomic import PRIVATE_FILE, write_bytes
 from sage_code.files.contained import open_regular
 from sage_code.files.locks import locked
+from sage_code.files.private import make_private
 from sage_code.paths import sage_home
 
 _TOKEN_BYTES = 32
@@ -55,7 +56,11 @@ def _made(path: str, variable: str) -> str:
     """A new token, written to `path`; the one that is there if another server was faster."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        folder = os.path.dirname(os.path.abspath(path))
+        if folder == sage_home():
+            make_private(folder)
+        else:
+            os.makedirs(folder, exist_ok=True)  # the user's own, which may be open to others
         with locked(f"{path}.lock", timeout_s=_PATIENCE_S):  # if two servers start at once, one makes it
             if not os.path.lexists(path):
                 write_bytes(path, f"{token}\n".encode(), mode=PRIVATE_FILE)

@@ -60,6 +60,15 @@ def _open(address: str) -> None:
     webbrowser.open(address)
 
 
+def _root(project: str) -> str:
+    """The folder of a project, by its name or any path in it."""
+    if project == ".":
+        return find_root(project)
+    from sage_code.project import Project  # lazy: only a project that is named is looked up
+
+    return Project.named(project).root
+
+
 def main() -> None:
     """`python -m sage_web.server`, which `sage web` becomes."""
     # One question is too small for several threads: they would only wait for each other, and spin meanwhile.
@@ -70,7 +79,7 @@ def main() -> None:
     parser.add_argument("--project", default=".", help="the project to show first")
     given = parser.parse_args()
     try:
-        serve(given.port, root=find_root(given.project), opens_browser=not given.no_open)
+        serve(given.port, root=_root(given.project), opens_browser=not given.no_open)
     except KeyboardInterrupt:
         sys.exit(130)
     except SageError as error:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sage_code.doctor.findings import Finding
 from sage_code.errors import SageError, StoreError
+from sage_code.index.process import leave_with_parent
 
 if TYPE_CHECKING:
     from sage_code.transcripts.usage import UsageReport
@@ -103,16 +104,10 @@ def _usage(order: dict[str, Any]) -> Any:
 _ANSWERS: dict[str, Callable[[dict[str, Any]], Any]] = {"doctor": _doctor, "usage": _usage}
 
 
-def _leave_with_parent() -> None:
-    """End this process when its input ends: the parent is gone."""
-    sys.stdin.read()
-    os._exit(1)
-
-
 def main() -> None:
     """The child process."""
     order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=leave_with_parent, daemon=True).start()
     try:
         given = {"answer": _ANSWERS[order["what"]](order)}
     except SageError as error:
