@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from sage_code.errors import SageError, UsageError
 from sage_code.memory.tiers.engines.opening import default_path, is_there, open_engine
 from sage_code.memory.tiers.opened import user_of
+from sage_code.search.words import STOP_WORDS, stem
 from sage_code.settings.loading import load_settings
+from sage_code.text.lexemes import lexemes
 from sage_code.text.masking import mask
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ class MemoryFinding:
                 if one.score >= least:  # those of the user's home are found in every project
                     found.setdefault((one.kind, one.id), one)
         for one in self._said(question, said_in, limit):
-            if one.score >= least:
+            # Its score compares messages with each other: in a short history even the best may be about something else.
+            if one.score >= least and (alone or _shares_a_word(question, one)):
                 found.setdefault((one.kind, one.id), one)
         kinds: tuple[RememberedKind, ...] = ("checkpoint", "knowledge", "said")
         by_score = sorted(found.values(), key=lambda one: -one.score)
@@ -103,6 +106,12 @@ class MemoryFinding:
                     agent = agents.agent_of(rows, user_of(settings), settings.memory_agent)
                 self._recall = (key, RecallMemory(engine, agent, settings) if agent else None)
         return self._recall[1]
+
+
+def _shares_a_word(question: str, one: Remembered) -> bool:
+    """Whether a message, or the one before it, has a telling word of the question."""
+    asked = {stem(word) for word in lexemes(question) if word not in STOP_WORDS and len(word) > 1}
+    return not asked.isdisjoint(stem(word) for word in lexemes(f"{one.title} {one.text}"))
 
 
 def _of_project(question: str, root: str, memory: Memory, limit: int, *, is_everything: bool) -> Iterator[Remembered]:
