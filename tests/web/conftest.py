@@ -18,8 +18,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from sage_code import Project
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-NO_BROWSER = "no browser: `apt-get install chromium fonts-dejavu-core`, or any Chrome, and run again"
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NO_BROWSER = "no browser: `apt-get install chromium-headless-shell fonts-dejavu-core`, or any Chrome, and run again"
 # The machine may be busy: only what hangs fails.
 PATIENCE_MS = 30_000
 # As root Chromium has no sandbox; the rest keeps it from looking for servers of its maker.
@@ -73,6 +73,13 @@ def stop_server(server: WebServer) -> None:
     except subprocess.TimeoutExpired:
         server.process.kill()
         server.process.wait()
+
+
+def press(shown: Page, *keys: str) -> None:
+    """Press keys one after the other, on a page whose scripts have run: nobody presses one before."""
+    shown.wait_for_load_state("load")
+    for key in keys:
+        shown.keyboard.press(key)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 # The same names as in `conftest.py`, which needs the packages of the tests.
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PACKAGES = ("chromium", "fonts-dejavu-core")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")
 
 
 def main() -> int:

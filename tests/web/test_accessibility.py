@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import WebServer, home_of_module, start_server, stop_server
+from .conftest import WebServer, home_of_module, press, start_server, stop_server
 from .made_project import PATHS, make_project
 
 pytestmark = pytest.mark.slow
@@ -66,12 +66,12 @@ def test_a_page_is_for_everybody(shop: WebServer, enter: Callable[..., Page], pa
 def test_the_theme_is_kept_and_the_help_is_a_key_away(shop: WebServer, enter: Callable[..., Page]) -> None:
     shown = enter(shop, "/health")
     before = shown.evaluate("getComputedStyle(document.body).backgroundColor")
-    shown.keyboard.press("t")
+    press(shown, "t")
     shown.reload()
     assert shown.evaluate("getComputedStyle(document.body).backgroundColor") != before
-    shown.keyboard.press("?")
+    press(shown, "?")
     expect(shown.get_by_role("dialog")).to_be_visible()
-    shown.keyboard.press("Escape")
+    press(shown, "Escape")
     expect(shown.get_by_role("dialog")).to_be_hidden()
-    shown.keyboard.press("/")
+    press(shown, "/")
     expect(shown.get_by_role("searchbox")).to_be_focused()

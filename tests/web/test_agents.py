@@ -19,7 +19,7 @@ from sage_code.memory.channels.channel_memory import ChannelMemory
 from sage_code.memory.tiers.manager import MemoryManager
 from sage_code.memory.tiers.values import NewMessage
 
-from .conftest import WebServer, home_of_module, start_server, stop_server
+from .conftest import WebServer, home_of_module, press, start_server, stop_server
 
 Enter = Callable[..., Page]
 Look = Callable[..., Any]
@@ -64,13 +64,6 @@ def say(memory: MemoryManager, session: str, talk: Any, title: str = "", day: in
         for number, (role, text) in enumerate(talk)
     ]
     return memory.recall.add(new, project=memory.project, title=title, source="claude")
-
-
-def press(shown: Page, *keys: str) -> None:
-    """Press keys when the page listens to them."""
-    shown.wait_for_load_state()
-    for key in keys:
-        shown.keyboard.press(key)
 
 
 def test_looking_at_nothing_makes_nothing(site: WebServer, enter: Enter, look: Look, sage_home: Path) -> None:
@@ -200,7 +193,7 @@ def test_passages_by_tag_added_edited_deleted_and_undone(shared_site: WebServer,
     expect(shown.get_by_text("Postgres LISTEN")).to_be_visible()
     press(shown, "s")
     shown.keyboard.type("why not Kafka?")
-    shown.keyboard.press("Enter")
+    press(shown, "Enter")
     expect(shown.locator("article mark").first).to_have_text("Kafka")
     press(shown, "Escape", "j", "Enter")
     shown.get_by_label("Tags").fill("queues, Rejected")

@@ -16,7 +16,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from sage_code import Project
 from sage_code.memory.files.knowledge import KnowledgeItem
 
-from .conftest import WebServer, home_of_module, start_server, stop_server
+from .conftest import WebServer, home_of_module, press, start_server, stop_server
 
 PRICES = '''"""Prices: amounts and taxes."""
 
@@ -127,7 +127,7 @@ def test_a_definition_leads_to_its_uses(
         "href", "/p/shop/graph?name=with_tax&file=shop%2Fprices.py"
     )
     look(shown, "code_uses")
-    shown.keyboard.press("Escape")
+    press(shown, "Escape")
     expect(panel).to_be_hidden()
     shown.locator("#L14 a.d").click()
     panel.get_by_role("link").filter(has_text="sum(with_tax(price)").click()
@@ -149,7 +149,7 @@ def test_permalinks_name_lines_and_ranges(
     shown.locator("#L5004 .n").click(modifiers=["Shift"])
     expect(shown).to_have_url(f"{shop_site.base}/p/shop/code/big.py#L5004-L5006")
     expect(shown.locator(".l.marked")).to_have_count(3)
-    shown.keyboard.press("y")
+    press(shown, "y")
     expect(shown.get_by_text("Copied http")).to_be_visible()
     assert shown.evaluate("navigator.clipboard.readText()") == f"{shop_site.base}/p/shop/code/big.py#L5004-L5006"
     shown.go_back()
@@ -177,25 +177,25 @@ def test_everything_with_the_keyboard(shop_site: WebServer, enter: Callable[...,
     shown = enter(shop_site, "/p/shop/code/shop/prices.py")
     expect(shown.locator("#outline a").first).to_be_visible()
     for _ in range(3):
-        shown.keyboard.press("j")
+        press(shown, "j")
     expect(shown.locator("#outline a:focus")).to_contain_text("plus")
-    shown.keyboard.press("Enter")
+    press(shown, "Enter")
     expect(shown.locator("#L9.marked")).to_be_visible()
     expect(shown.locator("#L14 a.d")).to_be_visible()
-    shown.keyboard.press("g")
+    press(shown, "g")
     shown.keyboard.type("14-16")
-    shown.keyboard.press("Enter")
+    press(shown, "Enter")
     expect(shown.locator(".l.marked")).to_have_count(3)
-    shown.keyboard.press("u")
+    press(shown, "u")
     expect(shown.get_by_role("region", name="Uses")).to_contain_text("Uses of with_tax")
-    shown.keyboard.press("Escape")
-    shown.keyboard.press("m")
+    press(shown, "Escape")
+    press(shown, "m")
     expect(shown.get_by_label("Lines or symbols")).to_have_value("shop/prices.py:14-16")
     expect(shown.get_by_label("What is true about it")).to_be_focused()
-    shown.keyboard.press("Escape")
-    shown.keyboard.press("Escape")
+    press(shown, "Escape")
+    press(shown, "Escape")
     expect(shown.get_by_role("dialog")).to_have_count(0)
-    shown.keyboard.press("o")
+    press(shown, "o")
     expect(shown.locator("#side a:focus")).to_have_text("prices.py")
 
 

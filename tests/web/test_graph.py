@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from sage_code import Project
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, press, start_server, stop_server
 
 HOSTILE = "<img src=x onerror=window.pwned=1>&\u202e.py"
 FILES = {
@@ -89,17 +89,17 @@ def test_a_graph_grows_by_a_click_and_back_undoes_it(
 def test_a_graph_is_walked_with_the_keyboard(shop: WebServer, enter: Callable[..., Page]) -> None:
     shown = enter(shop, GRAPH)
     shown.locator("[data-drawing]").focus()
-    shown.keyboard.press("ArrowLeft")  # to the centre, then to its caller
-    shown.keyboard.press("ArrowLeft")
+    press(shown, "ArrowLeft")  # to the centre, then to its caller
+    press(shown, "ArrowLeft")
     expect(_node(shown, "total").locator("a").first).to_be_focused()
-    shown.keyboard.press("e")
+    press(shown, "e")
     expect(_node(shown, "Order.place")).to_be_visible()
     expect(_node(shown, "total").locator(".grow")).to_be_focused()
-    shown.keyboard.press("ArrowLeft")
-    shown.keyboard.press("o")
+    press(shown, "ArrowLeft")
+    press(shown, "o")
     expect(shown.get_by_role("heading", level=1)).to_have_text("Order.place")
-    shown.keyboard.press("j")
-    shown.keyboard.press("Enter")
+    press(shown, "j")
+    press(shown, "Enter")
     expect(shown).to_have_url(re.compile("/code/shop/.*#L4"))
 
 
@@ -110,14 +110,14 @@ def test_a_name_is_found_while_it_is_typed_and_several_are_told_apart(
     expect(shown.locator("#central").get_by_text("gross")).to_be_visible()
     shown.get_by_label("Symbol").fill("ord")
     expect(shown.locator("#names").get_by_role("link")).to_have_text(["Order"])
-    shown.keyboard.press("ArrowDown")
+    press(shown, "ArrowDown")
     expect(shown.locator("#names").get_by_role("link")).to_be_focused()
     shown.get_by_label("Symbol").fill("net")
     shown.get_by_label("Symbol").press("Enter")
     expect(shown.get_by_role("heading", level=1)).to_have_text("Which net?")
-    shown.keyboard.press("j")
-    shown.keyboard.press("j")
-    shown.keyboard.press("Enter")
+    press(shown, "j")
+    press(shown, "j")
+    press(shown, "Enter")
     expect(shown.locator(".graph-head")).to_contain_text("shop/price.py:4")
     shown.goto(f"{shop.base}/p/shop-project/graph?name=grosz")
     expect(shown.get_by_role("heading", level=1)).to_have_text("Nothing is called grosz")
@@ -142,7 +142,7 @@ def test_what_breaks_is_told_by_file_with_tests_apart(
 ) -> None:
     shown = enter(shop, "/p/shop-project/impact")
     shown.get_by_label("A file, a symbol, or FILE:LINE").fill("shop/price.py:4")
-    shown.keyboard.press("Enter")
+    press(shown, "Enter")
     expect(shown.get_by_role("region", name="Code")).to_contain_text("shop/cart.py")
     tests = shown.get_by_role("region", name="Tests that are touched")
     expect(tests).to_contain_text("calls net")

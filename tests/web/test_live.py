@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from tests.web.conftest import WebServer
+from .conftest import WebServer, press
 
 # These tests open many pages about health.
 pytestmark = pytest.mark.usefixtures("no_doctor")
@@ -50,7 +50,7 @@ def test_what_other_processes_do_appears(sample: Path, site: WebServer, enter: E
     sage(sample, "search", "connect")
     expect(shown.locator("#event-note")).to_contain_text("4 new")
     expect(events.filter(has_text='"connect"')).to_have_count(0)
-    shown.keyboard.press("p")
+    press(shown, "p")
     expect(events.filter(has_text='"connect"')).to_have_count(2)
     look(shown, "live-events")
     # A page that is opened later shows what was heard before.

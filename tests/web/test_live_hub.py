@@ -54,7 +54,7 @@ def test_a_slow_page_loses_the_oldest_and_is_told_how_many(sample: Path) -> None
         taken = _messages(await anext(stream))
         assert taken[0]["kind"] == "lost"
         assert taken[0]["count"] > 4_500 > len(taken) * 9
-        assert taken[-1]["number"] == 4_999
+        assert [one["number"] for one in taken if one["kind"] == "event"][-1] == 4_999
         hub.close()
         assert [chunk async for chunk in stream] == []
 

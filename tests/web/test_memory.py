@@ -18,7 +18,7 @@ from sage_code import Project
 from sage_code.memory import changing
 from sage_code.memory.files.knowledge import KnowledgeItem
 
-from .conftest import WebServer, home_of_module, start_server, stop_server
+from .conftest import WebServer, home_of_module, press, start_server, stop_server
 
 Enter = Callable[..., Page]
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -153,7 +153,7 @@ def test_a_list_is_filtered_searched_and_left_with_back(shown: Any, look: Any) -
     page.go_back()
     expect(rows).to_have_count(6)
     page.get_by_label("Search memories").fill("order of messages in the queue")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(rows.first).to_contain_text("Kafka")
     rows.first.get_by_role("link").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Which queue?")
@@ -175,7 +175,7 @@ def test_a_memory_shows_its_code_then_and_now(shown: Any, project: Project, look
         "href", "/p/sample/code/server.py#L17"
     )
     look(page, "memory-read")
-    page.keyboard.press("s")
+    press(page, "s")
     expect(toast(page, "Still true")).to_be_visible()
     expect(page.locator(".memory-refs .tag.holds")).to_be_visible()
     toast(page, "Still true").get_by_role("button", name="Undo").click()
@@ -186,7 +186,7 @@ def test_a_memory_shows_its_code_then_and_now(shown: Any, project: Project, look
 def test_an_edit_and_its_undo(shown: Any, project: Project, look: Any) -> None:
     before = file_of(project, "retries").read_bytes()
     page = shown("/memory/knowledge/retries")
-    page.keyboard.press("e")
+    press(page, "e")
     page.get_by_label("Text", exact=True).fill(f"Three times, then it gives up.\ntoken: {SECRET}")
     page.get_by_label("Keywords").fill("network, retry")
     look(page, "memory-edit")
@@ -250,7 +250,7 @@ def test_a_conflict_loses_nothing(shown: Any, project: Project, look: Any) -> No
 
 def test_new_knowledge_and_what_cannot_be_saved(shown: Any, project: Project) -> None:
     page = shown("/memory")
-    page.keyboard.press("n")
+    press(page, "n")
     page.get_by_label("Text", exact=True).fill("   ")
     page.get_by_label("Id", exact=True).fill("bad id!")
     page.get_by_role("button", name="Save").click()
@@ -302,23 +302,23 @@ def test_the_stale_queue_to_its_end_by_keyboard_alone(shown: Any, project: Proje
     page = shown("/stale")
     expect(page.get_by_text("1 of 3", exact=True)).to_be_visible()
     look(page, "memory-stale")
-    page.keyboard.press("n")
+    press(page, "n")
     expect(page.get_by_text("2 of 3", exact=True)).to_be_visible()
-    page.keyboard.press("s")
+    press(page, "s")
     expect(page.get_by_text("3 of 3", exact=True)).to_be_visible()
-    page.keyboard.press("d")
+    press(page, "d")
     expect(page.get_by_text("2 settled, 1 skipped.")).to_be_visible()
-    page.keyboard.press("n")
+    press(page, "n")
     expect(page.get_by_text("1 of 1", exact=True)).to_be_visible()
-    page.keyboard.press("e")
+    press(page, "e")
     text = page.get_by_label(re.compile("^Text"))
     text.focus()
-    page.keyboard.press("End")
+    press(page, "End")
     page.keyboard.type(" It is so.")
-    page.keyboard.press("Tab")
+    press(page, "Tab")
     while page.evaluate("document.activeElement.textContent.trim()") != "Save":
-        page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
+        press(page, "Tab")
+    press(page, "Enter")
     expect(page.get_by_role("heading", name="All done")).to_be_visible()
     assert project.stale() == []
 

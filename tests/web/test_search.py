@@ -16,7 +16,7 @@ from sage_code.memory.files.knowledge import KnowledgeItem
 from sage_web.editor import command_for, editor_link, editor_words
 from sage_web.searching.turns import Turns
 
-from .conftest import WebServer, home_of_module, start_server, stop_server
+from .conftest import WebServer, home_of_module, press, start_server, stop_server
 
 _SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 _HOSTILE = "<img src=x onerror=window.pwned=1>.py"
@@ -175,7 +175,7 @@ def test_facets_narrow_the_results_and_back_takes_them_back(searched: WebServer,
     ).to_be_visible()  # the others can still be seen and chosen
     expect(shown.locator("#facets").get_by_role("link", name="typescript")).to_be_focused()
     shown.locator("[data-search-box]").focus()
-    shown.keyboard.press("End")
+    press(shown, "End")
     shown.keyboard.type("!")  # what is chosen stays while somebody types on
     expect(shown.locator("#results")).to_have_attribute("data-query", "backoff of a request that is tried again!")
     assert _files(shown) == ["web/retry.ts"]
@@ -196,34 +196,34 @@ def test_facets_narrow_the_results_and_back_takes_them_back(searched: WebServer,
 
 def test_everything_without_a_mouse(searched: WebServer, enter: Callable[..., Page], look: Callable[..., None]) -> None:
     shown = enter(searched, "/health")
-    shown.keyboard.press("/")
+    press(shown, "/")
     shown.keyboard.type("request is tried again")
-    shown.keyboard.press("Enter")
+    press(shown, "Enter")
     expect(shown.locator("#age")).to_be_visible()
-    shown.keyboard.press("/")
-    shown.keyboard.press("ArrowDown")
+    press(shown, "/")
+    press(shown, "ArrowDown")
     first = shown.locator(".hit").first
     expect(first).to_have_class(re.compile("here"))
-    shown.keyboard.press("j")
+    press(shown, "j")
     expect(shown.locator(".hit").nth(1)).to_have_class(re.compile("here"))
-    shown.keyboard.press("k")
-    shown.keyboard.press("w")
+    press(shown, "k")
+    press(shown, "w")
     expect(first.locator(".why svg rect").first).to_be_attached()
     expect(first.locator(".why")).to_contain_text("that this file answers")
     look(shown, "search_why")
-    shown.keyboard.press("Escape")
+    press(shown, "Escape")
     expect(first.locator(".why")).to_have_count(0)
-    shown.keyboard.press("?")
+    press(shown, "?")
     expect(shown.get_by_role("dialog")).to_contain_text("why this result was found")
-    shown.keyboard.press("Escape")
-    shown.keyboard.press("Enter")
+    press(shown, "Escape")
+    press(shown, "Enter")
     shown.wait_for_url(re.compile(r"/p/shop/code/shop/retry\.py#L5$"))
     shown.go_back()
     expect(shown.locator("#age")).to_be_visible()
     expect(shown.locator("[data-search-box]")).to_have_value("request is tried again")
-    shown.keyboard.press("/")
-    shown.keyboard.press("ArrowDown")
-    shown.keyboard.press("ArrowUp")
+    press(shown, "/")
+    press(shown, "ArrowDown")
+    press(shown, "ArrowUp")
     expect(shown.locator("[data-search-box]")).to_be_focused()
 
 
@@ -245,7 +245,7 @@ def test_memories_beside_code_and_alone(
     shown.locator(".memory a").first.click()
     shown.wait_for_url(re.compile(r"/p/shop/memory/checkpoint/"))
     shown.go_back()
-    shown.keyboard.press("m")
+    press(shown, "m")
     expect(shown.locator(".hit").first).to_be_visible()
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from sage_code import Project
 
-from .conftest import WebServer, start_server, stop_server
+from .conftest import WebServer, press, start_server, stop_server
 
 HOSTILE = "<svg onload=window.pwned=1>\u202e"
 MAP = "/p/mapped/map"
@@ -89,7 +89,7 @@ def test_colours_follow_the_measure_and_stay_in_the_address(
     shown.get_by_role("link", name="Stale memories").click()
     expect(_tile(shown, "gears.py")).to_have_class(re.compile("holds"))
     expect(shown.get_by_role("list", name="Colours")).to_contain_text("several are stale")
-    shown.keyboard.press("t")
+    press(shown, "t")
     look(shown, "map-dark")
     shown.get_by_role("link", name="mapped", exact=True).click()
     shown.get_by_role("link", name="Code only").click()
@@ -102,13 +102,13 @@ def test_colours_follow_the_measure_and_stay_in_the_address(
 def test_a_map_is_walked_with_the_keyboard(mapped: WebServer, enter: Callable[..., Page]) -> None:
     shown = enter(mapped, f"{MAP}?below=app/core")
     shown.locator(".map.wide a.tile").first.focus()
-    shown.keyboard.press("ArrowRight")
+    press(shown, "ArrowRight")
     expect(_tile(shown, "gears.py")).to_be_focused()
     expect(shown.locator("[data-facts]")).to_contain_text("app/core/gears.py")
-    shown.keyboard.press("u")
+    press(shown, "u")
     expect(shown).to_have_url(f"{mapped.base}{MAP}?below=app")
-    shown.keyboard.press("j")
-    shown.keyboard.press("Enter")
+    press(shown, "j")
+    press(shown, "Enter")
     expect(shown).to_have_url(f"{mapped.base}{MAP}?below=app%2Fcore")
 
 

@@ -63,10 +63,14 @@ class Kept(Generic[_Answer]):
         return making.answer
 
     def _make(self, making: _Making[_Answer], make: Callable[[], _Answer]) -> None:
+        """Make an answer, in a thread of its own. A bug is raised there, so that the terminal shows it."""
         try:
             making.answer = make()
             making.until = time.monotonic() + self._seconds
         except SageError as error:
             making.error = error
+        except Exception as error:
+            making.error = SageError(f"unexpected {type(error).__name__}", "this is a bug: the terminal shows where")
+            raise
         finally:
             making.ready.set()
