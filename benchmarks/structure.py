@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOP = Path(__file__).parents[1]
-PACKAGES = {"sage_code": "", "sage_cli": "cli", "sage_mcp": "mcp"}
+PACKAGES = {"sage_code": "", "sage_cli": "cli", "sage_mcp": "mcp", "sage_web": "web"}
 # Where a use of a name keeps it alive; tests alone do not.
-USERS = ("sage_code", "cli", "mcp", "benchmarks", "training")
+USERS = ("sage_code", "cli", "mcp", "web", "benchmarks", "training")
 # The least number of equal lines that count as repeated.
 SHARED_LINES = 6
 
