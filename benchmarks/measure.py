@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,6 +97,15 @@ def wall_and_cpu(
     if os.waitstatus_to_exitcode(status) not in codes:
         raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
     return seconds, used.ru_utime + used.ru_stime
+
+
+def find_browser() -> str:
+    """The path of a whole browser of the Chromium family, as people use one."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise SystemExit("no browser: `apt-get install chromium`")
+    return found
 
 
 def machine() -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import machine, table
+from measure import find_browser, machine, table
 from playwright.sync_api import Browser, sync_playwright
 
 from sage_code import Project
@@ -99,7 +98,7 @@ def _measure(server: subprocess.Popen[str], sizes: list[int], times: int) -> Non
     assert server.stdout is not None
     found = re.search(r"(http://\S+)/enter\?token=(\S+)", server.stdout.readline())
     assert found
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    program = find_browser()
     rows = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import tarfile
@@ -23,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
-from measure import machine, table, verdict
+from measure import find_browser, machine, table, verdict
 from playwright.sync_api import Page, sync_playwright
 from web_search import server
 
@@ -31,7 +30,6 @@ from sage_code import Project
 from sage_code.views.graph.neighbourhood import MAX_NODES, Neighbourhood, Opened
 from sage_code.xref.graph import Definition
 
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _TARGET_MS = 300.0
 _CANDIDATES_TOKENS = 6_000
 # In the page: when the drawing was painted, in milliseconds since the navigation began, or since the last click.
@@ -59,9 +57,7 @@ def main() -> None:
     parser.add_argument("--folder", default=folder, help="where the copy and its index are kept")
     parser.add_argument("--runs", type=int, default=15)
     given = parser.parse_args()
-    browser_path = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if browser_path is None:
-        raise SystemExit("no browser: apt-get install chromium")
+    browser_path = find_browser()
     os.environ["SAGE_HOME"] = str(Path(given.folder, "home"))
     project = _project(Path(given.folder, "sage"))
     centre, shown = _large(project)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -24,11 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from measure import environment, machine, table, verdict, wall
+from measure import environment, find_browser, machine, table, verdict, wall
 from playwright.sync_api import Browser, Page, sync_playwright
 from web_project import make_project
 
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _QUESTIONS = (
     "parse config file", "socket timeout", "how are retries backed off", "HTTPConnection", "read zip archive entries",
     "json decoder", "escape html", "certificate verification failed", "walk directory tree", "thread pool executor",
@@ -72,9 +70,7 @@ def main() -> None:
     os.environ["SAGE_HOME"] = str(Path(given.folder, "home"))
     root, chunks = make_project(Path(given.folder), given.size, given.sources)
     print(f"{machine()} {chunks:,} chunks.", end="\n\n")
-    found = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if found is None:
-        raise SystemExit("no browser: apt-get install chromium")
+    found = find_browser()
     rows = starts(root, given.starts)
     with server(root) as (base, token, process), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])

@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import environment, table
+from measure import environment, find_browser, table
 from playwright.sync_api import BrowserContext, CDPSession, Page, sync_playwright
 
 MB = 1 << 20
@@ -179,9 +178,7 @@ def soak(minutes: float, rounds: int, count: int) -> int:
         work = Work(Path(folder))
         work.make()
         pid, base, token = stack.enter_context(served(work))
-        browser = stack.enter_context(sync_playwright()).chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=_FLAGS
-        )
+        browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=find_browser(), args=_FLAGS)
         stack.callback(browser.close)
         context = browser.new_context()
         context.set_default_timeout(60_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,8 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from sage_code import Project
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-NO_BROWSER = "no browser: `apt-get install chromium-headless-shell fonts-dejavu-core`, or any Chrome, and run again"
+from .install_browser import NO_BROWSER, find_browser
+
 # The machine may be busy: only what hangs fails.
 PATIENCE_MS = 30_000
 # As root Chromium has no sandbox; the rest keeps it from looking for servers of its maker.
@@ -115,7 +114,7 @@ def site(sample: Path, serve: Callable[..., WebServer]) -> WebServer:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A real browser of the system."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    found = find_browser()
     if found is None:
         assert not os.environ.get("CI"), NO_BROWSER
         pytest.skip(NO_BROWSER)
