@@ -368,6 +368,19 @@ def test_a_change_of_the_files_is_said_and_brought_in(
     expect(shown.locator("#age")).to_contain_text("up to date")
 
 
+def test_an_index_run_elsewhere_brings_its_files_into_an_open_search(
+    searched: WebServer, enter: Callable[..., Page], folder: Path
+) -> None:
+    shown = enter(searched, "/?in=depot&q=crane+operator+shift")
+    expect(shown.locator("#age")).to_contain_text("up to date")
+    (folder / "depot" / "depot" / "crane.py").write_text(
+        'def operator_shift(crane):\n    """The shift of the operator of a crane."""\n    return crane\n'
+    )
+    Project.open(folder / "depot").index()
+    expect(shown.locator(".hit-link").first).to_contain_text("crane.py")
+    expect(shown.locator("#notice")).to_be_hidden()
+
+
 def test_a_search_that_waits_gives_way_to_a_newer_one() -> None:
     turns, waits, outcomes = Turns(), threading.Event(), []
 

@@ -218,6 +218,14 @@ window.addEventListener("popstate", () => {
   asked = ask(location.pathname + location.search);
 });
 
+// A newer index: the same question is asked again, and no notice is needed.
+document.addEventListener("sage:stale", (event) => {
+  const { what, project } = event.detail;
+  if (what !== "index" || !params().get("q")?.trim()) return;
+  event.preventDefault();
+  if ([null, "", project].includes(params().get("in"))) asked = ask(location.pathname + location.search);
+});
+
 // Facets, modes and examples are links that work by themselves; here they change only what differs.
 function openFilters(open) {
   byId("facets")?.classList.toggle("open", open);
