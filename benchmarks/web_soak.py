@@ -159,7 +159,7 @@ def opened(context: BrowserContext, base: str, token: str, count: int) -> list[O
     return found
 
 
-def state_of(one: Open, marker: str) -> str:
+def state_of(one: Open, marker: str, changed: float) -> str:
     """What a page says after the last change: its notice, or what is new on it."""
     notice = one.page.locator("#notice")
     if notice.is_visible():
@@ -169,6 +169,8 @@ def state_of(one: Open, marker: str) -> str:
         return "shows it" if "fresh" in text and "not fresh" not in text else ""
     if one.path.startswith("/agents"):
         return "not concerned"
+    if one.path.startswith("/?q"):  # it asks again by itself
+        return "asked again" if float(one.page.evaluate("document.body.dataset.made")) > changed else ""
     return "shows it" if marker in one.page.locator("#content").inner_text() else ""
 
 
@@ -185,7 +187,9 @@ def soak(minutes: float, rounds: int, count: int) -> int:
         pages = opened(context, base, token, count)
         began = time.monotonic()
         moments: list[tuple[str, Figures]] = [("pages open", figures(pid))]
+        changed = 0.0
         for number in range(1, rounds + 1):
+            changed = time.time()
             work.change(number)
             elapsed = time.monotonic() - began
             if len(moments) == 1 and elapsed >= min(60, minutes * 6):
@@ -198,10 +202,10 @@ def soak(minutes: float, rounds: int, count: int) -> int:
             one.heap_at_end = one.heap()  # before anything else is asked of it
         last = time.monotonic()
         marker = f"round_{rounds}_0"
-        states = {id(one): state_of(one, marker) for one in pages}
+        states = {id(one): state_of(one, marker, changed) for one in pages}
         while not all(states.values()) and time.monotonic() - last < _PATIENCE_S:
             pages[0].page.wait_for_timeout(500)
-            states = {id(one): states[id(one)] or state_of(one, marker) for one in pages}
+            states = {id(one): states[id(one)] or state_of(one, marker, changed) for one in pages}
         moments.append((f"after {time.monotonic() - began:.0f} s, {rounds} rounds", figures(pid)))
         _show(pages, states, moments)
         _usable(pages)

@@ -81,10 +81,13 @@ document.addEventListener("sage:changed", end);
 document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => { if (isChange(ctx)) begin(); });
 document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => { if (isChange(ctx)) end(); });
 // What was loaded since is not old.
-document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-  const answered = Number(ctx.response?.headers?.get?.("x-sage-made"));
-  if (answered) isCurrent(answered);
-});
+function answered(made) {
+  if (!made) return;
+  document.body.dataset.made = made;
+  isCurrent(made);
+}
+document.addEventListener("sage:made", ({ detail }) => answered(detail));
+document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => answered(Number(ctx.response?.headers?.get?.("x-sage-made"))));
 
 async function listen() {
   if (globalThis.SharedWorker) {

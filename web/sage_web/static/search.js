@@ -57,7 +57,9 @@ async function ask(address, how = "") {
     const answer = await fetch(address, { headers, signal: own.signal });
     if (answer.status === 204) return;
     const text = await answer.text();
-    if (!own.signal.aborted) show(text);
+    if (own.signal.aborted) return;
+    show(text);
+    document.dispatchEvent(new CustomEvent("sage:made", { detail: Number(answer.headers.get("x-sage-made")) }));
   } catch (error) {
     if (own.signal.aborted) return;
     byId("results")?.removeAttribute("aria-busy");
