@@ -125,8 +125,8 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-# What a browser says of a page that is refused, or that another site has asked for or framed.
-_EXPECTED = ("Failed to load resource", "frame-ancestors", "blocked by CORS policy")
+# What a browser says of a page that is refused, that another site has asked for or framed, or whose server has ended.
+_EXPECTED = ("Failed to load resource", "Failed to fetch", "frame-ancestors", "blocked by CORS policy")
 
 
 @pytest.fixture
