@@ -28,7 +28,7 @@ from playwright.sync_api import BrowserContext, CDPSession, Page, sync_playwrigh
 MB = 1 << 20
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 _FILES = 150
-# What every page of the project is told at most so long after the last change.
+# How long a page may take to say that it is old, after the last change.
 _PATIENCE_S = 60.0
 _PATHS = (
     "/?q=round", "/?q=helper&in=soak", "/p/soak/code/", "/p/soak/code/part0.py", "/p/soak/code/part1.py",

@@ -1,7 +1,7 @@
 """A memory as the fields of a form, and the text of its file after the form was sent back.
 
 A form shows secrets masked and sends some characters back in another shape (line ends, NUL). A field that comes back as
-it was shown changes nothing, so that a file keeps every byte that nobody has edited. What was typed is masked.
+it was shown changes nothing, so that the rest of the file keeps its bytes. What was typed is masked.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class AgentMemories:
                     if agents.agent_with_id(rows, known.agent.id) is not None:
                         return known
                 del self._opened[key]  # the agent was forgotten
-            # One engine serves all agents; a database that was replaced is opened anew. The old one is not closed:
+            # One engine serves all agents; a database that was replaced is opened again. The old one is not closed:
             # another request may be using it.
             same = [one for other, one in self._opened.items() if (other[0], other[2]) == (key[0], key[2])]
             engine = same[0].engine if same else open_engine(settings.memory_uri)

@@ -205,7 +205,7 @@ _PROSE = rb"(?P<function>(?m:^)(?:#{1,6}|=+|\*+) [^\n]*)|(?P<string>``?[^`\n]+``
 _PROSE_LANGUAGES = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "typst", "bibtex"})
 _DOUBLE_QUOTED, _SINGLE_QUOTED = rb"\"(?:[^\"\\\n]|\\.)*\"", rb"'(?:[^'\\\n]|\\.)*'"
 _NUMBERS = rb"(?P<number>(?<![\w.-])\d[\d_]*(?:\.\d+)?\b)"
-# What stands at the beginning of a line, or of a tag.
+# Words at the beginning of a line, or of a tag.
 _HEADS = {
     "yaml": rb"(?P<type>(?m:^)[ \t-]*[\w./-]+(?=[ \t]*:(?:\s|\Z)))",
     "ini": rb"(?P<keyword>(?m:^)\[[^\]\n]*\])|(?P<type>(?m:^)[ \t]*[\w.-]+(?=[ \t]*[=:]))",
