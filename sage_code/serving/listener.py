@@ -37,7 +37,7 @@ def open_listener(port: int) -> socket.socket:
 async def run(
     app: ASGIApp, listener: socket.socket, log_level: str = "warning", on_exit: Callable[[], None] | None = None
 ) -> None:
-    """Serve until the process is ended; `on_exit` is called as soon as a signal asks for that, to close open streams."""
+    """Serve until the process is ended; `on_exit` is called when a signal asks for that, and closes open streams."""
     import uvicorn  # lazy: a server on stdio needs none
 
     from sage_code.serving.connections import BoundedConnection
