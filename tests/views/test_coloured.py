@@ -140,3 +140,24 @@ def test_only_files_of_the_project_are_shown(tmp_path: Path, write: Write) -> No
         with pytest.raises(UsageError):
             views.coloured(path)
         assert views.content_hash(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", "<!--" * 100_000),
+        ("b.md", "`" * 300_000),
+        ("c.yaml", "-" * 80 + "\n" + "- " * 200_000),
+        ("d.toml", '"\\' * 150_000),
+        ("e.html", "<!--" * 100_000),
+        ("f.ini", ("a" * 3_000 + "\n") * 100),
+    ],
+)
+def test_endless_signs_are_coloured_in_time(tmp_path: Path, write: Write, name: str, text: str) -> None:
+    """A pattern that tries each place to the end of the text would take hours."""
+    lines = "\n".join(text[start : start + 80] for start in range(0, len(text), 80))
+    root = write(tmp_path / "endless", {name: lines + "\n"})
+    project = Project.open(root)
+    project.index()
+    shown = project.views.coloured(name)
+    assert text_of(shown) == lines.split("\n")

@@ -200,15 +200,19 @@ def plain_colours(source: bytes, language: Language | None) -> list[Span]:
     return [(found.start(), found.end(), found.lastgroup or "") for found in pattern.finditer(source)]
 
 
+# Every pattern is tried at each place of a hostile file: what may have no end runs to the end of the text, or not far.
+_MARKUP_COMMENT = rb"<!--(?s:.*?)(?:-->|\Z)"
 # Prose: headings and quoted code; an apostrophe begins no string.
-_PROSE = rb"(?P<function>(?m:^)(?:#{1,6}|=+|\*+) [^\n]*)|(?P<string>``?[^`\n]+``?)|(?P<comment><!--(?s:.*?)-->)"
+_PROSE = (
+    rb"(?P<function>(?m:^)(?:#{1,6}|=+|\*+) [^\n]*)|(?P<string>``?[^`\n]{1,300}``?)|(?P<comment>%s)" % _MARKUP_COMMENT
+)
 _PROSE_LANGUAGES = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "typst", "bibtex"})
-_DOUBLE_QUOTED, _SINGLE_QUOTED = rb"\"(?:[^\"\\\n]|\\.)*\"", rb"'(?:[^'\\\n]|\\.)*'"
+_DOUBLE_QUOTED, _SINGLE_QUOTED = rb"\"(?:[^\"\\\n]|\\.){0,300}\"", rb"'(?:[^'\\\n]|\\.){0,300}'"
 _NUMBERS = rb"(?P<number>(?<![\w.-])\d[\d_]*(?:\.\d+)?\b)"
 # Words at the beginning of a line, or of a tag.
 _HEADS = {
-    "yaml": rb"(?P<type>(?m:^)[ \t-]*[\w./-]+(?=[ \t]*:(?:\s|\Z)))",
-    "ini": rb"(?P<keyword>(?m:^)\[[^\]\n]*\])|(?P<type>(?m:^)[ \t]*[\w.-]+(?=[ \t]*[=:]))",
+    "yaml": rb"(?P<type>(?m:^)[ \t]*(?:- +){0,8}[\w./-]{1,120}(?=[ \t]{0,8}:(?:\s|\Z)))",
+    "ini": rb"(?P<keyword>(?m:^)\[[^\]\n]*\])|(?P<type>(?m:^)[ \t]*[\w.-]{1,120}(?=[ \t]{0,8}[=:]))",
     "markup": rb"(?P<keyword></?[A-Za-z][\w:.-]*)",
     "dockerfile": rb"(?P<keyword>(?m:^)[ \t]*[A-Z]{3,}\b)",
 }
@@ -222,7 +226,7 @@ def _plain_pattern(language: Language) -> re.Pattern[bytes]:
     """Comments as the language's table writes them; strings end at the end of their line."""
     if language.name in _PROSE_LANGUAGES:
         return re.compile(_PROSE)
-    comments = [rb"<!--(?s:.*?)-->"]
+    comments = [_MARKUP_COMMENT]
     if language.block_comments:
         opening, closing = (re.escape(mark.encode()) for mark in language.block_comments)
         comments.append(opening + rb"(?s:.*?)(?:%s|\Z)" % closing)

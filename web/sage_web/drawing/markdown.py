@@ -12,7 +12,7 @@ from typing import Literal
 
 BlockKind = Literal["heading", "text", "list", "code", "quote"]
 _FENCE = re.compile(r" {0,3}(```+|~~~+)[^`]*")
-_HEADING = re.compile(r"(#{1,6}) +(.*?)(?: +#*)?")
+_HEADING = re.compile(r"(#{1,6}) +(\S.*)")
 _ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,4}[.)]) +(.*)")
 _ESCAPED = re.compile(r"\\(?=#{1,2}(?: |$))")
 _SPAN = re.compile(r"`(?P<code>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*")
@@ -60,7 +60,7 @@ def _add(found: list[Block], line: str) -> None:
     if not line.strip():
         found.append(Block("text"))  # whatever comes next begins a block
     elif heading:
-        found.append(Block("heading", [spans(heading[2])]))
+        found.append(Block("heading", [spans(_without_closing(heading[2]))]))
     elif item:
         if last is None or last.kind != "list":
             found.append(last := Block("list"))
@@ -75,6 +75,13 @@ def _add(found: list[Block], line: str) -> None:
         if last is None or last.kind != "text":
             found.append(last := Block("text"))
         last.rows.append(spans(_ESCAPED.sub("", line)))
+
+
+def _without_closing(heading: str) -> str:
+    """A heading without the signs that may close it."""
+    text = heading.rstrip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if bare != text and bare.endswith(" ") else text
 
 
 def spans(line: str) -> list[Span]:
