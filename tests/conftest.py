@@ -41,7 +41,11 @@ def seed() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that `make explore` runs: those of Hypothesis, and those that draw by themselves."""
+    """Mark the tests that `make explore` runs: those of Hypothesis, and those that draw by themselves.
+
+    Tests with a browser come last: its loop runs in the main thread until the end, where others could start none.
+    """
+    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
     for item in items:
         if hypothesis.is_hypothesis_test(getattr(item, "obj", None)) or "seed" in getattr(item, "fixturenames", ()):
             item.add_marker("chance")
