@@ -104,6 +104,15 @@ def serve(sage_home: Path) -> Iterator[Callable[..., WebServer]]:
         stop_server(one)
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[list[WebServer]]:
+    """The server of a module, once it has been started."""
+    started: list[WebServer] = []
+    yield started
+    for one in started:
+        stop_server(one)
+
+
 @pytest.fixture
 def site(sample: Path, serve: Callable[..., WebServer]) -> WebServer:
     """The page of the sample project, which is indexed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from sage_code import Project
 
-from .conftest import WebServer, press, start_server, stop_server
+from .conftest import WebServer, press, start_server
 
 HOSTILE = "<img src=x onerror=window.pwned=1>&\u202e.py"
 FILES = {
@@ -25,15 +25,6 @@ FILES = {
     f"shop/{HOSTILE}": "from shop.order import Order\n\n\ndef hostile():\n    return Order().place()\n",
 }
 GRAPH = "/p/shop-project/graph?name=gross"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[list[WebServer]]:
-    """The server of this module, once it has been started."""
-    started: list[WebServer] = []
-    yield started
-    for one in started:
-        stop_server(one)
 
 
 @pytest.fixture

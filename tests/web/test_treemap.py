@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,10 @@ from playwright.sync_api import Page, expect
 
 from sage_code import Project
 
-from .conftest import WebServer, press, start_server, stop_server
+from .conftest import WebServer, press, start_server
 
 HOSTILE = "<svg onload=window.pwned=1>\u202e"
 MAP = "/p/mapped/map"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[list[WebServer]]:
-    """The server of this module, once it has been started."""
-    started: list[WebServer] = []
-    yield started
-    for one in started:
-        stop_server(one)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What stands in the margin of a file: the memories about its lines, where the code is now, and whether they hold."""
+"""The margin of a file: the memories about its lines, where the code is now, and whether they hold."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Node:
     qualname: str
     layer: int  # 0: the centre, negative: it calls, positive: it is called
     open_sides: tuple[Side, ...] = ()
-    ends: tuple[Side, ...] = ()  # of those that are open, the ones with nobody there
+    ends: tuple[Side, ...] = ()  # the opened sides on which there is nothing
 
 
 @dataclass(frozen=True, slots=True)

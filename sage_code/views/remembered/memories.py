@@ -55,7 +55,7 @@ class MemoryRow:
 
     kind: str  # checkpoint | knowledge
     id: str
-    when: str  # ISO 8601, a time or a day; empty if nobody knows
+    when: str  # ISO 8601, a time or a day; empty if it is not known
     what: str  # what happened then: concluded, noted, to do, done
     scope: Scope
     title: str = ""

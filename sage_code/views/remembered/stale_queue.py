@@ -1,7 +1,7 @@
 """The stale memories as work: one at a time, with what came before and what comes next.
 
-The queue is made anew each time, because what is settled leaves it and code changes meanwhile. How many were settled on
-the way comes from the page, so that "3 of 12" stays "of 12".
+The queue is made again each time, because what is settled leaves it and code changes meanwhile. How many were settled
+on the way comes from the page, so that "3 of 12" stays "of 12".
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ SETTINGS = Settings()
 
 @pytest.fixture
 def agent(engine: Engine) -> Agent:
-    """An agent that nobody has talked to."""
+    """A new agent, without messages."""
     return opened_agent(engine, SETTINGS)
 
 
