@@ -52,7 +52,7 @@ $(VENV)/.run: pyproject.toml
 # The extra `codesage` brings torch at its pinned version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[dev,codesage,postgres,anthropic]'
+	$(PIP) -e '.[dev,codesage,postgres,anthropic,ray,dask]'
 	touch $@ $(VENV)/.run
 
 clean:

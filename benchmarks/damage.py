@@ -30,7 +30,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -387,8 +386,7 @@ def _environment(work: Path) -> None:
 
 def _import_everything() -> None:
     """Load what the commands need, so that each forked round starts warm."""
-    warnings.filterwarnings("ignore", "lancedb fork support")  # nothing is connected when we fork
-    import lancedb  # noqa: F401
+    import lance  # noqa: F401
 
     import sage_cli.app  # noqa: F401
     import sage_code.compiled.generation

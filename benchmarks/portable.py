@@ -106,11 +106,11 @@ def _measure(source: Path, scratch: Path, queries: int) -> Row:
     cold = _sage(home, "index", str(first))
     exported = _sage(home, "index", "export", str(archive), str(first))
     imported = _sage(other_home, "index", "import", str(archive), str(second))
-    questions = _questions(first, queries)
+    questions = questions_of(first, queries)
     os.environ.update(home)
-    expected = _answers(first, questions)
+    expected = answers_of(first, questions)
     os.environ.update(other_home)
-    same = sum(answer == wanted for answer, wanted in zip(_answers(second, questions), expected, strict=True))
+    same = sum(answer == wanted for answer, wanted in zip(answers_of(second, questions), expected, strict=True))
     shutil.copytree(first, second, ignore=_LEFT_OUT, symlinks=True, dirs_exist_ok=True)
     after = _sage(other_home, "index", str(second)).report
     if after["files_unchanged"] + after["files_indexed"] != imported.report["files"]:
@@ -139,7 +139,7 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _questions(root: Path, count: int) -> list[str]:
+def questions_of(root: Path, count: int) -> list[str]:
     """Names, and first sentences of documentation, evenly from all over the project."""
     names: list[str] = []
     sentences: list[str] = []
@@ -166,7 +166,7 @@ def _evenly(found: Iterable[str], count: int) -> list[str]:
     return values[::step][:count]
 
 
-def _answers(root: Path, questions: list[str]) -> list[Any]:
+def answers_of(root: Path, questions: list[str]) -> list[Any]:
     project = Project.open(root)
     found = []
     for question in questions:

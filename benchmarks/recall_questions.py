@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
+from sage_code.text.stems import STOP_WORDS, stem
 
 
 class _Message(Protocol):

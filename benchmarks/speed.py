@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import Finished, machine, run, table, verdict
 
-COLD_LIMIT, UNCHANGED_LIMIT, ONE_FILE_LIMIT, MEMORY_LIMIT_MB = 1.5, 3.0, 5.0, 600
+COLD_LIMIT, UNCHANGED_LIMIT, ONE_FILE_LIMIT, MEMORY_LIMIT_MB = 1.0, 3.0, 5.0, 600
 # (content types, worker processes): 0 is what its library does, 4 what its command line sets.
 SEMBLE = {
     "semble code": ("code", 0),

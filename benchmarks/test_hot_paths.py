@@ -17,6 +17,7 @@ import pytest
 
 from sage_code.chunk.chunker import chunk_text
 from sage_code.chunk.files import ChunkedFile
+from sage_code.chunk.words import count_words
 from sage_code.compiled.lookup import open_symbols
 from sage_code.compiled.segment_builder import SegmentBuilder
 from sage_code.embed.hashing import HashingEmbedder
@@ -81,7 +82,9 @@ def _chunked(path: Path) -> ChunkedFile:
     parsed = parse(source, by_name("python"))
     assert parsed is not None
     chunks = chunk_text(source.decode(), parsed.symbols, parsed.borders)
-    return ChunkedFile(SourceFile(path.name, len(source), 0), path.name, "python", tuple(chunks))
+    return ChunkedFile(
+        SourceFile(path.name, len(source), 0), path.name, "python", tuple(chunks), "", count_words(chunks)
+    )
 
 
 def test_lexicon_counts(benchmark: BenchmarkFixture, texts: list[str]) -> None:

@@ -6,12 +6,13 @@
     ├── NotIndexed            the project has no index yet
     ├── IndexCorrupt          an index file cannot be read; the hint says how to repair it
     ├── FormatTooNew          written by a newer Sage; never overwritten
-    ├── StoreError            LanceDB or the file system refused: disk full, unreachable, damaged, not allowed
+    ├── StoreError            Lance or the file system refused: disk full, unreachable, damaged, not allowed
     ├── ModelError            an embedding model cannot be loaded
     ├── MemoryDamaged         a checkpoint, knowledge item or template cannot be read
     ├── Conflict              somebody else has changed it since it was read; nothing was changed
     ├── ArchiveError          a file is no index archive, or does not fit this project; nothing was changed
     ├── SummariserError       a service or a program did not write the summary that it was asked for
+    ├── PostingError          a code host did not take the comment that it was sent
     ├── PluginError           a plugin cannot be loaded, or is not what a plugin has to be
     └── Busy                  another process holds the lock for longer than we wait
 
@@ -89,6 +90,12 @@ class SummariserError(SageError):
     """A service or a program did not write the summary that it was asked for."""
 
     code = "summariser"
+
+
+class PostingError(SageError):
+    """A code host did not take the comment that it was sent."""
+
+    code = "posting"
 
 
 class PluginError(SageError):

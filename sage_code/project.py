@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sage_code.memory.files.core_files import CoreFile
     from sage_code.memory.memory import Memory
     from sage_code.progress import Progress
+    from sage_code.review.review import Review
     from sage_code.search.everywhere import Searchers
     from sage_code.search.exact.answer import Finders
     from sage_code.search.results import SearchResponse
@@ -213,6 +214,8 @@ class Project:
         explain: bool = False,
         *,
         everywhere: bool = False,
+        repositories: str | Sequence[str] | None = None,
+        owners: str | Sequence[str] | None = None,
         refresh: bool = True,
         lines: int | None = None,
         context: int = 0,
@@ -220,23 +223,26 @@ class Project:
     ) -> SearchResponse:
         """The best hits for a question in words, a name, a path, an error message or a piece of code.
 
-        `paths` are folders, parts of paths or globs; `in:NAME` in the query asks another project, `everywhere` all.
+        `paths` are folders, parts of paths or globs; `in:NAME` asks another project, `everywhere` all and the fleet.
         A snippet has at most `lines` lines (0: none) and `context` more on both sides; `max_tokens` bounds the whole.
         """
         from sage_code.search.everywhere import Searchers
         from sage_code.search.query import Filters, parse_query
         from sage_code.search.results import within
         from sage_code.search.snippets import SNIPPET_LINES, SearchOptions
+        from sage_code.search.wanted import several
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")
-        parsed = parse_query(query, Filters(_several(language), _several(paths), _several(kinds)))
+        parsed = parse_query(query, Filters(*map(several, (language, paths, kinds, None, repositories, owners))))
         shown = SNIPPET_LINES if lines is None else max(lines, 0)
         options = SearchOptions(limit, explain, refresh, shown, context, folds=lines is None)
         if self._searchers is None:
             self._searchers = Searchers(self.root, self.settings, self._fresh())
         response = self._searchers.search(parsed, options, everywhere=everywhere)
-        if any(has_memories(root) for root in {hit.root or response.root for hit in response.results}):
+        if any(
+            has_memories(root) for root in {hit.root or response.root for hit in response.results if not hit.repository}
+        ):
             from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 
             response = with_memories(response)
@@ -266,21 +272,14 @@ class Project:
         """
         from sage_code.search.exact.answer import Finders
         from sage_code.search.exact.finding import Asked
+        from sage_code.search.wanted import several
 
         if limit < 1 or context < 0 or (max_tokens is not None and max_tokens < 1):
             raise UsageError("a limit is at least 1, a context at least 0", "ask for fewer or more")
         asked = Asked(
-            text,
-            regex=regex,
-            ignore_case=ignore_case,
-            limit=limit,
-            languages=_several(language),
-            paths=_several(paths),
-            kinds=_several(kinds),
-            refresh=refresh,
-            snippets=snippets,
-            context=context,
-        )
+            text, regex=regex, ignore_case=ignore_case, limit=limit, refresh=refresh, snippets=snippets,
+            context=context, languages=several(language), paths=several(paths), kinds=several(kinds),
+        )  # fmt: skip
         if seconds is not None:
             from sage_code.search.exact.child import answer_in_child
 
@@ -296,7 +295,7 @@ class Project:
         from sage_code.search.query import Filters, parse_query
         from sage_code.search.unindexed import quick_look
 
-        parsed = parse_query(query, Filters(_several(language), _several(paths)))
+        parsed = parse_query(query, Filters(*((one,) if one else () for one in (language, paths))))
         return quick_look(self.root, self.settings, parsed, limit)
 
     def grep(
@@ -366,15 +365,9 @@ class Project:
         changed = self._changed(refresh)
         with reading(self.root):
             found = lookup.related(
-                self.root,
-                name,
-                relation,
-                depth=depth,
-                min_confidence=min_confidence,
-                seconds=seconds,
-                most=most,
+                self.root, name, relation, depth=depth, min_confidence=min_confidence, seconds=seconds, most=most,
                 check=check,
-            )
+            )  # fmt: skip
         return found if changed is None else changed.related(found)
 
     def locate(self, what: str, *, refresh: bool = True) -> Location | None:
@@ -478,11 +471,18 @@ class Project:
 
         return why(self.root, what)
 
-    def lines_at(self, lines: Iterable[tuple[str, int]]) -> list[str]:
+    def review(self, base: str = "", *, seconds: float | None = None, refresh: bool = True) -> Review:
+        """What the change since a commit means, by default since the default branch: what breaks, what goes stale."""
+        from sage_code.review.review import DEFAULT_SECONDS, review
+
+        note = self.refresh() if refresh else ""
+        return review(self.root, self.settings, base, seconds=seconds or DEFAULT_SECONDS, note=note)
+
+    def lines_at(self, lines: Iterable[tuple[str, int]], *, is_indented: bool = False) -> list[str]:
         """The line of code at each (file, line) as it is on the disk now; empty where there is none."""
         from sage_code.lookup.definition import lines_at
 
-        return lines_at(self.root, self.settings, lines)
+        return lines_at(self.root, self.settings, lines, is_indented=is_indented)
 
     def analyze(self, name: str, *, refresh: bool = True) -> list[dict[str, Any]]:
         """The definitions called `name`, each with its whole source as it is on the disk now."""
@@ -492,7 +492,3 @@ class Project:
             self.refresh()
         with reading(self.root):
             return analyze(self.root, self.settings, name)
-
-
-def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)

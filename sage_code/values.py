@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
 # Whom a memory or a setting belongs to: the user, or the project, which a team may share.
-Scope: TypeAlias = Literal["user", "project"]
+Scope: TypeAlias = Literal["user", "project", "team"]
 
 
 class SkipReason(StrEnum):

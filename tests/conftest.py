@@ -14,6 +14,8 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
+    from s3_server import CountingProxy, S3Server
+
     from sage_code.store.rows import FileRows
 
 _NOBODY = 65534
@@ -167,6 +169,35 @@ def rows_of(path: str, text: str, dim: int = 8) -> FileRows:
     vectors = np.array([np.random.default_rng(seed).standard_normal(dim) for seed in seeds], np.float32)
     key = file_key(path, xxhash.xxh3_128_hexdigest(text.encode()))
     return FileRows(key, path, "python", chunks, texts, hashes, vectors.reshape(-1, dim))
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A real S3 server; it is started for the first test that needs it, once for each process of pytest."""
+    sys.path.insert(0, str(Path(__file__).parent / "store"))
+    from s3_server import running_s3
+
+    with running_s3() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The same, with its keys in the environment of this test; `s3.bucket()` is the URI of an empty bucket."""
+    for name, value in s3_server.environment().items():
+        monkeypatch.setenv(name, value)
+    return s3_server
+
+
+@pytest.fixture
+def s3_way(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingProxy]:
+    """The way to it, which counts requests and can be closed; it is the endpoint in the environment of this test."""
+    from s3_server import CountingProxy
+
+    way = CountingProxy(s3)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", way.endpoint)
+    yield way
+    way.stop()
 
 
 @pytest.fixture(name="rows_of", scope="session")

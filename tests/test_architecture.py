@@ -9,7 +9,9 @@ import pytest
 
 TOP = Path(__file__).parents[1]
 FACES = ("sage_cli", "sage_mcp", "sage_web")
-PACKAGES = {"sage_code": TOP, "sage_cli": TOP / "cli", "sage_mcp": TOP / "mcp", "sage_web": TOP / "web"}
+# Joins the tools and the page behind one port; nothing imports it.
+JOINING = "sage_serve"
+PACKAGES = {"sage_code": TOP, **{name: TOP / name.removeprefix("sage_") for name in (*FACES, JOINING)}}
 MAX_LINES = 500
 
 # From the disk to the answer: a room may import itself and the rooms before it, lazily or not, and nothing else.
@@ -31,22 +33,26 @@ ROOMS = (
     "store",
     "compiled",
     "index",
+    "fleet",
+    "scip",
     "xref",
     "search",
     "lookup",
+    "exchange",
     "transcripts",
     "agents",
     "doctor",
     "memory",
     "continuity",
     "views",
+    "review",
     "project",
     "sage_code",
 )
 # The same inside of rooms that have rooms, or single modules; "" are the modules that join them.
 INNER_ROOMS = {
-    "sage_code.index": ("", "portable"),
-    "sage_code.memory": ("files", "index", "recall", "code", "context", "tiers", "channels", ""),
+    "sage_code.index": ("registry", "manifest", "batches", "shared", "", "portable"),
+    "sage_code.memory": ("files", "index", "recall", "code", "context", "tiers", "team", "channels", ""),
     "sage_code.memory.tiers": ("values", "ranking", "engines", "tables", ""),
     "sage_code.views": ("code", "found", "graph", "remembered", "agents", "state", ""),
 }
@@ -127,6 +133,12 @@ def test_faces_do_not_know_each_other() -> None:
             assert not {name for name in GRAPH[module] if name.startswith(others)}
 
 
+def test_only_the_server_for_many_users_joins_faces() -> None:
+    assert not [name for name in MODULES if not name.startswith(JOINING) and any(JOINING in one for one in GRAPH[name])]
+    joined = {one for name in MODULES if name.startswith(JOINING) for one in GRAPH[name] if one.startswith(FACES)}
+    assert joined == {"sage_mcp.server", "sage_web.application", "sage_web.site"}
+
+
 def test_there_is_no_cycle_with_lazy_imports_counted() -> None:
     done: set[str] = set()
 
@@ -165,4 +177,4 @@ def test_functions_of_more_than_ten_lines_say_what_they_are_for(module: str) -> 
 
 def test_folders_that_are_no_packages_stay_so() -> None:
     """`mcp/__init__.py` would shadow the SDK."""
-    assert not [folder for folder in ("cli", "mcp", "web", "tests") if (TOP / folder / "__init__.py").exists()]
+    assert not [folder for folder in ("cli", "mcp", "web", "serve", "tests") if (TOP / folder / "__init__.py").exists()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ COMMANDS = {
     "callers": "callers.json",
     "callees": "callees.json",
     "impact": "impact.json",
+    "review": "review.json",
+    "review post": "review_post.json",
     "outline": "outline.json",
     "map": "map.json",
     "similar": "similar.json",
@@ -64,8 +67,39 @@ COMMANDS = {
     "why": "refs_check.json",
     "still-true": "still_true.json",
     "usage": "usage.json",
+    "fleet add": "fleet_list.json",
+    "fleet index": "fleet_index.json",
+    "fleet list": "fleet_list.json",
+    "fleet remove": "fleet_list.json",
+    "fleet status": "fleet_status.json",
+    "share distrust": "share_trust.json",
+    "share key": "share_key.json",
+    "share push": "share_push.json",
+    "share status": "share_status.json",
+    "share trust": "share_trust.json",
+    "team init": "team_init.json",
+    "team login": "team_login.json",
+    "team status": "team_status.json",
+    "team share": "team_sent.json",
+    "team list": "team_list.json",
+    "team show": "team_item.json",
+    "team history": "team_history.json",
+    "team edit": "team_sent.json",
+    "team rm": "team_sent.json",
+    "team drop": "team_drop.json",
+    "team sync": "team_sync.json",
+    "team conflicts": "team_conflicts.json",
+    "team resolve": "team_resolve.json",
+    "team members list": "team_members.json",
+    "team members add": "team_member.json",
+    "team members drop": "team_member_drop.json",
+    "team audit": "team_audit.json",
     "projects list": "projects.json",
     "projects forget": "projects_forget.json",
+    "serve user add": "serve_user.json",
+    "serve user rotate": "serve_user.json",
+    "serve user list": "serve_users.json",
+    "serve user revoke": "serve_user_revoke.json",
     "admin verify": "admin_verify.json",
     "admin rebuild-embeddings": "index.json",
     "admin compact": "admin_compact.json",
@@ -130,6 +164,11 @@ COMMANDS = {
     "todo list": "knowledge_list.json",
     "todo pending": "knowledge_list.json",
     "todo done": "knowledge_item.json",
+    "scip import": "scip_import.json",
+    "scip list": "scip_list.json",
+    "scip rm": "scip_rm.json",
+    "scip export": "scip_export.json",
+    "tags": "tags.json",
     "templates list": "templates_list.json",
     "templates show": "template.json",
     "templates validate": "template.json",
@@ -245,6 +284,13 @@ def test_doctor(project: Path, printed: Run) -> None:
     assert {finding["level"] for finding in found["findings"]} <= {"ok", "note"}
 
 
+def test_serve_users(printed: Run) -> None:
+    assert printed("serve user add", "ann", "--scopes", "search,memory:read")["scopes"] == ["search", "memory:read"]
+    assert printed("serve user rotate", "ann")["token"].startswith("sage_")
+    assert [one["name"] for one in printed("serve user list")["users"]] == ["ann"]
+    assert printed("serve user revoke", "ann") == {"revoked": "ann"}
+
+
 def test_agents(project: Path, printed: Run) -> None:
     assert printed("mcp install", "--agent", "zed", "--print")["previews"]
     words = ["--agent", "claude", "--scope", "project"]
@@ -294,6 +340,22 @@ def test_grep_and_analyze(project: Path, printed: Run) -> None:
     assert printed("grep", "conect", code=1)["nearest"] == ["connect"]
     assert printed("analyze", "Server")["matches"][0]["source"].startswith("class Server:")
     assert printed("analyze", "conect", code=1)["nearest"] == ["connect"]
+
+
+def test_review(project: Path, printed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed("review", code=2, schema="error.json")
+    for words in ("init", "add server.py", "commit -m first"):
+        names = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *names, *words.split()], cwd=project, check=True, capture_output=True)
+    text = (project / "server.py").read_text()
+    (project / "server.py").write_text(text.replace("def connect(", "def connect(again, "))
+    printed("index")
+    assert printed("review", "--base", "HEAD")["definitions"]
+    for name in ("GITLAB_CI", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GITLAB_CI", "true")
+    assert printed("review", "-o", str(project / "review.md"), "--base", "HEAD")["markdown"]
+    assert printed("review post", str(project / "review.md"), code=1)["action"].startswith("not posted")
 
 
 def test_search(project: Path, printed: Run) -> None:
@@ -466,6 +528,15 @@ def test_knowledge_and_todos(project: Path, printed: Run) -> None:
     assert printed("knowledge rm", "gdpr")["removed"]
 
 
+def test_scip_and_tags(project: Path, printed: Run) -> None:
+    path = str(project / "index.scip")
+    assert printed("scip export", "-o", path)["definitions"] > 0
+    assert printed("scip import", path)["name"] == "sage"
+    assert printed("scip list")["overlays"][0]["stale"] == 0
+    assert printed("scip rm", "sage") == {"removed": "sage"}
+    assert printed("tags", "-o", str(project / "tags"))["tags"] > 0
+
+
 def test_templates(project: Path, printed: Run) -> None:
     assert [row["name"] for row in printed("templates list")["templates"]][:2] == ["default", "research"]
     assert "options" in printed("templates show", "decision")["optional_fields"]
@@ -481,6 +552,33 @@ def test_models(project: Path, printed: Run) -> None:
     assert printed("models use", "hashing")["index"]["model"] == "hashing"
     assert printed("models use", "bundled", "--no-index")["index"] is None
     assert "error" in printed("models info", "no such", code=2, schema="error.json")
+
+
+def test_share(project: Path, tmp_path: Path, printed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(project)]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *words], check=True)
+    assert "error" in printed("share push", code=2, schema="error.json")
+    monkeypatch.setenv("SAGE_SHARED_INDEX", str(tmp_path / "published"))
+    made = printed("share key")
+    assert made["made"]
+    assert not printed("share key")["made"]
+    assert printed("share trust", made["key"], "--name", "ci")["trusted_keys"] == [f"{made['key']}#ci"]
+    assert printed("share status", code=1)["found"] == ""
+    printed("index")
+    assert printed("share push")["published"]
+    assert printed("share status")["behind"] == 0
+    assert printed("share distrust", "ci")["trusted_keys"] == [f"{made['key']}#ci"]
+    assert printed("share distrust", "ci", code=1)["trusted_keys"] == []
+
+
+def test_fleet(project: Path, printed: Run) -> None:
+    assert printed("fleet list", code=1) == {"repositories": []}
+    name = printed("fleet add", str(project))["repositories"][0]["name"]
+    assert printed("fleet index", "--workers", "1")["rows"] > 0
+    assert printed("fleet list")["repositories"][0]["source"] == str(project)
+    assert printed("fleet status")["repositories"][0]["indexed"]
+    assert printed("fleet remove", name)["repositories"][0]["name"] == name
 
 
 def test_projects(project: Path, printed: Run) -> None:

@@ -98,7 +98,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_packages_and_assets_and_nothing_else(wheel: Path) -> None:
     names = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
-    assert {name.partition("/")[0] for name in names} == {"sage_code", "sage_cli", "sage_mcp", "sage_web"}
+    assert {name.partition("/")[0] for name in names} == {"sage_code", "sage_cli", "sage_mcp", "sage_serve", "sage_web"}
     assert {"sage_code/_assets/grammars/languages.toml", "sage_code/_assets/compiled_schema/symbol.json"} <= set(names)
     prompts = TOP / "sage_code" / "memory" / "context" / "prompts"
     assert {path.relative_to(TOP).as_posix() for path in prompts.glob("*.md")} <= set(names)

@@ -25,7 +25,7 @@ import torch
 from benchmarks.session_logs import exchanges_of, sessions_of
 from sage_code.memory.context.profile.clauses import Clause, clauses_of, words_of
 from sage_code.memory.context.profile.features import features_of
-from sage_code.search.words import STOP_WORDS, stem
+from sage_code.text.stems import STOP_WORDS, stem
 
 HERE = Path(__file__).parent
 # Rarer features are names of things, which another person does not have.

@@ -22,6 +22,7 @@ from sage_cli import (
     doctor_commands,
     eval_commands,
     event_commands,
+    fleet_commands,
     graph_commands,
     hooks_commands,
     index_commands,
@@ -33,15 +34,20 @@ from sage_cli import (
     profile_commands,
     project_commands,
     refs_commands,
+    review_commands,
     scheduler_commands,
+    scip_commands,
     search_commands,
+    serve_commands,
+    share_commands,
     skills_commands,
+    team_commands,
     template_commands,
     tier_upkeep_commands,
     usage_commands,
     watcher_commands,
 )
-from sage_cli.options import JsonOption, LimitOption, NoRefreshOption, ProjectOption
+from sage_cli.options import JsonOption, LimitOption, NoRefreshOption, ProjectOption, VimgrepOption
 from sage_cli.output import EXIT_ERROR
 from sage_code.errors import UsageError
 
@@ -88,6 +94,7 @@ app.add_typer(knowledge_commands.app)
 app.add_typer(knowledge_commands.todo_app)
 app.add_typer(tier_upkeep_commands.app)
 app.add_typer(template_commands.app)
+app.add_typer(scip_commands.app)
 app.add_typer(continuity_commands.app)
 app.add_typer(conversation_commands.app)
 app.add_typer(channel_commands.app)
@@ -97,6 +104,10 @@ app.add_typer(scheduler_commands.app)
 app.add_typer(watcher_commands.app)
 app.add_typer(plugin_commands.app)
 app.add_typer(event_commands.app)
+app.add_typer(fleet_commands.app)
+app.add_typer(serve_commands.app)
+app.add_typer(share_commands.app)
+app.add_typer(team_commands.app)
 app.command("index")(index_commands.index)
 app.command("index export")(index_files.export)
 app.command("index import")(index_files.import_)
@@ -109,9 +120,12 @@ app.command("refs")(graph_commands.refs)
 app.command("callers")(graph_commands.callers)
 app.command("callees")(graph_commands.callees)
 app.command("impact")(graph_commands.impact)
+app.command("review")(review_commands.review)
+app.command("review post")(review_commands.post_review)
 app.command("outline")(graph_commands.outline)
 app.command("map")(graph_commands.map_project)
 app.command("similar")(graph_commands.similar)
+app.command("tags")(scip_commands.tags)
 app.command("refs-check")(refs_commands.refs_check)
 app.command("stale")(refs_commands.stale)
 app.command("why")(refs_commands.why)
@@ -148,6 +162,7 @@ def grep(
     refresh: Annotated[bool, typer.Option("--refresh", help="Look at every file for changes first.")] = False,
     no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
+    vimgrep: VimgrepOption = False,
 ) -> None:
     """Find a symbol by its exact name.
 
@@ -160,7 +175,7 @@ def grep(
     Example:  sage grep handle --prefix --kind method
     """
     raise typer.Exit(
-        grep_command.run(name, kind, ignore_case, prefix, limit, names, project, refresh, no_refresh, as_json)
+        grep_command.run(name, kind, ignore_case, prefix, limit, names, project, refresh, no_refresh, as_json, vimgrep)
     )
 
 

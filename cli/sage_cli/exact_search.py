@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 _MAX_LINES = 6
 
 
-def run(opened: Project, text: str, asked: dict[str, Any], files: bool, open_editor: bool, as_json: bool) -> int:
+def run(
+    opened: Project, text: str, asked: dict[str, Any], files: bool, open_editor: bool, as_json: bool, vimgrep: bool
+) -> int:
     """Print the files with a text; returns 1 if there are none."""
     found = opened.find_text(text, **asked, snippets=not files)
     if as_json:
         print_json(found)
+    elif vimgrep and found["good"] and not (files or open_editor):
+        _print_places(found, "" if asked["regex"] else text)
     elif output.formatting is not None and not open_editor:
         _show(output.formatting.document(found), files, open_editor)
     else:
@@ -53,6 +57,17 @@ def _show(found: dict[str, Any], files: bool, open_editor: bool) -> None:
     more = found["files"] - len(found["results"])
     rest = f"; {more:,} files are not shown, --limit shows more" if more > 0 else ""
     print(f"{counts}{rest}", file=sys.stderr)
+
+
+def _print_places(found: dict[str, Any], text: str) -> None:
+    """Print every line with the text, for an editor; of a pattern the column is where the line begins."""
+    from sage_cli.vimgrep import print_places
+
+    for row in found["results"]:
+        best = row["snippet"].split("\n")[row["line"] - row["snippet_line"]]
+        places = [(row["line"], best), *((one["start_line"], one["text"].split("\n")[0]) for one in row["also"])]
+        root = row.get("root", found["root"])
+        print_places((root, row["file"], line, shown, text) for line, shown in sorted(places))
 
 
 def _show_file(path: str, row: dict[str, Any]) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sage_cli.index_commands import open_project
-from sage_cli.options import FileArgument, JsonOption, LimitOption, NoRefreshOption, ProjectOption
+from sage_cli.options import FileArgument, JsonOption, LimitOption, NoRefreshOption, ProjectOption, VimgrepOption
 from sage_cli.output import (
     asked_file,
     exit_if_nothing,
@@ -23,6 +23,7 @@ from sage_cli.output import (
     say_note,
     shown_path,
 )
+from sage_cli.vimgrep import Place, check_alone, print_places
 
 if TYPE_CHECKING:
     from sage_code.lookup.related import Relation
@@ -62,24 +63,28 @@ def refs(
     project: ProjectOption = ".",
     no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
+    vimgrep: VimgrepOption = False,
 ) -> None:
     """Show what uses a symbol, each use with the confidence that this symbol is meant.
 
     Example:  sage refs Server.start --min-confidence 0.8
     """
-    _show_related("references", symbol, limit, seconds, project, no_refresh, as_json, min_confidence=min_confidence)
+    _show_related(
+        "references", symbol, limit, seconds, project, no_refresh, as_json, vimgrep, min_confidence=min_confidence
+    )
 
 
 def callers(
     symbol: SymbolArgument, depth: DepthOption = 1, min_confidence: ConfidenceOption = None,
     limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
     project: ProjectOption = ".", no_refresh: NoRefreshOption = False, as_json: JsonOption = False,
+    vimgrep: VimgrepOption = False,
 ) -> None:  # fmt: skip
     """Show what calls a function or hands it on as a value, and what calls the callers.
 
     Example:  sage callers parse_config --depth 3
     """
-    asked = (symbol, limit, seconds, project, no_refresh, as_json)
+    asked = (symbol, limit, seconds, project, no_refresh, as_json, vimgrep)
     _show_related("callers", *asked, depth=depth, min_confidence=min_confidence)
 
 
@@ -87,12 +92,13 @@ def callees(
     symbol: SymbolArgument, depth: DepthOption = 1, min_confidence: ConfidenceOption = None,
     limit: LimitOption = _LIMIT, seconds: SecondsOption = None,
     project: ProjectOption = ".", no_refresh: NoRefreshOption = False, as_json: JsonOption = False,
+    vimgrep: VimgrepOption = False,
 ) -> None:  # fmt: skip
     """Show what a function calls.
 
     Example:  sage callees Server.start
     """
-    asked = (symbol, limit, seconds, project, no_refresh, as_json)
+    asked = (symbol, limit, seconds, project, no_refresh, as_json, vimgrep)
     _show_related("callees", *asked, depth=depth, min_confidence=min_confidence)
 
 
@@ -103,12 +109,13 @@ def impact(
     project: ProjectOption = ".",
     no_refresh: NoRefreshOption = False,
     as_json: JsonOption = False,
+    vimgrep: VimgrepOption = False,
 ) -> None:
     """Show what could break when a file or a symbol changes.
 
     Example:  sage impact src/server.py
     """
-    _show_related("impact", what, limit, seconds, project, no_refresh, as_json)
+    _show_related("impact", what, limit, seconds, project, no_refresh, as_json, vimgrep)
 
 
 def outline(file: FileArgument, project: ProjectOption = ".", as_json: JsonOption = False) -> None:
@@ -196,6 +203,7 @@ def _show_related(
     project: str,
     no_refresh: bool,
     as_json: bool,
+    vimgrep: bool,
     *,
     depth: int = 1,
     min_confidence: float | None = None,
@@ -203,6 +211,7 @@ def _show_related(
     """Answer one of the questions about the uses of a name, with the line of code of each use."""
     from sage_code.lookup.related import as_row
 
+    check_alone(vimgrep, as_json)
     opened = open_project(project)
     note = _refreshed(opened, no_refresh, as_json)
     found = opened.related(
@@ -215,6 +224,10 @@ def _show_related(
     )
     shown = found.uses[:limit] if limit else found.uses
     rows = [as_row(use) for use in shown]
+    if vimgrep and found.targets:
+        print_places(_places(opened, rows, relation))
+        exit_if_nothing(rows)
+        return
     if relation != "callees":  # these are shown by their definition
         lines = opened.lines_at((use.file, use.line) for use in shown)
         rows = [{**row, "text": line} for row, line in zip(rows, lines, strict=True)]
@@ -231,6 +244,16 @@ def _show_related(
         is_known=found.targets > 0,
         note=note,
     )
+
+
+def _places(project: Project, rows: Sequence[dict[str, Any]], relation: Relation) -> Iterator[Place]:
+    """The places of uses for an editor; of what is called, those of the definitions."""
+    meant = [row.get("definition") or row.get("calls") or {"qualname": ""} for row in rows]
+    named = [one["qualname"].rpartition(".")[2] for one in meant]
+    at = [row["definition"] if relation == "callees" else row for row in rows]
+    lines = project.lines_at(((one["file"], one["line"]) for one in at), is_indented=True)
+    for one, text, name in zip(at, lines, named, strict=True):
+        yield project.root, one["file"], one["line"], text, name
 
 
 def _answer(

@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sage_code.project import Project
+
 # The flags that are read without Typer: flag -> (parameter, type). With any other, such as `--help`, Typer answers.
 # A test compares this with the Typer command.
 FLAGS = hot.by_spelling(
@@ -30,6 +32,7 @@ FLAGS = hot.by_spelling(
         "--prefix -p": ("prefix", bool),
         "--limit -n": ("limit", int),
         "--names": ("names", bool),
+        "--vimgrep": ("vimgrep", bool),
         "--project": ("project", str),
         "--refresh": ("refresh", bool),
         "--no-refresh": ("no_refresh", bool),
@@ -58,10 +61,15 @@ def run(
     refresh: bool = False,
     no_refresh: bool = False,
     as_json: bool = False,
+    vimgrep: bool = False,
 ) -> int:
     """Print the symbols called `name`, or the nearest names if there are none."""
     from sage_code.project import Project
 
+    if vimgrep:
+        from sage_cli.vimgrep import check_alone
+
+        check_alone(vimgrep, as_json)
     opened = Project.named(project)
     if refresh or no_refresh:
         note = "" if no_refresh else opened.refresh()
@@ -88,6 +96,8 @@ def run(
         say(f"no {one_line(kind or '')} {one_line(name)}; there is: {one_line(', '.join(kinds))}", file=sys.stderr)
     elif not matches:
         say_missing(name, opened.nearest(name))
+    elif vimgrep:
+        _print_places(opened, shown)
     elif output.formatting is not None:
         _print(opened.root, output.formatting.document({"name": name, "matches": shown})["matches"], names, more)
     else:
@@ -104,6 +114,16 @@ def _print(root: str, shown: list[dict[str, Any]], names: bool, more: int) -> No
     _show(root, shown)
     if more:
         print(f"... and {more} more; --limit 0 shows all", file=sys.stderr)
+
+
+def _print_places(project: Project, shown: list[dict[str, Any]]) -> None:
+    """Print the matches for an editor."""
+    from sage_cli.vimgrep import print_places
+
+    lines = project.lines_at(((match["file"], match["line"]) for match in shown), is_indented=True)
+    print_places(
+        (project.root, one["file"], one["line"], text, one["name"]) for one, text in zip(shown, lines, strict=True)
+    )
 
 
 def _show(root: str, matches: list[dict[str, Any]]) -> None:

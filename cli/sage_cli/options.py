@@ -28,4 +28,5 @@ PositiveLimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, help="
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A file of the project.")]
 NoRefreshOption = Annotated[bool, typer.Option("--no-refresh", help="Do not look for changed files first.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+VimgrepOption = Annotated[bool, typer.Option("--vimgrep", help="Print FILE:LINE:COLUMN:TEXT, for editors.")]
 DatesOption = Annotated[bool, typer.Option("--dates", help="Print dates, not how long ago.")]

@@ -29,10 +29,13 @@ FLAGS = hot.by_spelling(
         "--kind -k": ("kind", list),
         "--project": ("project", str),
         "--all": ("everywhere", bool),
+        "--repo": ("repo", list),
+        "--owner": ("owner", list),
         "--context -C": ("context", int),
         "--lines": ("lines", int),
         "--max-tokens -t": ("max_tokens", int),
         "--files": ("files", bool),
+        "--vimgrep": ("vimgrep", bool),
         "--open": ("open_editor", bool),
         "--explain": ("explain", bool),
         "--no-refresh": ("no_refresh", bool),
@@ -70,15 +73,24 @@ def run(
     exact: bool = False,
     regex: bool = False,
     ignore_case: bool = False,
+    repo: list[str] | None = None,
+    owner: list[str] | None = None,
+    vimgrep: bool = False,
 ) -> int:
     """Print the best hits for a question; without a good one print the nearest and return 1."""
     from sage_code.project import Project
 
+    if vimgrep:
+        from sage_cli.vimgrep import check_alone
+
+        check_alone(vimgrep, as_json)
     if exact or regex or ignore_case:
         if exact == regex:
             raise UsageError("--exact or --regex is needed, and one of them", "--ignore-case belongs to these two")
         if explain:
             raise UsageError("--explain is about the ranking of a question", "leave it out: exact text is not scored")
+        if repo or owner:
+            raise UsageError("--repo and --owner are about questions to a fleet", "ask in words, without --exact")
         from sage_cli import exact_search
 
         opened = Project.named(project)
@@ -86,11 +98,11 @@ def run(
                  "kinds": kind, "everywhere": everywhere, "refresh": not no_refresh, "context": context,
                  "max_tokens": max_tokens}  # fmt: skip
         try:
-            return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json)
+            return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json, vimgrep)
         except NotIndexed:
             if as_json or everywhere or not _index_first(opened):
                 raise
-        return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json)
+        return exact_search.run(opened, " ".join(words), asked, files, open_editor, as_json, vimgrep)
     # NumPy is loaded next. For one question its threads, which spin, cost more than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     opened = Project.named(project)
@@ -105,6 +117,8 @@ def run(
             kinds=kind,
             explain=explain,
             everywhere=everywhere,
+            repositories=repo,
+            owners=owner,
             refresh=not no_refresh,
             lines=0 if files or open_editor else lines,
             context=context,
@@ -114,7 +128,7 @@ def run(
     try:
         response = ask()
     except NotIndexed:
-        if as_json or everywhere or not _index_first(opened):
+        if as_json or everywhere or repo or owner or not _index_first(opened):
             raise
         response = ask()
     if as_json:
@@ -126,14 +140,14 @@ def run(
             response = output.formatting.response(response)
         # Who asks for lines, for those around or for reasons gets them all, whether they fit on a screen or not.
         is_full = lines is not None or bool(context) or explain
-        _show(response, files, open_editor, is_full)
+        _show(response, files, open_editor, is_full, vimgrep)
         if max_tokens is not None and response.truncated:
             print("... and more; a larger --max-tokens or --limit shows it", file=sys.stderr)
     return EXIT_FOUND if response.good else EXIT_NOTHING
 
 
-def _show(response: SearchResponse, files: bool, open_editor: bool, is_full: bool) -> None:
-    """Print the hits or their files, or open the best one in an editor."""
+def _show(response: SearchResponse, files: bool, open_editor: bool, is_full: bool, vimgrep: bool) -> None:
+    """Print the hits or their files, for people or for an editor, or open the best one in an editor."""
     from sage_cli import search_view
 
     say_note(response.note, as_json=False)
@@ -143,10 +157,14 @@ def _show(response: SearchResponse, files: bool, open_editor: bool, is_full: boo
         from sage_cli.editor import open_at
 
         first = response.results[0]
+        if first.repository:
+            raise UsageError(f"{first.file} of {first.repository} is not on this machine", "search without --open")
         open_at(os.path.join(first.root or response.root, first.file), first.line)
         return
     if files:
         search_view.print_files(response)
+    elif vimgrep:
+        search_view.print_vimgrep(response)
     else:
         search_view.print_hits(response, is_full=is_full)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import sage_cli.search as search_command
-from sage_cli.options import JsonOption, NoRefreshOption, PositiveLimitOption, ProjectOption
+from sage_cli.options import JsonOption, NoRefreshOption, PositiveLimitOption, ProjectOption, VimgrepOption
 
 
 def search(
@@ -31,7 +31,15 @@ def search(
         list[str] | None, typer.Option("--kind", "-k", metavar="KIND", help="Only this: function, class, struct ...")
     ] = None,
     project: ProjectOption = ".",
-    everywhere: Annotated[bool, typer.Option("--all", help="In every project that was indexed.")] = False,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="In every project that was indexed, and in the fleet.")
+    ] = False,
+    repo: Annotated[
+        list[str] | None, typer.Option("--repo", metavar="NAME", help="Only this repository of the fleet.")
+    ] = None,
+    owner: Annotated[
+        list[str] | None, typer.Option("--owner", metavar="NAME", help="Only repositories of this owner.")
+    ] = None,
     context: Annotated[int, typer.Option("--context", "-C", min=0, help="Lines around what matched.")] = 0,
     lines: Annotated[
         int | None, typer.Option("--lines", min=0, help="Lines of each; without it, what fits on a screen.")
@@ -40,6 +48,7 @@ def search(
         int | None, typer.Option("--max-tokens", "-t", min=16, help="What the answer may cost an agent.")
     ] = None,
     files: Annotated[bool, typer.Option("--files", help="Print paths only.")] = False,
+    vimgrep: VimgrepOption = False,
     open_editor: Annotated[bool, typer.Option("--open", help="Open the best match in $VISUAL or $EDITOR.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say how the score adds up; count callers.")] = False,
     no_refresh: NoRefreshOption = False,
@@ -60,8 +69,10 @@ def search(
 
     Example:  sage search --exact "connection refused"
 
+    Example:  sage search "retry with backoff" --all --owner platform --lang go
+
     Example:  sage search --regex "def \\w+_async\\(" --under src
     """
     asked = (words, limit, lang, under, kind, project, everywhere, context, lines, max_tokens)
-    modes = (exact, regex, ignore_case)
-    raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json, *modes))
+    modes = (exact, regex, ignore_case, repo, owner)
+    raise typer.Exit(search_command.run(*asked, files, open_editor, explain, no_refresh, as_json, *modes, vimgrep))

@@ -32,6 +32,22 @@ def print_files(response: SearchResponse) -> None:
         print(one_line(path))
 
 
+def print_vimgrep(response: SearchResponse) -> None:
+    """Print the place of each hit, for an editor."""
+    from sage_cli.vimgrep import print_places
+
+    print_places(
+        (hit.root or response.root, hit.file, hit.line, _line_of(hit) or hit.signature, hit.name)
+        for hit in response.results
+    )
+
+
+def _line_of(hit: Hit) -> str:
+    """The line of a hit, if its snippet shows it."""
+    lines, at = hit.snippet.split("\n"), hit.line - hit.snippet_line
+    return lines[at] if 0 <= at < len(lines) else ""
+
+
 def print_hits(response: SearchResponse, *, is_full: bool = False) -> None:
     """Print the hits, best first: all lines that each has, or what fits on a screen."""
     _, dim, _, _, end = colours()
@@ -87,6 +103,8 @@ def _height(indent: str, line: str) -> int:
 
 
 def _path(response: SearchResponse, hit: Hit) -> str:
+    if hit.repository:
+        return f"{hit.repository}/{hit.file}"
     return shown_path(hit.root or response.root, hit.file)
 
 

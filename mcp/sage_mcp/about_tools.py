@@ -10,6 +10,7 @@ from mcp.server.mcpserver import Context
 from sage_code import __version__
 from sage_code.errors import SageError
 from sage_code.paths import sage_home
+from sage_code.serving.requester import may_read
 from sage_code.text.escaping import one_line
 from sage_mcp import projects
 from sage_mcp.answers import Answer, Row, listing
@@ -30,7 +31,8 @@ def sage_health(
         f"{one_line(found.root)}: {one_line(state['advice'] or 'ready')}; "
         f"{state['files']:,} files, {state['chunks']:,} chunks"
     )
-    rows = [Row(f"- {one_line(entry.name)}: {one_line(entry.root)}", asdict(entry)) for entry in registry.projects()]
+    listed = [entry for entry in registry.projects() if may_read(entry.root)]
+    rows = [Row(f"- {one_line(entry.name)}: {one_line(entry.root)}", asdict(entry)) for entry in listed]
     head += f"\n{len(rows)} indexed projects:"
     data = {"version": __version__, "home": sage_home(), "project": state}
     return listing(head, "projects", rows, data, root=found.root, max_tokens=max_tokens, offset=offset)

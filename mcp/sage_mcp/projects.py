@@ -23,6 +23,7 @@ from mcp_types import ListRootsRequest, ListRootsResult
 from sage_code.errors import NotIndexed, UsageError
 from sage_code.files.provenance import is_known
 from sage_code.paths import find_root
+from sage_code.serving.requester import current, may_read, may_read_repository
 from sage_mcp.background import Background, Run
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def session_of(context: Context) -> str:
         return f"session {session}"
     client = context.session.client_params
     who = f"{client.client_info.name} {client.client_info.version}" if client else headers.get("user-agent", "")
-    return f"client {who}"
+    asking = current()
+    return f"client {who} of {asking.name}" if asking else f"client {who}"
 
 
 def find(context: Context, given: str | None = None, *, by_name: bool = True) -> Project:
@@ -118,16 +120,24 @@ def check_indexable(root: str) -> None:
 
 
 def allowed_hits(response: SearchResponse) -> SearchResponse:
-    """A response without the hits in projects that no agent may index."""
+    """A response without the hits in projects that no agent may index, or that this user may not read."""
     from dataclasses import replace
 
-    kept = tuple(hit for hit in response.results if not _why_unusual(hit.root or response.root))
+    kept = tuple(
+        hit
+        for hit in response.results
+        if (may_read_repository(hit.repository) if hit.repository else _may_show(hit.root or response.root))
+    )
     return response if len(kept) == len(response.results) else replace(response, results=kept)
 
 
 def allowed_rows(rows: list[dict[str, Any]], root: str) -> list[dict[str, Any]]:
     """The same for results of a search for exact text."""
-    return [row for row in rows if not _why_unusual(row.get("root", root))]
+    return [row for row in rows if _may_show(row.get("root", root))]
+
+
+def _may_show(root: str) -> bool:
+    return may_read(root) and not _why_unusual(root)
 
 
 def check_belongs(project: Project, path: str) -> None:
@@ -145,7 +155,7 @@ def _why_unusual(folder: str) -> str:
 def _registered() -> set[str]:
     from sage_code.index import registry
 
-    return {entry.root for entry in registry.projects()}
+    return {entry.root for entry in registry.projects() if may_read(entry.root)}
 
 
 def folder_root(context: Context) -> str:
@@ -160,14 +170,23 @@ def folder_of(context: Context) -> str:
 
 
 def _own_folders(context: Context) -> list[str]:
-    """The client's own folders; over HTTP the user chooses them, not the client."""
+    """The client's own folders; over HTTP the user chooses them, not the client. One of many users has none."""
+    if current() is not None:
+        return []
     if session_of(context) == STDIO:
         return _folders_of(context)
     return [os.environ.get(_CLAUDE_PROJECT) or os.getcwd()]
 
 
 def _folders_of(context: Context) -> list[str]:
-    """The folders that a client works in: its roots, the one in its environment, or the server's own."""
+    """The folders that a client works in: its roots, the one in its environment, or the server's own.
+
+    One of many users works in the first of the projects that were given to that user.
+    """
+    if (asking := current()) is not None:
+        if not asking.roots:
+            raise UsageError("no project is served to you", "the server's owner indexes one and gives it to you")
+        return [asking.roots[0]]
     session = session_of(context)
     with _lock:
         if session in _folders:

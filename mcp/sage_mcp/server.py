@@ -10,16 +10,23 @@ import os
 import sys
 import threading
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
 
 from sage_code import __version__
+from sage_mcp import rights
+from sage_mcp.team_sync import keep_in_step
 from sage_mcp.tooling import as_tool
 
+if TYPE_CHECKING:
+    from mcp_types import Tool as MCPTool
+    from starlette.types import ASGIApp
+
 TOOL_MODULES = (
-    "code_tools", "lookup_tools", "core_tools", "memory_tools", "tier_tools", "channel_tools", "continuity_tools",
-    "about_tools",
+    "code_tools", "lookup_tools", "core_tools", "memory_tools", "team_tools", "tier_tools", "channel_tools",
+    "continuity_tools", "about_tools",
 )  # fmt: skip
 
 INSTRUCTIONS = """\
@@ -53,10 +60,10 @@ sage_mark_core keeps a file in mind for every later session, with a summary; the
 """
 
 
-def make_server() -> MCPServer[Any]:
+def make_server(kind: type[MCPServer[Any]] = MCPServer) -> MCPServer[Any]:
     """The server with all its tools."""
     modules = [import_module(f"sage_mcp.{name}") for name in TOOL_MODULES]
-    return MCPServer(
+    return kind(
         "sage",
         title="Sage",
         version=__version__,
@@ -66,17 +73,42 @@ def make_server() -> MCPServer[Any]:
     )
 
 
+class ManyUsersServer(MCPServer[Any]):
+    """The same tools for many users: each sees those that the user may call."""
+
+    async def list_tools(self) -> list[MCPTool]:
+        """The tools that the user of this request may call."""
+        return [tool for tool in await super().list_tools() if rights.is_allowed(tool.name)]
+
+
+def many_users_app() -> ASGIApp:
+    """The application of a server for many users, at `/mcp`. The caller judges each request and says who asks
+    (`sage_code.serving.requester`).
+
+    It keeps no sessions: any process of the server answers any request, and a restart loses nothing.
+    """
+    from sage_mcp.over_http import MAX_BODY_BYTES  # lazy: a server on stdio needs no HTTP
+
+    # The caller checks Host and Origin, for names that this server may have behind a proxy.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app: ASGIApp = make_server(ManyUsersServer).streamable_http_app(
+        stateless_http=True, json_response=True, max_request_body_size=MAX_BODY_BYTES, transport_security=unchecked
+    )
+    return app
+
+
 def _serve_stdio() -> None:
     # Beside the handshake, which waits for nothing: it reads settings.
-    threading.Thread(target=_start_watcher, daemon=True).start()
+    threading.Thread(target=_start_beside, daemon=True).start()
     make_server().run("stdio")
 
 
-def _start_watcher() -> None:
-    """Start the watcher if the user's settings say so (`watcher_auto_start`)."""
+def _start_beside() -> None:
+    """Start the watcher if the user's settings say so (`watcher_auto_start`), and keep a team's memory in step."""
     from sage_code.continuity.watcher.process import ensure_running
 
     ensure_running(os.getcwd())
+    keep_in_step()
 
 
 def main() -> None:
@@ -104,6 +136,7 @@ def main() -> None:
     from sage_mcp import over_http
 
     try:
+        threading.Thread(target=keep_in_step, daemon=True).start()
         over_http.serve(make_server(), given.port, given.token_file)
     except SageError as error:
         sys.stderr.write(f"sage-mcp: {error.message}; {error.hint}\n")

@@ -21,8 +21,9 @@ from pydantic import Field, ValidationError
 
 from sage_code.errors import SageError, UsageError, explain
 from sage_code.paths import anybody_listens
+from sage_code.serving.requester import MEMORY_READ, may
 from sage_code.text.escaping import one_line
-from sage_mcp import opening
+from sage_mcp import opening, rights
 from sage_mcp.answers import DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, Answer
 from sage_mcp.masked import masked, strings_in
 from sage_mcp.projects import STDIO, session_of
@@ -70,6 +71,7 @@ class _StrictTool(Tool):
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """Answer one call."""
+        rights.check(self.name)
         known = self.parameters["properties"]
         given = {_present_name(name, known): value for name, value in arguments.items()}
         if unknown := [name for name in given if name not in known]:
@@ -170,7 +172,7 @@ def _result(context: Context, spec: ToolSpec, answer: Answer) -> CallToolResult:
         text, data = shown.before(text, data)
     text, data = masked(text, data)
     content = [TextContent(text=text)]
-    if answer.root and _openings.due(session_of(context), answer.root):
+    if answer.root and may(MEMORY_READ) and _openings.due(session_of(context), answer.root):
         from sage_code.project import Project
 
         if begun := opening.opening(Project(answer.root)):

@@ -128,7 +128,7 @@ def has_notes(agent: Agent, scope: Scope) -> bool:
     return scope == "project" or bool(agent.user_notes)
 
 
-def claude_folder(scope: Literal["user", "project", "local"], root: str) -> str:
+def claude_folder(scope: Scope | Literal["local"], root: str) -> str:
     """Claude Code's folder with settings, skills and subagents: the user's, or the project's."""
     if scope != "user":
         return os.path.join(root, ".claude")

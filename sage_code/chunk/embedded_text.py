@@ -11,7 +11,12 @@ from sage_code.values import Chunk
 
 def embedded_text(chunk: Chunk) -> str:
     """The text whose hash is the key of the chunk's vector."""
-    lead = chunk.qualname
-    if chunk.signature and chunk.signature[:40] not in chunk.text:
-        lead = f"{lead}\n{chunk.signature}"
+    lead = lead_of(chunk)
     return f"{lead}\n{chunk.text}" if lead else chunk.text
+
+
+def lead_of(chunk: Chunk) -> str:
+    """What is before the chunk's own text: its qualified name, and its signature if the text does not have it."""
+    if chunk.signature and chunk.signature[:40] not in chunk.text:
+        return f"{chunk.qualname}\n{chunk.signature}"
+    return chunk.qualname

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sage_code.chunk.chunker import chunk_plain, chunk_text
+from sage_code.chunk.words import FileWords, count_words
 from sage_code.discover.reading import SourceText, read_source
 from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.table import HEAD_BYTES, detect
@@ -21,13 +22,14 @@ PLAIN_TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class ChunkedFile:
-    """A file's content hash, language, chunks and encoded references."""
+    """A file's content hash, language, chunks, encoded references, and the words of its chunks."""
 
     file: SourceFile
     content_hash: str
     language: str
     chunks: tuple[Chunk, ...]
-    references: str = ""
+    references: str
+    words: FileWords
 
 
 def chunk_file(
@@ -57,7 +59,8 @@ def chunk_file(
     else:
         chunks = chunk_text(found.text, parsed.symbols, _until(time.monotonic() + budget_s / 2, parsed.borders))
     name = language.name if language else PLAIN_TEXT
-    return ChunkedFile(file, found.content_hash, name, tuple(chunks), encode(parsed.references) if parsed else "")
+    references = encode(parsed.references) if parsed else ""
+    return ChunkedFile(file, found.content_hash, name, tuple(chunks), references, count_words(chunks))
 
 
 def _until(deadline: float, borders: Borders) -> Borders:

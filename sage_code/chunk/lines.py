@@ -28,7 +28,7 @@ class LineSpans:
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
-        self._ends = [0, *accumulate(len(line) + 1 for line in lines)]
+        self._ends = list(accumulate(map((1).__add__, map(len, lines)), initial=0))
 
     def size(self, start: int, end: int) -> int:
         """Characters in the lines `start` to `end`."""

@@ -1,9 +1,9 @@
 """Chunks many files in several processes, in order, each file within a time limit.
 
 Parsing holds the interpreter's lock, so threads would not help; and a grammar may hang in native code, so a worker
-must be a process, which can be killed. Workers exchange length-prefixed JSON over pipes: no pickle, and nothing needed
-in the caller's `__main__`. A worker that is silent for too long is killed and its file is cut by lines. Workers end
-with their parent, because their input ends.
+must be a process, which can be killed. Workers exchange length-prefixed JSON over pipes, and columns of numbers as they
+are in memory: no pickle, and nothing needed in the caller's `__main__`. A worker that is silent for too long is killed
+and its file is cut by lines. Workers end with their parent, because their input ends.
 
 A file that was read already is sent with its text: that takes 20 µs, and reading it again 90 µs.
 """
@@ -20,13 +20,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO, Any, TypeAlias
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
+from typing import IO, TypeAlias
 
 import orjson
 
 from sage_code.chunk.files import ChunkedFile, chunk_file
+from sage_code.chunk.words import from_bytes, to_bytes
 from sage_code.discover.reading import SourceText
 from sage_code.discover.rules import DiscoverRules
 from sage_code.languages.table import detect
@@ -41,15 +43,23 @@ _QUEUED_FILES = 96
 _MAX_AHEAD = 512
 # On top of the budget that the parser keeps itself; only native code that hangs takes longer.
 _GRACE_S = 10.0
+# How long a worker may take to start: half a second, but minutes on a machine that does too much at a time. No file is
+# to blame for that.
+_START_S = 300.0
+# How often a file is given to another worker when somebody else has killed the one that had it: Ray ends the children
+# of a worker that it ends. More often, and it is the file that takes all memory.
+_MOST_KILLED = 3
 
 _POLL_S = 0.5
+_SIZE_BYTES = 4
+_FROM_OUTSIDE = frozenset() if sys.platform == "win32" else frozenset({-signal.SIGKILL, -signal.SIGTERM})
 
 # Objects that a worker allocates before it collects garbage: with the default, the nodes of a large file are scanned
 # dozens of times, a tenth of a worker's time.
 _GC_THRESHOLD = 200_000
 
 Result = ChunkedFile | SkippedFile
-Inbox: TypeAlias = "queue.SimpleQueue[tuple[_Worker, bytes | None]]"
+Inbox: TypeAlias = "queue.SimpleQueue[tuple[_Worker, list[bytes] | None]]"
 
 
 def chunk_files(
@@ -129,6 +139,7 @@ class _Worker:
         )
         self.files: deque[tuple[int, SourceFile]] = deque()
         self.heard = time.monotonic()
+        self.is_ready = False
         self._requests: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._requests.put({"root": root, "rules": rules, "budget_s": budget_s})
         self._threads = [
@@ -143,6 +154,12 @@ class _Worker:
             self.heard = time.monotonic()
         self.files.append((number, file))
         self._requests.put((file, tuple(source) if source else None))
+
+    def was_killed(self) -> bool:
+        """Whether it has ended by a signal that grammars do not cause: neither a crash nor its own alarm."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.process.wait(_POLL_S) in _FROM_OUTSIDE
+        return False
 
     def end(self) -> None:
         self.process.kill()
@@ -160,11 +177,11 @@ class _Worker:
         # `_listen` notices a worker that died; its files are given to another one.
         with contextlib.suppress(BrokenPipeError):
             while (message := self._requests.get()) is not None:
-                _write_message(self.process.stdin, message)
+                _write_message(self.process.stdin, [orjson.dumps(message)])
 
     def _listen(self, inbox: Inbox) -> None:
         assert self.process.stdout is not None
-        while (message := _read_frame(self.process.stdout)) is not None:
+        while (message := _read_message(self.process.stdout)) is not None:
             inbox.put((self, message))
         inbox.put((self, None))
 
@@ -176,6 +193,7 @@ class _Pool:
         self._root, self._rules, self._sources, self._budget_s = root, rules, sources, budget_s
         self._workers: list[_Worker] = []
         self._inbox: Inbox = queue.SimpleQueue()
+        self._killed = Counter[int]()  # by the number of the file that a worker had when somebody killed it
 
     def run(self, files: list[SourceFile], count: int) -> Iterator[Result]:
         """The results of all files in their order, from `count` workers."""
@@ -217,19 +235,29 @@ class _Pool:
             self._replace(worker, ready)
             return
         worker.heard = time.monotonic()
+        if not worker.is_ready:
+            worker.is_ready = True
+            return
         number, file = worker.files.popleft()
-        ready[number] = _decode(file, orjson.loads(message))
+        ready[number] = _decode(file, message)
 
     def _end_silent(self, ready: dict[int, Result]) -> None:
         for worker in list(self._workers):
-            if worker.files and time.monotonic() - worker.heard > self._budget_s + _GRACE_S:
+            limit = self._budget_s + _GRACE_S if worker.is_ready else _START_S
+            if worker.files and time.monotonic() - worker.heard > limit:
                 self._replace(worker, ready)
 
     def _replace(self, worker: _Worker, ready: dict[int, Result]) -> None:
-        """Replace a worker that hangs or died: its oldest file is cut by lines, the others go to the new worker."""
+        """Replace a worker that hangs or died: its oldest file is cut by lines, the others go to the new worker.
+
+        Of a worker that somebody else has killed, all files go there.
+        """
+        was_killed = worker.was_killed()
         worker.end()
         self._workers.remove(worker)
-        if worker.files:
+        oldest = worker.files[0][0] if worker.files else -1
+        self._killed[oldest] += was_killed
+        if worker.files and not (was_killed and self._killed[oldest] <= _MOST_KILLED):
             number, file = worker.files.popleft()
             ready[number] = chunk_file(self._root, file, self._rules, source=self._sources.get(file.path), plain=True)
         self._start()
@@ -237,34 +265,53 @@ class _Pool:
             self._workers[-1].give(number, file, self._sources.get(file.path))
 
 
-def _write_message(pipe: IO[bytes], message: object) -> None:
-    data = orjson.dumps(message)
-    pipe.write(len(data).to_bytes(4, "little") + data)
+def _write_message(pipe: IO[bytes], frames: Sequence[bytes]) -> None:
+    """A message: how many frames it has, the size of each, the frames."""
+    head = b"".join(size.to_bytes(_SIZE_BYTES, "little") for size in (len(frames), *map(len, frames)))
+    pipe.write(b"".join((head, *frames)))
     pipe.flush()
 
 
-def _read_frame(pipe: IO[bytes]) -> bytes | None:
-    """The next message, still encoded, or None when the other side is gone."""
-    header = pipe.read(4)
-    size = int.from_bytes(header, "little")
-    data = pipe.read(size) if len(header) == 4 else b""
-    return data if data and len(data) == size else None
+def _read_message(pipe: IO[bytes]) -> list[bytes] | None:
+    """The frames of the next message, or None when the other side is gone."""
+    count = int.from_bytes(pipe.read(_SIZE_BYTES), "little")
+    head = pipe.read(_SIZE_BYTES * count)
+    sizes = [int.from_bytes(head[at : at + _SIZE_BYTES], "little") for at in range(0, len(head), _SIZE_BYTES)]
+    frames = [pipe.read(size) for size in sizes]
+    return frames if count and [*map(len, frames)] == sizes and len(sizes) == count else None
 
 
-def _encode(result: Result) -> object:
+def _encode(result: Result) -> list[bytes]:
+    """The frames of a result: JSON, and of a chunked file the numbers of its words and the sizes of their runs."""
     if isinstance(result, SkippedFile):
-        return [result.reason.value, result.detail]
-    return [result.content_hash, result.language, result.chunks, result.references]
+        return [orjson.dumps([result.reason.value, result.detail])]
+    words, numbers, sizes = to_bytes(result.words)
+    rows = [_row(chunk) for chunk in result.chunks]
+    head = orjson.dumps([result.content_hash, result.language, rows, result.references, words])
+    return [head, numbers, sizes]
 
 
-def _decode(file: SourceFile, message: list[Any]) -> Result:
-    if len(message) == 2:
-        return SkippedFile(file.path, SkipReason(message[0]), message[1])
-    content_hash, language, rows, references = message
+def _row(chunk: Chunk) -> tuple[object, ...]:
+    """A chunk by its fields' places: names in every row would double the time to read it."""
+    symbols = [
+        (one.kind, one.name, one.qualname, one.line, one.start_line, one.end_line, one.signature, one.docstring)
+        for one in chunk.symbols
+    ]
+    return (
+        chunk.kind, chunk.name, chunk.qualname, chunk.start_line, chunk.end_line, chunk.signature, chunk.docstring,
+        chunk.text, symbols,
+    )  # fmt: skip
+
+
+def _decode(file: SourceFile, message: Sequence[bytes]) -> Result:
+    head = orjson.loads(message[0])
+    if len(message) == 1:
+        return SkippedFile(file.path, SkipReason(head[0]), head[1])
+    content_hash, language, rows, references, words = head
     for row in rows:
-        row["symbols"] = tuple(Symbol(**symbol) for symbol in row["symbols"])
-    chunks = tuple(Chunk(**row) for row in rows)
-    return ChunkedFile(file, content_hash, language, chunks, references)
+        row[-1] = tuple(starmap(Symbol, row[-1]))
+    chunks = tuple(starmap(Chunk, rows))
+    return ChunkedFile(file, content_hash, language, chunks, references, from_bytes(words, *message[1:]))
 
 
 def _serve(
@@ -273,14 +320,15 @@ def _serve(
     work: Callable[[str, SourceFile, DiscoverRules, float, SourceText | None], Result],
 ) -> None:
     """The worker's loop: setup first, then one answer for each file."""
-    first = _read_frame(read)
+    first = _read_message(read)
     if first is None:
         return
-    setup = orjson.loads(first)
+    setup = orjson.loads(first[0])
     given = setup["rules"]
     rules = DiscoverRules(**{**given, "extra_excludes": tuple(given["extra_excludes"])})
-    while (request := _read_frame(read)) is not None:
-        fields, sent = orjson.loads(request)
+    _write_message(write, [b""])  # ready
+    while (request := _read_message(read)) is not None:
+        fields, sent = orjson.loads(request[0])
         source = SourceText(*sent) if sent else None
         _write_message(write, _encode(work(setup["root"], SourceFile(**fields), rules, setup["budget_s"], source)))
 

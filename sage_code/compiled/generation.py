@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Self
 
 import orjson
 
+from sage_code.chunk.words import FileWords
 from sage_code.compiled.centrality import centrality
 from sage_code.compiled.inventory import (
     CENTRALITY_FILE,
@@ -117,13 +118,13 @@ class GenerationWriter:
     def _dead(self, segment: Segment, ref: SegmentRef) -> set[int]:
         return set(ref.dead) | {number for number, path in enumerate(segment.paths) if path in self._dropped}
 
-    def add(self, file: FileRows, *, symbols: bool = True) -> None:
-        """Take one file; `symbols=False` if its symbols are listed already."""
+    def add(self, file: FileRows, words: FileWords | None = None, *, symbols: bool = True) -> None:
+        """Take one file; `symbols=False` if its symbols are listed already. `words` are split already, if given."""
         if symbols:
             self._symbols.add(file)
         if self._texts is not None:
             self._texts.add(file)
-        self._builder.add(file)
+        self._builder.add(file, words)
         if len(self._builder) >= _SEGMENT_CHUNKS:
             self._flush()
 
@@ -138,6 +139,18 @@ class GenerationWriter:
                     self._carry_over(ref)
         counts = self._symbols.finish(self._base.folder if self._base else None, self._dropped)
         self._write_centrality()
+        self._finish()
+        return counts
+
+    def publish_made(self, segments: Sequence[SegmentRef], fill: Callable[[str], None]) -> None:
+        """Publish files that were made elsewhere: `fill` writes them into the folder that it is given."""
+        self._symbols.finish(None, set())
+        self._refs = list(segments)
+        fill(self._folder)
+        self._finish()
+
+    def _finish(self) -> None:
+        """List the files of the folder and point the project's `compiled` at it."""
         files = [f"{table}.json" for table in TABLES] + [ref.file for ref in self._refs] + [CENTRALITY_FILE]
         if self._texts is not None:
             self._texts.finish()
@@ -159,7 +172,6 @@ class GenerationWriter:
         before = published_folder(self._root)
         publish(compiled_dir(self._root), final)
         self._remove_all_but(final, before)
-        return counts
 
     def _write_centrality(self) -> None:
         """Count over all segments, so that the counts do not depend on how files are divided among them."""

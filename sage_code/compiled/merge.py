@@ -1,7 +1,8 @@
 """Merges segments into one, reading only their files: every segment costs a search time, and a first run writes many.
 
-Columns are copied part by part. In memory are only the postings and the numbers of the references: those of one segment
-at a time, and those of the result. The result is what `SegmentBuilder` would write for all the files together.
+Columns are copied part by part, and the pages of the segments' files are given back after each. In memory are only the
+postings and the names of the references: those of one segment at a time, and those of the result. The result is what
+`SegmentBuilder` would write for all the files together.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.compiled.references import by_name
-from sage_code.compiled.sections import Strings, pack_strings, pack_terms, ranked, write_sections
+from sage_code.compiled.sections import Strings, Translated, pack_strings, pack_terms, ranked, unload, write_sections
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.parse.reference_codec import TEXTS
 
@@ -22,6 +23,7 @@ _PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "chunk_line", "file_hash", "
 _STRINGS = ("names", "signatures", "paths", "keys", "symbols")
 
 _Parts = list[NDArray[Any]]
+_Columns = dict[str, NDArray[Any] | Sequence[NDArray[Any] | Translated]]
 
 
 def merge(segments: Sequence[Segment], path: str) -> None:
@@ -29,7 +31,12 @@ def merge(segments: Sequence[Segment], path: str) -> None:
     languages = sorted({language for segment in segments for language in segment.meta["languages"]})
     files = _starts(segment.meta["files"] for segment in segments)
     chunks = _starts(segment.meta["chunks"] for segment in segments)
-    arrays: dict[str, NDArray[Any] | _Parts] = {name: _column(segments, name) for name in _PLAIN}
+    arrays: _Columns = {name: _column(segments, name) for name in _PLAIN}
+
+    def unload_all() -> None:
+        for segment in segments:
+            unload(segment.arrays)
+
     arrays["chunk_file"] = _shifted(segments, "chunk_file", files)
     arrays["file_language"] = [
         np.array([languages.index(language) for language in segment.meta["languages"]], np.uint16)[
@@ -41,24 +48,24 @@ def merge(segments: Sequence[Segment], path: str) -> None:
         heaps = _column(segments, name)
         ends = _shifted(segments, f"{name}_at", _starts(len(heap) for heap in heaps))
         arrays[f"{name}_at"], arrays[name] = [ends[0], *(part[1:] for part in ends[1:])], heaps
-    terms, term_rows = _union([Strings(segment.arrays, "terms") for segment in segments])
+    terms, term_rows = _union(segments, "terms")
     arrays.update(pack_terms(terms, "terms"))
     posting_ends = np.zeros((len(terms) + 1, len(FIELDS)), np.uint32)
+    del terms  # half a million strings of a large project
     for column, field in enumerate(FIELDS):
         arrays[f"{field}_lengths"] = _column(segments, f"{field}_lengths")
         documents = files if field in FILE_FIELDS else chunks
         posting_ends[1:, column], arrays[f"{field}_docs"], arrays[f"{field}_tfs"] = _postings(
-            segments, column, term_rows, len(terms), documents
+            segments, column, term_rows, len(posting_ends) - 1, documents
         )
     arrays["posting_ends"] = posting_ends
-    arrays["words"] = [
-        rows.astype(np.uint32)[part] for rows, part in zip(term_rows, _column(segments, "words"), strict=True)
-    ]
+    arrays["words"] = _translated(segments, "words", term_rows)
     word_ends = _shifted(segments, "words_at", _starts(len(part) for part in _column(segments, "words")))
     arrays["words_at"] = [word_ends[0], *(part[1:] for part in word_ends[1:])]
     arrays.update(_references(segments, chunks))
     meta = {**segments[0].meta, "chunks": chunks[-1], "files": files[-1], "languages": languages}
-    write_sections(path, meta, arrays)
+    unload_all()
+    write_sections(path, meta, arrays, after_each=unload_all)
 
 
 def _starts(counts: Iterable[int]) -> list[int]:
@@ -69,17 +76,29 @@ def _column(segments: Sequence[Segment], name: str) -> _Parts:
     return [segment.arrays[name] for segment in segments]
 
 
+def _translated(segments: Sequence[Segment], name: str, rows: Sequence[NDArray[np.int64]]) -> list[Translated]:
+    """A column of rows of each segment's table, as rows of the table of all."""
+    return [
+        Translated(of_all.astype(np.uint32), part) for of_all, part in zip(rows, _column(segments, name), strict=True)
+    ]
+
+
 def _shifted(segments: Sequence[Segment], name: str, starts: Sequence[int]) -> _Parts:
     """A column of numbers that count from the start of their segment, counted from the start of the result."""
     return [part + part.dtype.type(start) for part, start in zip(_column(segments, name), starts, strict=False)]
 
 
-def _union(columns: Sequence[Iterable[bytes]]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
-    """The strings of several columns as one sorted column, and for each column the rows of its strings in that."""
+def _union(segments: Sequence[Segment], name: str) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+    """The strings of a column as one sorted column, and for each segment the rows of its strings in that."""
     numbers: dict[bytes, int] = {}
-    found = [[numbers.setdefault(text, len(numbers)) for text in column] for column in columns]
+    found = []
+    for segment in segments:
+        column = Strings(segment.arrays, name)
+        rows = (numbers.setdefault(text, len(numbers)) for text in column)
+        found.append(np.fromiter(rows, np.int64, len(column)))
+        unload(segment.arrays)
     ordered, rank = ranked(numbers)
-    return ordered, [rank[np.array(rows, np.int64)] for rows in found]
+    return ordered, [rank[rows] for rows in found]
 
 
 def _postings(
@@ -103,21 +122,19 @@ def _postings(
         docs[target] = segment.arrays[f"{field}_docs"] + np.uint32(start)
         tfs[target] = segment.arrays[f"{field}_tfs"]
         free[rows] += lengths
+        unload(segment.arrays)
     return ends, docs, tfs
 
 
-def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> dict[str, NDArray[Any]]:
+def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> _Columns:
     """The sections of references and definitions, with their strings in one table."""
-    strings, string_rows = _union([Strings(segment.arrays, "ref_strings") for segment in segments])
+    strings, string_rows = _union(segments, "ref_strings")
     at, heap = pack_strings(strings)
     hashes = np.empty(len(strings), np.uint64)
     for rows, part in zip(string_rows, _column(segments, "ref_hash"), strict=True):
         hashes[rows] = part
     columns = {
-        name: np.concatenate(
-            [rows.astype(np.uint32)[part] for rows, part in zip(string_rows, _column(segments, name), strict=True)]
-        )
-        for name in (*(f"ref_{text}" for text in TEXTS), "def_name")
+        name: _translated(segments, name, string_rows) for name in (*(f"ref_{text}" for text in TEXTS), "def_name")
     }
     starts = _starts(len(part) for part in _column(segments, "ref_kind"))
     return {
@@ -125,8 +142,8 @@ def _references(segments: Sequence[Segment], chunks: Sequence[int]) -> dict[str,
         "ref_strings": heap,
         "ref_hash": hashes,
         **columns,
-        "ref_kind": np.concatenate(_column(segments, "ref_kind")),
-        "ref_ends": np.concatenate(_shifted(segments, "ref_ends", starts)),
-        "ref_by_name": by_name(columns["ref_name"]),
-        "def_chunk": np.concatenate(_shifted(segments, "def_chunk", chunks)),
+        "ref_kind": _column(segments, "ref_kind"),
+        "ref_ends": _shifted(segments, "ref_ends", starts),
+        "ref_by_name": by_name(np.concatenate([np.asarray(part) for part in columns["ref_name"]])),
+        "def_chunk": _shifted(segments, "def_chunk", chunks),
     }

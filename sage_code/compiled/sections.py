@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -31,10 +31,35 @@ _KEPT = 4_096
 _DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
 
 
+class Translated:
+    """A column whose numbers are looked up in a table when it is written, so that it takes no memory before."""
+
+    __slots__ = ("_numbers", "_table", "dtype", "nbytes", "shape")
+
+    def __init__(self, table: NDArray[Any], numbers: NDArray[Any]) -> None:
+        self._table, self._numbers = table, numbers
+        self.dtype, self.shape = table.dtype, numbers.shape
+        self.nbytes = len(numbers) * table.dtype.itemsize
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        found: NDArray[Any] = self._table[self._numbers]
+        return found
+
+
 def write_sections(
-    path: str, meta: Mapping[str, object], arrays: Mapping[str, NDArray[Any] | Sequence[NDArray[Any]]]
+    path: str,
+    meta: Mapping[str, object],
+    arrays: Mapping[str, NDArray[Any] | Sequence[NDArray[Any] | Translated]],
+    *,
+    after_each: Callable[[], None] = lambda: None,
 ) -> None:
-    """Write the file in one pass; an array may come in parts, which are written one after the other."""
+    """Write the file in one pass; an array may come in parts, which are written one after the other.
+
+    `after_each` is called when a part is written.
+    """
     table: dict[str, list[object]] = {}
     offset = 0
     columns = {name: [array] if isinstance(array, np.ndarray) else array for name, array in arrays.items()}
@@ -46,11 +71,13 @@ def write_sections(
     with open(path, "wb") as file:
         file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
         for parts in columns.values():
-            file.writelines(np.ascontiguousarray(part).data for part in parts)
+            for part in parts:
+                file.write(np.ascontiguousarray(part).data)
+                after_each()
             file.write(bytes(_aligned(parts) - sum(part.nbytes for part in parts)))
 
 
-def _aligned(parts: Sequence[NDArray[Any]]) -> int:
+def _aligned(parts: Sequence[NDArray[Any] | Translated]) -> int:
     return -(-sum(part.nbytes for part in parts) // _ALIGN) * _ALIGN
 
 
@@ -77,6 +104,17 @@ def read_sections(path: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise IndexCorrupt(f"{path} is damaged: {error}", MEND_HINT) from error
+
+
+def unload(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Give back the memory of a mapped file's pages; what is used again is read from the file again."""
+    found: object = next(iter(arrays.values()), None)
+    while isinstance(found, np.ndarray):
+        found = found.base
+    if isinstance(found, memoryview):
+        found = found.obj
+    if isinstance(found, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        found.madvise(mmap.MADV_DONTNEED)
 
 
 def ranked(numbers: Mapping[bytes, int]) -> tuple[list[bytes], NDArray[np.int64]]:

@@ -7,9 +7,11 @@ blob, the log. Whoever wants to know what has changed reads the files and compar
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
+from functools import partial
 from typing import NamedTuple
 
 from sage_code.discover.git_process import (
@@ -28,6 +30,11 @@ _SECONDS = 10.0
 _MAX_COMMITS = 20_000
 _LOG_SECONDS = 3.0
 _LOG_BYTES = 48 << 20
+_DEFAULT_BRANCHES = ("origin/main", "origin/master", "main", "master")
+# The names of a file without content, by SHA-1 and by SHA-256.
+_EMPTY_BLOBS = frozenset(
+    made(b"blob 0\0").hexdigest() for made in (partial(hashlib.sha1, usedforsecurity=False), hashlib.sha256)
+)
 _REGULAR = b"100"  # 100644 100755; links and submodules have other modes
 _TREE_ROW = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]{40,64})\t([^\0]*)\0")
 _INDEX_ROW = re.compile(
@@ -67,11 +74,39 @@ class GitState:
 
     def head(self) -> str:
         """The last commit; empty before the first one."""
-        return os.fsdecode(self._ask("rev-parse", "--verify", "--quiet", "HEAD") or b"").strip()
+        return self._line("rev-parse", "--verify", "--quiet", "HEAD")
 
-    def committed(self) -> dict[str, str]:
-        """The blob of each regular file in the last commit; none before the first one."""
-        rows = _TREE_ROW.findall(self._ask("ls-tree", "-r", "-z", "HEAD") or b"")
+    def ancestors(self, most: int) -> list[str]:
+        """The last commits, newest first, beginning with HEAD."""
+        printed = self._ask("rev-list", f"--max-count={most}", "HEAD") or b""
+        return os.fsdecode(printed).split()
+
+    def commit(self, revision: str) -> str:
+        """The commit that a revision names; empty if it names none."""
+        if not revision or revision.startswith("-") or "\0" in revision:
+            return ""
+        return self._line("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+
+    def merge_base(self, one: str, other: str) -> str:
+        """The last commit that two commits have in common; empty if none is known, as in a shallow clone."""
+        return self._line("merge-base", one, other)
+
+    def default_branch(self) -> str:
+        """The branch that work is merged into, as a revision: that of `origin`, or one with a usual name."""
+        named = self._line("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+        return next((one for one in (named, *_DEFAULT_BRANCHES) if self.commit(one)), "")
+
+    def remote(self) -> str:
+        """The address of the remote `origin`; empty if there is none."""
+        return self._line("config", "--local", "--get", "remote.origin.url")
+
+    def below_top(self) -> str:
+        """The folder's path below the top of the checkout, with a slash at its end; empty at the top."""
+        return os.fsdecode(self._here.removeprefix(self._top))
+
+    def committed(self, commit: str = "HEAD") -> dict[str, str]:
+        """The blob of each regular file in a commit, the last one unless given; none before the first one."""
+        rows = _TREE_ROW.findall(self._ask("ls-tree", "-r", "-z", commit) or b"")
         return {os.fsdecode(path): blob.decode() for mode, _, blob, path in rows if mode.startswith(_REGULAR)}
 
     def staged(self) -> dict[str, Staged] | None:
@@ -91,12 +126,14 @@ class GitState:
         return [os.fsdecode(path) for path in printed.split(b"\0")[:-1] if not path.endswith(b"/")]
 
     def blob(self, name: str, most: int) -> bytes | None:
-        """The bytes of a blob; None if it is larger than `most` or cannot be read."""
+        """The bytes of a blob; None if it is larger than `most`, cannot be read, or was never fetched."""
         words = command_in(self._program, self._here, "cat-file", "blob", name)
         try:
             found = first_output(words, environment(self._top), _SECONDS, most + 1)
         except OSError:
             return None
+        if not found and name not in _EMPTY_BLOBS:
+            return None  # a clone without this blob: git has nothing to print
         return found if len(found) <= most else None
 
     def index_time_ns(self) -> int:
@@ -123,6 +160,9 @@ class GitState:
             elif when and (path := field.removeprefix(b"\n")):
                 found.setdefault(os.fsdecode(path), when)
         return found
+
+    def _line(self, *words: str) -> str:
+        return os.fsdecode(self._ask(*words) or b"").strip()
 
     def _ask(self, *words: str) -> bytes | None:
         """The output of git; None when it fails or takes too long."""

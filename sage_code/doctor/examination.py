@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sage_code.embed.protocol import Embedder
 
 _OLDEST_PYTHON = (3, 11)
-_NEEDED = ("lancedb", "pyarrow", "numpy", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "mcp.client")
+_NEEDED = ("lance", "pyarrow", "numpy", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "mcp.client")
 _PROBE = "def connect(host): ..."
 
 Check = Callable[[], Iterator[Finding]]
@@ -135,7 +135,12 @@ def _model(embedder: Embedder) -> Iterator[Finding]:
 
 def _store(settings: Settings, embedder: Callable[[], Embedder]) -> Iterator[Finding]:
     """Whether the tables of the store can be read."""
-    from sage_code.store.lance import Store, damaged_tables, store_uri, use_lock  # lazy: LanceDB takes seconds
+    from sage_code.store.lance import (  # lazy: Lance takes a third of a second
+        Store,
+        damaged_tables,
+        store_uri,
+        use_lock,
+    )
 
     uri = store_uri(settings.store_uri)
     if "://" not in uri and not os.path.isdir(uri):

@@ -18,12 +18,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sage_code.chunk import words as runs
+from sage_code.chunk.word_arrays import NumberLists, WordArrays, counted
 from sage_code.embed.packed import MODEL_FOLDER, ROWS, VOCABULARY, WEIGHTS, packed_facts
 from sage_code.embed.words import Vocabulary
 from sage_code.errors import ModelError
 
 # The rows of the array of weights.
 LEAD, BODY, QUERY = range(3)
+# The field of each run of a chunk's words: the first line is the lead's, or the text's.
+_NO_FIELD = -1
+_FIELDS = np.full(runs.RUNS, _NO_FIELD)
+_FIELDS[[runs.LEAD, runs.FIRST_LINE]] = LEAD
+_FIELDS[[runs.MORE_LEAD, runs.TEXT]] = BODY
 # Longer texts are cut; chunks are far shorter.
 MAX_CHARS = 16_384
 # A word that occurs tf times weighs 1 + ln(tf), in 64ths; more than 255 times count as 255.
@@ -59,6 +66,20 @@ class BundledEmbedder:
     def embed_code(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector for each text, in order; a zero vector for a text without words."""
         return self._embed(texts, (LEAD, BODY))
+
+    def embed_words(self, words: WordArrays, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same as `embed_code` of the chunks' embedded `texts`, whose words are split and numbered already."""
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        rows_of = NumberLists(self._vocabulary.look_up_all(words.words))
+        ends = np.concatenate(([0], np.cumsum(words.sizes.sum(axis=1)))).tolist()
+        for start in range(0, len(texts), _GROUP):
+            sizes, group = words.sizes[start : start + _GROUP], vectors[start : start + _GROUP]
+            self._pool_words(rows_of, words.numbers[ends[start] : ends[start + len(group)]], sizes, group)
+            _scale_to_unit(group)
+        long = [place for place, text in enumerate(texts) if len(text) > MAX_CHARS]
+        if long:  # the words of the whole text are numbered, but the model reads only its beginning
+            vectors[long] = self.embed_code([texts[place] for place in long])
+        return vectors
 
     def embed_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The same for queries."""
@@ -111,10 +132,38 @@ class BundledEmbedder:
                 numbers += found.keys()
                 counts += found.values()
                 sizes.append(len(found))
-        ids = np.array(numbers, dtype=np.int64)
         field = np.repeat(np.tile(np.array(fields), len(texts)), sizes)
-        raw = self._weights[field, ids] * self._of_tf[np.minimum(np.array(counts, dtype=np.int64), MAX_TF)]
         lengths = np.reshape(sizes, (len(texts), len(fields))).sum(axis=1)
+        self._sum(np.array(numbers, dtype=np.int64), field, np.array(counts, dtype=np.int64), lengths, sums)
+
+    def _pool_words(
+        self,
+        rows_of: NumberLists,
+        numbers: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        sums: NDArray[np.float32],
+    ) -> None:
+        """The same for texts as numbers of words; `rows_of` has the rows of each word."""
+        # A text, a field and a row in one number, so that sorting counts them. Runs without a field are left out.
+        texts = np.arange(len(sizes), dtype=np.int64)[:, None]
+        field_of_run = np.where(_FIELDS == _NO_FIELD, _NO_FIELD, texts * 2 + _FIELDS)
+        key_of_word = np.repeat(field_of_run.ravel(), sizes.ravel())
+        known = key_of_word != _NO_FIELD
+        rows, taken = rows_of.of(numbers[known])
+        keys, counts = counted(np.repeat(key_of_word[known], taken) * len(self._rows) + rows)
+        places, ids = np.divmod(keys, len(self._rows))
+        self._sum(ids, places & 1, counts, np.bincount(places >> 1, minlength=len(sizes)), sums)
+
+    def _sum(
+        self,
+        ids: NDArray[np.int64],
+        field: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        sums: NDArray[np.float32],
+    ) -> None:
+        """Write the weighted sum of rows of each text; `lengths` says how many entries each text has."""
+        raw = self._weights[field, ids] * self._of_tf[np.minimum(counts, MAX_TF)]
         shares = _shares(raw, lengths)
         end = 0
         for row, length in enumerate(lengths.tolist()):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:  # NumPy costs more than everything else that describing a model needs
     import numpy as np
     from numpy.typing import NDArray
+
+    from sage_code.chunk.word_arrays import WordArrays
 
 # What a model is loaded for; some models treat queries for code and for prose differently.
 Role: TypeAlias = Literal["code", "prose"]
@@ -40,3 +42,11 @@ class Embedder(Protocol):
 
     def embed_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of queries."""
+
+
+@runtime_checkable
+class WordEmbedder(Protocol):
+    """A model that counts words, and so can use words that are split already."""
+
+    def embed_words(self, words: WordArrays, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors that `embed_code` gives for the embedded `texts` of chunks, from the words of these chunks."""

@@ -1,7 +1,7 @@
 """Locks between processes; no other module knows how an operating system does them.
 
 An indexing run holds its project's `index.lock` and shares the store's `use.lock`. Each commit takes `write.lock` for
-its check-and-add, since LanceDB's upsert enforces no unique key. A process that deletes rows takes `use.lock` alone, so
+its check-and-add, since Lance's upsert enforces no unique key. A process that deletes rows takes `use.lock` alone, so
 that it does not delete what a running indexer has just added. The kernel drops a lock when its process dies: there is
 nothing to clean up after a crash.
 """

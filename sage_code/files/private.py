@@ -1,6 +1,6 @@
 """Keeps what one user's Sage writes from other users: folders of mode 0700, files of mode 0600, for any umask.
 
-LanceDB creates its files by the umask; the folder around them, which others cannot enter, protects them too. Windows
+Lance creates its files by the umask; the folder around them, which others cannot enter, protects them too. Windows
 protects a user's folders by itself.
 """
 

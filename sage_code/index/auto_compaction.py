@@ -1,6 +1,6 @@
 """What a run does by itself at its end: compacts a crowded store and deletes old rows and secrets.
 
-`upkeep.py` holds what the user asks for. Every addition to LanceDB makes a version of the table that lists all its
+`upkeep.py` holds what the user asks for. Every addition to a Lance table makes a version of it that lists all its
 pieces, so a store that is never compacted grows with the square of its additions. Readers and writers share `use.lock`;
 compaction takes it alone and never waits for it. Other machines may use a remote store without our locks: there,
 versions stay for a day and rows are never deleted.

@@ -30,6 +30,8 @@ from sage_code.index.diff import (
 from sage_code.index.manifest import Manifest, load_manifest
 from sage_code.paths import index_lock
 from sage_code.settings.loading import Settings
+from sage_code.store.remote.away import remember_away, why_away
+from sage_code.store.remote.objects import StoreUnreachableError
 
 # Up to this many changed files are indexed before the answer.
 _FEW_CHANGES = 20
@@ -97,6 +99,9 @@ class Freshness:
         """Indexes what has changed, unless another process indexes: no answer waits for it. Returns the note."""
         from sage_code.index.pipeline import index_project  # lazy: mostly nothing has changed
 
+        remote = settings.store_uri if "://" in settings.store_uri else ""
+        if remote and (why := why_away(remote)):
+            return f"what has changed could not be brought in: {why}"
         try:
             with locked(index_lock(self._root), timeout_s=0):
                 pass
@@ -105,5 +110,7 @@ class Freshness:
             return "the project is being indexed right now: this is from the last index"
         except (SageError, OSError) as error:  # a folder that cannot be written to can still be searched
             why = explain(error).message if isinstance(error, OSError) else error.message
+            if remote and isinstance(error, StoreUnreachableError):
+                remember_away(remote, why)
             return f"what has changed could not be brought in: {why}"
         return ""

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sage_code.chunk.files import ChunkedFile
     from sage_code.compiled.generation import GenerationWriter
     from sage_code.compiled.published import Generation
+    from sage_code.index.shared.fetching import SharedIndex
     from sage_code.index.vectors import VectorSource
     from sage_code.store.lance import Store
     from sage_code.store.rows import FileRows
@@ -148,10 +149,12 @@ class _IndexRun:
         self.reader = ContentReader(root, discover_rules(settings))
         self.outcome = Outcome(_file_publisher(root))
         self.base: Generation | None = None  # the new generation carries over its segments
+        self.shared: SharedIndex | None = None  # has rows that the store may lack
         self.without_files = False  # an imported index whose files are not in the folder
 
     def run(self) -> IndexStats:
         """The pipeline, one stage a line."""
+        self._fetch_shared()
         old = old_manifest(self.root, self.progress)
         listing = self._discover()
         changes = self._diff(listing, old)
@@ -160,7 +163,7 @@ class _IndexRun:
         if stats := self._nothing_to_do(old, base, changes):
             return stats
         with self._opened(old, base, changes) as (store, writer, vectors):
-            unknown = self._compile_stored(store, writer, changes)
+            unknown = self._compile_stored(store, writer, old, changes)
             self.progress.stage("indexing", len(unknown))
             for files in self._parse_and_chunk(unknown):
                 rows = vectors.rows(files)  # embeds
@@ -174,6 +177,15 @@ class _IndexRun:
         self.outcome.remove(changes.removed)
         self._clean_up(store, secrets)
         return self.outcome.stats(self.root, manifest, changes, counts, vectors)
+
+    def _fetch_shared(self) -> None:
+        """Take the index of this commit from the shared index, if the project has none and one is published."""
+        if self.settings.shared_index:
+            from sage_code.index.shared.fetching import shared_of  # lazy: most users have none
+
+            self.shared = shared_of(self.root, self.settings, self.progress)
+            if self.shared and not self.recompile and not provenance.is_known(self.root):
+                self.shared.install(self.name)
 
     def say_waiting(self) -> None:
         self.progress.note(f"another process is indexing {self.root}; waiting for it")
@@ -228,7 +240,7 @@ class _IndexRun:
     ) -> Iterator[tuple[Store, GenerationWriter, VectorSource]]:
         """The store, the next generation and the source of vectors; the store's lock is shared until the manifest is
         saved, because until then its new rows look unused."""
-        # Heavy: NumPy, the model and LanceDB (seconds). Only a run that has work comes here.
+        # Heavy: NumPy, the model and Lance. Only a run that has work comes here.
         from sage_code.compiled.generation import GenerationWriter
         from sage_code.index.vectors import VectorSource
         from sage_code.store.lance import Store, store_uri, use_lock
@@ -239,20 +251,34 @@ class _IndexRun:
         uri = store_uri(self.settings.store_uri)
         with locked(use_lock(uri), shared=True):
             store = Store(uri, embedder.name, embedder.dim)
-            self.base = sound_base(base, store, len(old.files) if old else 0, self.progress)
+            is_shared = old and self.shared and self.shared.covers({state.key for state in old.files.values()})
+            self.base = sound_base(base, store, len(old.files) if old and not is_shared else 0, self.progress)
             dropped = {*changes.removed, *(changed.file.path for changed in changes.changed)} if self.base else set()
             with GenerationWriter(
                 self.root, embedder.name, embedder.dim, self.base, dropped, keep_texts=self.without_files
             ) as writer:
                 yield store, writer, VectorSource(store, embedder, trust_store=not self.reembed)
 
-    def _compile_stored(self, store: Store, writer: GenerationWriter, changes: Changes) -> list[ChangedFile]:
+    def _bring_shared(self, store: Store, keys: Iterable[str], old: Manifest | None, changes: Changes) -> None:
+        """Fetch the published rows of `keys` and of the last versions of changed files, whose texts they share."""
+        if self.shared is None or self.reembed or self.without_files:
+            return
+        before = old.files if old else {}
+        last = [before[changed.file.path].key for changed in changes.changed if changed.file.path in before]
+        self.shared.bring(store, {*keys, *last})
+
+    def _compile_stored(
+        self, store: Store, writer: GenerationWriter, old: Manifest | None, changes: Changes
+    ) -> list[ChangedFile]:
         """Compile what the store has from earlier runs, branches and worktrees; returns the files it does not have."""
         files = list(changes.changed)
         if self.base is None:
             files += [_as_changed(path, state) for path, state in changes.unchanged.items()]
-        if not self.full and store.count():
+        if self.full:
+            self._bring_shared(store, (), old, changes)
+        elif self.shared is not None or store.count():
             by_key = self._by_key(files)
+            self._bring_shared(store, by_key, old, changes)
             self.progress.stage("reading what is known", len(by_key))
             present = store.existing(list(by_key))
             for rows in store.read([key for key in by_key if key in present]):
@@ -311,7 +337,7 @@ class _IndexRun:
 
     def _compile(self, writer: GenerationWriter, rows: Sequence[FileRows], files: Sequence[ChunkedFile]) -> None:
         for file, chunked in zip(rows, files, strict=True):
-            writer.add(file)
+            writer.add(file, chunked.words)
             self.outcome.index(chunked.file, chunked.content_hash, file)
 
     def _rewrite_crowded(
@@ -321,7 +347,9 @@ class _IndexRun:
         keys = writer.crowded(secrets)
         if not keys:
             return
-        if len(store.existing(keys)) < len(keys) or self.without_files:
+        if self.shared is not None:
+            self.shared.bring(store, keys, look=False)
+        if (len(store.existing(keys)) < len(keys) and not secrets) or self.without_files:
             writer.keep_crowded()
             return
         missing = set(keys)
@@ -330,8 +358,8 @@ class _IndexRun:
             missing.discard(rows.key)
         files = [_as_changed(path, state) for path, state in self.outcome.files.items() if state.key in missing]
         for batch in self._parse_and_chunk(files):
-            for rows in vectors.rows(batch):
-                writer.add(rows, symbols=False)
+            for rows, chunked in zip(vectors.rows(batch), batch, strict=True):
+                writer.add(rows, chunked.words, symbols=False)
 
     def _clean_up(self, store: Store, secrets: dict[str, str]) -> None:
         """Take secrets out of the store, compact it when it is crowded, close its files to other users."""
@@ -341,7 +369,7 @@ class _IndexRun:
             if problem:
                 self.progress.note(problem)
         if not self.settings.store_uri:
-            close(store.uri)  # LanceDB makes its files by the umask
+            close(store.uri)  # Lance makes its files by the umask
 
     # -- what is remembered -----------------------------------------------------------------------------------------
 

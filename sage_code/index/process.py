@@ -1,4 +1,4 @@
-"""Indexing in a child process, for a server that must answer meanwhile and never import LanceDB.
+"""Indexing in a child process, for a server that must answer meanwhile and never import Lance.
 
 The child writes lines of JSON; the parent passes them on to a `Progress`. The child ends when the progress raises an
 exception or when the parent dies, which closes the child's input. The last good index stays, and the next run finds in

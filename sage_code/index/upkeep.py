@@ -28,6 +28,7 @@ from sage_code.index.auto_compaction import keys_in_use
 from sage_code.index.manifest import Manifest, load_manifest, manifest_or_none
 from sage_code.index.outcome import IndexStats
 from sage_code.index.pipeline import explained, index_project
+from sage_code.index.shared.fetching import shared_of
 from sage_code.index.status import folder_bytes
 from sage_code.paths import index_lock
 from sage_code.progress import Progress, Silent
@@ -92,7 +93,7 @@ def verify_project(
     rows = 0
     if manifest is not None and (mend or not damaged):
         try:
-            rows = _verify_rows(root, uri, manifest, settings, findings, mend=mend)
+            rows = _verify_rows(root, uri, manifest, settings, findings, progress, mend=mend)
         except StoreError as error:  # tables that open but cannot be read
             names = table_name(manifest.model, manifest.dim)
             findings.append(error.message)
@@ -106,10 +107,21 @@ def verify_project(
 
 
 def _verify_rows(
-    root: str, uri: str, manifest: Manifest, settings: Settings, findings: list[str], *, mend: bool
+    root: str,
+    uri: str,
+    manifest: Manifest,
+    settings: Settings,
+    findings: list[str],
+    progress: Progress,
+    *,
+    mend: bool,
 ) -> int:
-    """Check the rows of a project and delete wrong ones; returns how many chunks it has."""
+    """Check the rows of a project, also those that are in the shared index alone, and delete wrong ones; returns how
+    many chunks it has."""
     store = Store(uri, manifest.model, manifest.dim)
+    if shared := shared_of(root, settings, progress):
+        with locked(use_lock(uri), shared=True):
+            shared.bring(store, [state.key for state in manifest.files.values()], look=False)
     wrong_vectors = _wrong_vectors(store, manifest, settings)
     before = len(findings)
     rows, bad, texts = _check_rows(store, manifest, wrong_vectors, findings)

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sage_code.chunk.embedded_text import embedded_text
+from sage_code.chunk.word_arrays import join
+from sage_code.embed.protocol import WordEmbedder
 from sage_code.index.manifest import file_key
 from sage_code.store.rows import FileRows, text_hash
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 class VectorSource:
     """Turns chunked files into rows, reusing the vectors that the store has."""
 
-    def __init__(self, store: Store, embedder: Embedder, *, trust_store: bool = True) -> None:
+    def __init__(self, store: Store | None, embedder: Embedder, *, trust_store: bool = True) -> None:
         self._store, self._embedder, self._trust_store = store, embedder, trust_store
         self.model, self.dim = embedder.name, embedder.dim
         self.created = 0
@@ -31,28 +34,46 @@ class VectorSource:
 
     def rows(self, files: Sequence[ChunkedFile]) -> list[FileRows]:
         """The rows of `files`, every chunk with its vector."""
-        texts = [tuple(map(embedded_text, file.chunks)) for file in files]
-        hashes = [tuple(map(text_hash, part)) for part in texts]
-        text_of = {
-            digest: text
-            for digests, part in zip(hashes, texts, strict=True)
-            for digest, text in zip(digests, part, strict=True)
-        }
-        vectors = self._store.vectors(list(text_of)) if self._trust_store else {}
-        missing = [digest for digest in text_of if digest not in vectors]
-        vectors.update(zip(missing, self._embedder.embed_code([text_of[digest] for digest in missing]), strict=True))
-        self.created += len(missing)
-        self.reused += sum(map(len, hashes)) - len(missing)
-        return [
-            FileRows(
-                key=file_key(file.file.path, file.content_hash),
-                path=file.file.path,
-                language=file.language,
-                chunks=file.chunks,
-                texts=part,
-                text_hashes=digests,
-                vectors=np.stack([vectors[digest] for digest in digests]),
-                references=file.references,
+        texts = [embedded_text(chunk) for file in files for chunk in file.chunks]
+        hashes = list(map(text_hash, texts))
+        vectors = self._vectors(files, texts, hashes)
+        rows, end = [], 0
+        for file in files:
+            start, end = end, end + len(file.chunks)
+            rows.append(
+                FileRows(
+                    key=file_key(file.file.path, file.content_hash),
+                    path=file.file.path,
+                    language=file.language,
+                    chunks=file.chunks,
+                    texts=tuple(texts[start:end]),
+                    text_hashes=tuple(hashes[start:end]),
+                    vectors=vectors[start:end],
+                    references=file.references,
+                )
             )
-            for file, part, digests in zip(files, texts, hashes, strict=True)
-        ]
+        return rows
+
+    def _vectors(self, files: Sequence[ChunkedFile], texts: list[str], hashes: list[str]) -> NDArray[np.float32]:
+        """A vector a chunk: from the store, or embedded, each text once."""
+        place_of = {digest: place for place, digest in enumerate(hashes)}
+        known = self._store.vectors(list(place_of)) if self._store is not None and self._trust_store else {}
+        missing = sorted(place for digest, place in place_of.items() if digest not in known)
+        self.created += len(missing)
+        self.reused += len(texts) - len(missing)
+        made = np.empty((len(texts), self.dim), np.float32)
+        made[missing] = self._embed(files, texts, missing)
+        repeated = [place for place, digest in enumerate(hashes) if place_of[digest] != place]
+        made[repeated] = made[[place_of[hashes[place]] for place in repeated]]
+        for place, digest in enumerate(hashes) if known else ():
+            if digest in known:
+                made[place] = known[digest]
+        return made
+
+    def _embed(self, files: Sequence[ChunkedFile], texts: list[str], chosen: list[int]) -> NDArray[np.float32]:
+        """The vectors of the chunks at the places `chosen`."""
+        wanted = [texts[place] for place in chosen]
+        if not isinstance(self._embedder, WordEmbedder):
+            return self._embedder.embed_code(wanted)
+        words = join([file.words for file in files])
+        return self._embedder.embed_words(words if len(chosen) == len(texts) else words.of_chunks(chosen), wanted)

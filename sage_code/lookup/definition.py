@@ -40,8 +40,11 @@ def analyze(root: str, settings: Settings, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def lines_at(root: str, settings: Settings, lines: Iterable[tuple[str, int]]) -> list[str]:
-    """The line at each (file, line) as it is now, without the blanks around it; empty where there is none."""
+def lines_at(
+    root: str, settings: Settings, lines: Iterable[tuple[str, int]], *, is_indented: bool = False
+) -> list[str]:
+    """The line at each (file, line) as it is now, without the blanks around it, or `is_indented` with those before it;
+    empty where there is none."""
     generation = open_symbols(root).folder
     files: dict[str, list[str]] = {}
     found = []
@@ -49,8 +52,8 @@ def lines_at(root: str, settings: Settings, lines: Iterable[tuple[str, int]]) ->
         if path not in files:
             text = _text(root, settings, path, "", generation)
             files[path] = text.text.split("\n") if text else []
-        found.append(files[path][line - 1].strip() if line <= len(files[path]) else "")
-    return found
+        found.append(files[path][line - 1].rstrip() if line <= len(files[path]) else "")
+    return found if is_indented else [line.lstrip() for line in found]
 
 
 def _file(root: str, path: str) -> SourceFile | None:

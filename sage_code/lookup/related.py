@@ -79,7 +79,7 @@ def related(
     unasked = 0
     for number, target in enumerate(targets):
         if (most is not None and len(uses) >= most) or resolver.ran_out:
-            unasked = len(targets) - number
+            unasked += len(targets) - number  # beside the one before, if the time ended in the middle of it
             break
         if check is not None:
             check()
@@ -133,7 +133,8 @@ def _targets(root: str, name: str, relation: Relation, resolver: Resolver) -> Se
             return [relative_path(root, name)]
         except UsageError:
             pass  # a symbol
-    return resolver.graph.definitions(name)
+    known = resolver.graph.known
+    return [*resolver.graph.definitions(name), *(known.definitions(name) if known else ())]
 
 
 def _question(

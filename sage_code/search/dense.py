@@ -82,7 +82,7 @@ class DenseIndex:
         else:
             chunks = self._nearest_by_sign(query, allowed)
             scores, usual = self.scores_of(chunks, query), self.scores_of(self._sample, query)
-        return Nearness(scores, *_mean_and_spread(usual), chunks)
+        return Nearness(scores, *mean_and_spread(usual), chunks)
 
     def scores_of(self, chunks: Rows, query: Floats) -> Floats:
         """The cosines of some chunks, which are in ascending order."""
@@ -167,7 +167,7 @@ def _whole(query: Floats) -> tuple[Floats, np.float32]:
     return np.rint(query * np.float32(parts)), np.float32(1 / parts)
 
 
-def _mean_and_spread(scores: Floats) -> tuple[float, float]:
+def mean_and_spread(scores: Floats) -> tuple[float, float]:
     """Mean and standard deviation, added up in whole numbers, so that the order does not matter."""
     if not len(scores):
         return 0.0, 1.0

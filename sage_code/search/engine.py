@@ -80,13 +80,16 @@ class SearchEngine:
         embedder: Embedder,
         ranking: Ranking | None = None,
         read: ReadText | None = None,
+        dense: DenseIndex | None = None,
+        meanings: WordMeanings | None = None,
     ) -> None:
-        """Without `read`, which gives the texts of files, only words tell where the text of a query stands."""
+        """Without `read`, which gives the texts of files, only words tell where the text of a query stands. `dense`
+        and `meanings` are given where they outlive the snapshot."""
         self.snapshot, self._embedder, self._read = snapshot, embedder, read
         self.ranking = ranking or learned()
-        self._dense = DenseIndex(snapshot)
+        self._dense = dense or DenseIndex(snapshot)
         # The vectors of words are the bundled model's, whatever model the index was made with.
-        self._meanings = WordMeanings(embedder if isinstance(embedder, BundledEmbedder) else BundledEmbedder())
+        self._meanings = meanings or word_meanings(embedder)
 
     def rank(self, query: Query, limit: int) -> list[Ranked]:
         """The best chunk of each of the best files, best first."""
@@ -149,6 +152,11 @@ class SearchEngine:
                 )
             )  # fmt: skip
         return best
+
+
+def word_meanings(embedder: Embedder) -> WordMeanings:
+    """The meanings of single words, for a ranking that uses this model."""
+    return WordMeanings(embedder if isinstance(embedder, BundledEmbedder) else BundledEmbedder())
 
 
 def _lift(scores: Floats, is_there: Mask, none: float) -> float:

@@ -6,7 +6,7 @@ Reads the snapshot, and the files of the hits.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ from sage_code.search.query import Query
 from sage_code.search.results import Hit, OtherChunk
 from sage_code.search.snippets import SNIPPET_LINES, FileText, MatchedLines, SearchOptions, SnippetMaker, Window
 from sage_code.search.wanted import wanted_kinds
-from sage_code.search.words import stem
 from sage_code.text.lexemes import lexemes
+from sage_code.text.stems import stem
 from sage_code.values import Symbol
 
 # Other places of a file that are named for a literal text; more say no more.
@@ -41,11 +41,20 @@ class _Shown(NamedTuple):
 class HitMaker:
     """Makes the hits of one query."""
 
-    def __init__(self, engine: SearchEngine, query: Query, rules: DiscoverRules, options: SearchOptions) -> None:
+    def __init__(
+        self,
+        engine: SearchEngine,
+        query: Query,
+        rules: DiscoverRules,
+        options: SearchOptions,
+        source: Callable[[str], FileText] | None = None,
+    ) -> None:
+        """`source` gives the texts of files that are not in the folder of a project."""
         self._snapshot, self._query = engine.snapshot, query
         self._ranking = engine.ranking if options.explain else None
         folder = self._snapshot.generation.folder
         self._snippets = SnippetMaker(self._snapshot.root, folder, rules, query, options.lines, options.context)
+        self._source = source or self._snippets.source
         self._size = options.lines or SNIPPET_LINES
         self._stems = frozenset(query.stems)
         self._kinds = wanted_kinds(query.filters.kinds)
@@ -60,7 +69,7 @@ class HitMaker:
     def hit(self, rank: int, found: Ranked, *, is_folded: bool = False) -> Hit:
         """The hit of a ranked chunk; a folded one has no spans, and names other places by their chunks."""
         snapshot, path = self._snapshot, self._snapshot.path(found.file)
-        source = self._snippets.source(path)
+        source = self._source(path)
         literal: Sequence[int] = found.lines or self._snippets.literal_lines(source)
         inside, is_defined = self._inside(found.chunk, found.lines), self._is_defined_in(found)
         if len(inside) == 1 and not (self._kinds or is_defined):
@@ -124,7 +133,7 @@ class HitMaker:
     def hit_at(self, path: str, line: int, score: float) -> Hit | None:
         """A line of an indexed file as a hit, which nothing explains; None if there is no such line."""
         file = self._snapshot.file_numbers.get(path)
-        source = self._snippets.source(path) if file is not None else None
+        source = self._source(path) if file is not None else None
         if file is None or source is None or not 1 <= line <= source.last_line:
             return None
         chunk = self._snapshot.chunk_at_line(file, line)

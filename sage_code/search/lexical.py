@@ -19,7 +19,7 @@ from sage_code.compiled.sections import Terms
 from sage_code.compiled.segment import CHUNK_FIELDS, FIELDS, FILE_FIELDS
 from sage_code.search.snapshot import SearchSnapshot
 from sage_code.search.top import Floats, Mask, Rows, top
-from sage_code.search.words import LONGEST_ENDING, head_of, inflected, stem
+from sage_code.text.stems import LONGEST_ENDING, head_of, inflected, stem
 
 _K1 = {"body": 1.5, "name": 1.2, "doc": 1.2, "path": 1.0}
 _B = {"body": 0.75, "name": 0.4, "doc": 0.6, "path": 0.3}
@@ -57,22 +57,22 @@ class TermPostings:
         chosen = importance if len(importance) <= _MAX_TERMS else _most_telling(snapshot, importance)
         self._found = {term: _gather(snapshot, term) for term in chosen}
         self._sums = np.zeros(max(snapshot.chunks, snapshot.files), np.float32)  # only written pages take memory
-        self.idf = {term: self._idf(fields) for term, fields in self._found.items()}
+        self.idf = {term: self._idf(term, fields) for term, fields in self._found.items()}
         self.weights = _shares({term: chosen[term] * idf for term, idf in self.idf.items()})
 
     def only(self, terms: Sequence[str]) -> TermPostings:
         """The same for some of the terms, each of which counts by its rarity alone; others are looked up."""
         part = copy(self)
         part._found = {term: self._found.get(term) or _gather(self._snapshot, term) for term in terms}
-        part.idf = {term: self._idf(fields) for term, fields in part._found.items()}
+        part.idf = {term: self._idf(term, fields) for term, fields in part._found.items()}
         part.weights = _shares(part.idf)
         return part
 
-    def _idf(self, fields: dict[str, list[_Postings]]) -> float:
+    def _idf(self, term: str, fields: dict[str, list[_Postings]]) -> float:
         """How rare a word is, by the field where it is most common: mostly the body, which has nearly all words."""
         documents = self._snapshot.generation.chunks
         holding = max(sum(len(form.documents) for form in fields[name]) for name in CHUNK_FIELDS)
-        holding = min(holding, documents)
+        holding = min(self._snapshot.holding(term, holding), documents)
         return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
     def best(self, field: str, count: int, allowed: Mask | None) -> Rows:

@@ -11,8 +11,8 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import NamedTuple
 
-from sage_code.search.words import STOP_WORDS
 from sage_code.text.lexemes import words_of
+from sage_code.text.stems import STOP_WORDS
 
 _WORD = re.compile(r"\w+")
 # Text in quotes, on one line; an apostrophe inside of a word is no quote.

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sage_code.search.path_classes import ASKED_WITH, ENTRY_STEMS, PATH_CLASSES, RARE_CLASSES, path_classes
-from sage_code.search.words import stem
 from sage_code.text.lexemes import split_word
+from sage_code.text.stems import stem
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _VERSION = re.compile(r"((?:[^/]+/)*?)v(\d{1,4})/")

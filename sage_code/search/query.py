@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sage_code.errors import UsageError
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.search.zone_kinds import CODE, NOISE, Frame, Zone
 from sage_code.search.zones import divide
 from sage_code.text.lexemes import split_word, words_of
+from sage_code.text.stems import STOP_WORDS, stem
 
 # A longer text is a pasted file or log, and its beginning is enough; this bounds what a query costs.
 MAX_QUERY_CHARS = 65_536
@@ -29,7 +29,9 @@ _MAX_RUN_WORDS = 1_200
 # The patterns below try a run of signs from each of its places: a run that is much longer takes minutes.
 _MAX_RUN_CHARS = 400
 _LONG_RUN = re.compile(rf"\S{{{_MAX_RUN_CHARS + 1},}}|[^\S\n]{{{_MAX_RUN_CHARS + 1},}}")
-_FILTER = re.compile(r"(?<!\S)(lang|language|path|kind|in):(\"[^\"]*\"|\S+)")
+_FILTER = re.compile(r"(?<!\S)(lang|language|path|kind|in|repo|owner):(\"[^\"]*\"|\S+)")
+# In the order of `Filters`.
+_FILTER_NAMES = ("lang", "path", "kind", "in", "repo", "owner")
 _ALL_QUOTED = re.compile(r"\"[^\"]*\"")
 _WORD = re.compile(r"\w+")
 # A dotted, scoped or called name: `Foo::bar`, `foo.bar()`, `a->b`.
@@ -68,6 +70,8 @@ class Filters(NamedTuple):
     paths: tuple[str, ...] = ()  # prefixes, parts or globs of paths
     kinds: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()  # of a fleet
+    owners: tuple[str, ...] = ()
 
     def and_also(self, more: Filters) -> Filters:
         """These filters and the values of `more`."""
@@ -173,11 +177,11 @@ def _cut_run(found: re.Match[str]) -> str:
 
 
 def _filters(text: str) -> Filters:
-    """The `lang:`, `path:`, `kind:` and `in:` of a text."""
-    found: dict[str, list[str]] = {"lang": [], "path": [], "kind": [], "in": []}
+    """The `lang:`, `path:`, `kind:`, `in:`, `repo:` and `owner:` of a text."""
+    found: dict[str, list[str]] = {name: [] for name in _FILTER_NAMES}
     for name, value in _FILTER.findall(text):
         found["lang" if name == "language" else name].append(value.strip('"'))
-    return Filters(tuple(found["lang"]), tuple(found["path"]), tuple(found["kind"]), tuple(found["in"]))
+    return Filters(*(tuple(found[name]) for name in _FILTER_NAMES))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class Hit:
     snippet_line: int  # the line of the file at which the snippet starts
     project: str = ""  # its name
     root: str = ""  # and its folder
+    repository: str = ""  # of a fleet, where the file is not on this machine
+    owner: str = ""
     also: tuple[OtherChunk, ...] = ()
     memory: tuple[str, ...] = ()
     explain: Explanation | None = None  # how the score comes about
@@ -142,6 +144,8 @@ def _row(hit: Hit) -> dict[str, Any]:
     row["memory"] = list(hit.memory)
     if not hit.root:  # the document says once which project it is about
         del row["project"], row["root"]
+    if not hit.repository:
+        del row["repository"], row["owner"]
     if hit.explain is not None:
         row["explain"] = {name: round(share, 4) for name, share in hit.explain.shares.items()}
         row["arithmetic"] = hit.explain.arithmetic()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.compiled.published import Generation, needed_snapshot
+from sage_code.compiled.published import Generation, Snapshot, needed_snapshot
 from sage_code.compiled.sections import Strings
 from sage_code.compiled.segment import FILE_FIELDS, KINDS, Segment
 from sage_code.values import Symbol
@@ -35,9 +35,10 @@ class SearchSnapshot:
 
     hides_paths = False
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, opened: Snapshot | None = None) -> None:
+        """Opens what is published for `root`, unless `opened` is given."""
         self.root = root
-        self.opened = needed_snapshot(root)
+        self.opened = opened or needed_snapshot(root)
         self.generation: Generation = self.opened.generation
         self.segments: list[Segment] = self.opened.segments
         self._dead = [ref.dead for ref in self.generation.segments]
@@ -288,6 +289,10 @@ class SearchSnapshot:
             average = max(int(alive.sum(dtype=np.int64)) / max(len(alive), 1), 1.0)
             self._norms[field] = np.float32(k1 * (1 - b)) + np.float32(k1 * b / average) * lengths.astype(np.float32)
         return self._norms[field]
+
+    def holding(self, term: str, found: int) -> int:  # noqa: ARG002 - a part of a fleet asks its statistics
+        """How many chunks have a word, of which `found` are in the snapshot: those, where it is the whole project."""
+        return found
 
     def _file(self, file: int) -> tuple[Segment, int]:
         number = bisect_right(self.file_at, file) - 1

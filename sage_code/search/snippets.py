@@ -20,7 +20,7 @@ from sage_code.discover.reading import SourceText, read_source
 from sage_code.discover.rules import DiscoverRules
 from sage_code.search.literals import LiteralFinder
 from sage_code.search.query import Query
-from sage_code.search.words import head_of, stems_of
+from sage_code.text.stems import head_of, stems_of
 from sage_code.values import SourceFile
 
 # Lines of a snippet unless more are asked for.
@@ -74,7 +74,7 @@ class FileText:
     def starts(self) -> list[int]:
         """The offset of each line, and that of the line that would follow the last."""
         lines = self.text.split("\n") if self._is_read else ()
-        return list(accumulate([len(line) + 1 for line in lines], initial=0))
+        return list(accumulate(map((1).__add__, map(len, lines)), initial=0))
 
     @property
     def last_line(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -57,10 +58,14 @@ class BodyMatch(NamedTuple):
 
 
 class WordMeanings:
-    """The vectors of words, in whole numbers; words, names and paths that were compared once are kept."""
+    """The vectors of words, in whole numbers; words, names and paths that were compared once are kept.
+
+    Threads may share one: they compare in turns, since each may give words the next rows.
+    """
 
     def __init__(self, model: BundledEmbedder) -> None:
         self._model = model
+        self._turn = Lock()
         self._row_of_word: dict[str, int] = {}
         self._vectors = np.zeros((0, model.dim), np.int8)
         # By the function that splits it, and by name or path, the rows of its words, in two parts.
@@ -74,6 +79,16 @@ class WordMeanings:
         Each list of names or paths comes with the function that splits one into the words of its own name and those
         above it; the answer has two entries for each list, one for either part.
         """
+        with self._turn:
+            return self._match(query, texts)
+
+    def match_bodies(self, terms: Sequence[str], snapshot: SearchSnapshot, chunks: Rows) -> BodyMatch:
+        """How near chunks, in ascending order, are to the words of a query, which count as the model weighs them."""
+        with self._turn:
+            return self._match_bodies(terms, snapshot, chunks)
+
+    def _match(self, query: Mapping[str, float], texts: Sequence[tuple[Sequence[str], Split]]) -> list[SoftMatch]:
+        """`match`, while it is this thread's turn."""
         asked = sorted(query, key=lambda word: (-query[word], word))[:_MAX_WORDS]
         self._make_room()
         groups: list[Sequence[Words]] = []
@@ -85,8 +100,8 @@ class WordMeanings:
         ends = np.cumsum([len(group) for group in groups])[:-1]
         return [SoftMatch(*both) for both in zip(np.split(cover, ends), np.split(share, ends), strict=True)]
 
-    def match_bodies(self, terms: Sequence[str], snapshot: SearchSnapshot, chunks: Rows) -> BodyMatch:
-        """How near chunks, in ascending order, are to the words of a query, which count as the model weighs them."""
+    def _match_bodies(self, terms: Sequence[str], snapshot: SearchSnapshot, chunks: Rows) -> BodyMatch:
+        """`match_bodies`, while it is this thread's turn."""
         self._make_room()
         weights = self._model.word_weights(terms)
         order = sorted(range(len(terms)), key=lambda row: (-weights[row], terms[row]))[:_MAX_WORDS_IN_BODIES]

@@ -23,8 +23,8 @@ from sage_code.search.query import Filters, Query
 from sage_code.search.results import Hit, SearchResponse
 from sage_code.search.service import NEAREST
 from sage_code.search.snippets import MAX_LINE_CHARS, SNIPPET_LINES, LineMatcher, SearchOptions
-from sage_code.search.words import stems_of
 from sage_code.settings.loading import Settings
+from sage_code.text.stems import stems_of
 from sage_code.values import SourceFile
 
 # Agents wait for a few seconds without trouble.

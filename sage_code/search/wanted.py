@@ -60,3 +60,8 @@ def wanted_language(name: str, known: Collection[str]) -> str:
     raise UsageError(
         f"there is no language {name[:40]!r}", "`sage status` lists those of the project, docs/LANGUAGES.md all"
     )
+
+
+def several(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The values of a filter that may be given as none, one or several."""
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)

@@ -161,7 +161,35 @@ class Settings:
     code_embedding_dim: int = _number(
         0, 0, 4_096, "Length to shorten the code model's vectors to, if it allows that; 0: whole."
     )
-    store_uri: str = _other("", "LanceDB address of the store; empty: codebase/lancedb in Sage's home.", user_only=True)
+    store_uri: str = _other(
+        "", "Where the store is: a folder or s3://bucket/path; empty: codebase/lancedb in Sage's home.", user_only=True
+    )
+    store_endpoint: str = _other(
+        "",
+        "Address of the S3 server of the store; empty: AWS_ENDPOINT_URL, or Amazon's.",
+        user_only=True,
+        pattern=re.compile(r"(?:https?://[^\s@]+)?"),
+        pattern_help="http:// or https://, without a password",
+    )
+    store_region: str = _other("", "Region of the store's bucket; empty: AWS_REGION, or us-east-1.", user_only=True)
+    store_access_key_id: str = _key("Key id for the store's bucket.", "AWS_ACCESS_KEY_ID")
+    store_secret_access_key: str = _key("Secret key for the store's bucket.", "AWS_SECRET_ACCESS_KEY")
+    fleet_cache_gb: float = _number(
+        2, 0, 10_000, "Most of a remote fleet that is copied to this machine, in GB; 0: nothing.", user_only=True
+    )
+    shared_index: str = _other(
+        "", "Where CI publishes indexes for all: s3://BUCKET/FOLDER or a folder; empty: nowhere.", user_only=True
+    )
+    shared_project: str = _other(
+        "", "Name of the project in the shared index; empty: the address of git's remote `origin`."
+    )
+    shared_trusted_keys: tuple[str, ...] = _other(
+        (),
+        "Public keys whose signed indexes are used; `sage share trust` adds one.",
+        user_only=True,
+        pattern=re.compile(r"ed25519:[A-Za-z0-9_-]{43}(#[\w.@-]{1,60})?"),
+        pattern_help="each ed25519:KEY or ed25519:KEY#NAME",
+    )
     trusted_models: tuple[str, ...] = _other(
         (),
         "Models that may run their own code, each pinned to a commit.",
@@ -222,6 +250,12 @@ class Settings:
         False, "Say who works and talks with whom, also where several people take part.", user_only=True
     )
     block_chars: int = _number(20_000, 100, 1_000_000, "Most characters of a new block of core memory.", user_only=True)
+
+    # What a team knows together
+    team_database_url: str = _other(
+        "", "Database of a team's memory: postgresql://YOU@HOST/DATABASE; empty: none.", user_only=True
+    )
+    team_name: str = _other("main", "The team in that database.", user_only=True, **_NOT_EMPTY)
 
     # Who writes summaries. A project may neither send what was said elsewhere nor start a program.
     summariser: str = _other(

@@ -1,1 +1,1 @@
-"""The durable, global truth: chunk rows with their vectors in LanceDB."""
+"""The durable, global truth: chunk rows with their vectors in Lance tables."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sage_code.store.columns import broken, is_hash, matrix, prefixes, prefixes_of, split_hashes
 from sage_code.store.layout import unpack_row
+from sage_code.store.tables import Table
 
 # Given hashes, texts and vectors, returns which of the vectors are wrong.
 WrongVectors: TypeAlias = Callable[[Sequence[str], Sequence[str], NDArray[np.float32]], NDArray[np.bool_]]
@@ -42,7 +43,7 @@ class _Texts(NamedTuple):
     rows: list[int]
 
 
-def check(chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = None) -> StoreCheck:
+def check(chunks: Table, files: Table, dim: int, is_wrong: WrongVectors | None = None) -> StoreCheck:
     """Check every row of the two tables."""
     found: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     hashes: list[str] = []
@@ -70,7 +71,7 @@ def check(chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = Non
 
 
 def damaged_rows(
-    chunks: Any, files: Any, dim: int, is_wrong: WrongVectors | None = None
+    chunks: Table, files: Table, dim: int, is_wrong: WrongVectors | None = None
 ) -> tuple[list[int], list[int]]:
     """The row numbers of damaged rows, of both tables."""
     texts = [
@@ -81,9 +82,9 @@ def damaged_rows(
     return texts, [number for _, is_sound, number in _files(files) if not is_sound]
 
 
-def _texts(chunks: Any, dim: int, is_wrong: WrongVectors | None) -> Iterator[_Texts]:
+def _texts(chunks: Table, dim: int, is_wrong: WrongVectors | None) -> Iterator[_Texts]:
     """Every row of the table of texts, checked, batch by batch."""
-    for batch in chunks.search().with_row_id(True).select(["text_hash", "text", "vector"]).to_batches():
+    for batch in chunks.scan(["text_hash", "text", "vector"], numbers=True):
         hashes = [_text(value) for value in _raw(batch.column("text_hash"))]
         texts = _raw(batch.column("text"))
         vectors = matrix(batch.column("vector"), dim)
@@ -102,9 +103,9 @@ def _texts(chunks: Any, dim: int, is_wrong: WrongVectors | None) -> Iterator[_Te
         yield _Texts(hashes, sound, wrong, batch.column("_rowid").to_pylist())
 
 
-def _files(files: Any) -> Iterator[tuple[dict[str, Any], bool, int]]:
+def _files(files: Table) -> Iterator[tuple[dict[str, Any], bool, int]]:
     """Every row of the table of files, whether it is sound, and its row number."""
-    for batch in files.search().with_row_id(True).select(list(_FILE_COLUMNS)).to_batches():
+    for batch in files.scan(list(_FILE_COLUMNS), numbers=True):
         columns = [_raw(batch.column(name)) for name in _FILE_COLUMNS]
         for number, key, path, language, texts, layout in zip(
             batch.column("_rowid").to_pylist(), *columns, strict=True

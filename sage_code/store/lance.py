@@ -1,8 +1,8 @@
-"""The store, in LanceDB: which files it has, add, read, delete, compact.
+"""The store, in Lance tables, which LanceDB can read: which files it has, add, read, delete, compact.
 
 Every model has two tables: embedded texts, each once, with their vectors; and versions of files, which are lists of
 texts. Texts are added first, so a file in the store is complete; `write.lock` keeps two processes from adding the same.
-`import lancedb` takes seconds: this module is imported only when it is needed, and never on a light path.
+`import lance` takes a third of a second: this module is imported only when it is needed, and never on a light path.
 """
 
 from __future__ import annotations
@@ -11,25 +11,38 @@ import contextlib
 import errno
 import os
 import re
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
 from sage_code.errors import SageError, StoreError
-from sage_code.files.locks import locked
 from sage_code.paths import sage_home
 from sage_code.store.checking import StoreCheck, WrongVectors, check, damaged_rows
 from sage_code.store.columns import broken, matrix, prefixes, prefixes_of, split_hashes
 from sage_code.store.layout import pack, unpack_row
+from sage_code.store.remote.address import Address, address_of
+from sage_code.store.remote.lease import LeaseLostError
+from sage_code.store.remote.objects import unreachable
 from sage_code.store.rows import FileRows, text_hash
+from sage_code.store.tables import (
+    SUFFIX,
+    MissingTableError,
+    Table,
+    drop_table,
+    in_list,
+    is_damage,
+    is_fenced,
+    odd_entry,
+    read_all,
+    table_names,
+)
+from sage_code.store.writing import WriteGuard
 
 # History of the columns, part of the table's name: 1: first version; 2: references; 3: each text once, files apart.
 FORMAT = 3
@@ -38,16 +51,14 @@ _CHUNKS, _FILES = "chunks", "files"
 _MAX_IN_LIST = 512
 # Files read in one query; bounds the memory.
 _READ_FILES = 256
-# Rows read or deleted by their numbers in one call.
-_TAKE_ROWS = 8_192
 # A table with more versions is crowded: each version is a file that lists all pieces. Compacting writes the table again
 # (40 ms for a small one, 0.3 s for 100,000 texts), so a large table may have more versions.
 _CROWDED_VERSIONS, _MOST_VERSIONS = 16, 256
 _ROWS_A_VERSION = 1_024
 # How long versions stay in a remote store, which other machines may be reading.
 _REMOTE_GRACE = timedelta(days=1)
-# What LanceDB raises for damaged data: a Rust panic, which is not an `Exception`.
-_PANIC = "PanicException"
+# How often a writer whose lease was taken over begins again, before it says so.
+_TAKEOVERS = 3
 
 
 @dataclass(slots=True)
@@ -73,7 +84,7 @@ class _Seen:
 
 
 def store_uri(setting: str) -> str:
-    """The LanceDB URI of the `store_uri` setting; an empty setting is the folder in Sage's home."""
+    """The URI of the `store_uri` setting; an empty setting is the folder in Sage's home."""
     return setting or os.path.join(sage_home(), "codebase", "lancedb")
 
 
@@ -104,26 +115,24 @@ def _lock_path(uri: str, name: str) -> str:
 
 @contextlib.contextmanager
 def _explained(doing: str, uri: str) -> Iterator[None]:
-    """Turn any error of LanceDB, panics included, into a `StoreError` that says what to do."""
+    """Turn any error of Lance, panics included, into a `StoreError` that says what to do."""
     try:
         yield
     except SageError:
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+        if not is_damage(error):
             raise
         text = str(error).strip() or type(error).__name__
+        if is_fenced(error):
+            raise LeaseLostError(f"another machine has taken over the right to write to {uri}") from error
+        if "://" in uri:
+            raise unreachable(doing, uri, text) from error
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in text or "os error 28" in text:
             hint = "free some space and run `sage index` again; the last good index is untouched"
             raise StoreError(f"no space left on the disk of {uri} while {doing}", hint) from error
         hint = "`sage admin verify` checks the store and rebuilds what is damaged"
         raise StoreError(f"{doing} failed in {uri}: {text.splitlines()[0][:300]}", hint) from error
-
-
-def _in_list(column: str, values: Iterable[str]) -> str:
-    # Single quotes are strings in DataFusion (double quotes are identifiers); our keys are hexadecimal, doubled anyway.
-    quoted = ",".join("'" + value.replace("'", "''") + "'" for value in values)
-    return f"{column} IN ({quoted})"
 
 
 def _chunk_schema(dim: int) -> pa.Schema:
@@ -159,31 +168,39 @@ class Store:
         self.uri = uri
         self.dim = dim
         self.table = table_name(model, dim)
-        self._write_lock = _lock_path(uri, "write")
         self._seen: _Seen | None = None
         self.damaged: set[str] = set()  # keys of files that were found damaged
         with _explained("opening the store", uri):
-            if "://" not in uri:
+            self._place = address_of(uri)
+            self._guard = WriteGuard(self._place, _lock_path(uri, "write"), self._fence)
+            if not self._place.is_remote:
                 os.makedirs(uri, exist_ok=True)
                 for name in (self.table, files_table(self.table)):
-                    if odd := _odd_entry(os.path.join(uri, f"{name}.lance")):
+                    if odd := odd_entry(os.path.join(uri, name + SUFFIX)):
                         raise OSError(f"{odd} is not a regular file")
-            # Other processes write too: every read looks at the newest version.
-            self._db = lancedb.connect(uri, read_consistency_interval=timedelta(0))
             self._chunks = self._open(self.table, _chunk_schema(dim))
             self._files = self._open(files_table(self.table), _FILE_SCHEMA)
             found = self._chunks.schema.field("vector").type.list_size
         if found != dim:
             raise StoreError(f"table {self.table} in {uri} holds {found}-d vectors, the model gives {dim}-d")
 
-    def _open(self, name: str, schema: pa.Schema) -> Any:
-        try:
-            table = self._db.open_table(name)
-        except ValueError:  # "Table ... was not found"
-            with locked(self._write_lock):
-                table = self._db.create_table(name, schema=schema, exist_ok=True)
-        table.count_rows()  # reads the table's list of pieces: damage shows now, not during the run
-        return table
+    def _open(self, name: str, schema: pa.Schema) -> Table:
+        with contextlib.suppress(MissingTableError):
+            return Table(self._place, name, self._guard.confirm)
+        with self._writing():
+            with contextlib.suppress(MissingTableError):  # another process has created it while we waited
+                return Table(self._place, name, self._guard.confirm)
+            return Table.created(self._place, name, schema, self._guard.confirm)
+
+    def _writing(self) -> contextlib.AbstractContextManager[None]:
+        """Keeps all others from writing."""
+        return self._guard.held()
+
+    def _fence(self) -> None:
+        """Stop commits of a writer whose lease we have taken over."""
+        for name in table_names(self._place):
+            if name.startswith((_CHUNKS, _FILES)):
+                Table(self._place, name).fence()
 
     @property
     def is_remote(self) -> bool:
@@ -193,12 +210,12 @@ class Store:
     def count(self) -> int:
         """The number of texts."""
         with _explained("counting rows", self.uri):
-            return int(self._chunks.count_rows())
+            return self._chunks.count()
 
     def count_files(self) -> int:
         """The number of versions of files."""
         with _explained("counting files", self.uri):
-            return int(self._files.count_rows())
+            return self._files.count()
 
     def existing(self, keys: Sequence[str]) -> set[str]:
         """Those of `keys` that the store has."""
@@ -207,8 +224,7 @@ class Store:
         if len(keys) > _MAX_IN_LIST:
             return self.keys().intersection(keys)
         with _explained("looking files up", self.uri):
-            query = self._files.search().where(_in_list("file_key", keys)).select(["file_key"])
-            return set(query.to_arrow()["file_key"].to_pylist())
+            return set(self._files.read(["file_key"], in_list("file_key", keys))["file_key"].to_pylist())
 
     def keys(self) -> set[str]:
         """The keys of all files: about 100 bytes each."""
@@ -217,26 +233,41 @@ class Store:
     def keys_by_age(self) -> list[str]:
         """The same in the order in which they were added."""
         with _explained("looking files up", self.uri):
-            batches = self._files.search().select(["file_key"]).to_batches()
+            batches = self._files.scan(["file_key"])
             return [key for batch in batches for key in batch.column("file_key").to_pylist()]
 
     def add(self, files: Sequence[FileRows]) -> int:
-        """Add the texts and files that the store lacks, texts first; returns how many texts were added."""
-        with _explained("adding rows", self.uri), locked(self._write_lock):
+        """Add the texts and files that the store lacks, texts first; returns how many texts were added.
+
+        When another machine has taken the lease over in between, it is done again: what is there by then stays.
+        """
+        for _ in range(_TAKEOVERS):
+            with contextlib.suppress(LeaseLostError):
+                return self._add(files)
+            self._seen = None
+        return self._add(files)
+
+    def _add(self, files: Sequence[FileRows]) -> int:
+        """One try of an addition."""
+        with _explained("adding rows", self.uri), self._writing():
             seen = self._look()
             texts = self._new_texts(files, seen)
             if texts.num_rows:
-                self._chunks.add(texts)
+                self._chunks.append(texts)
                 seen.own = np.union1d(seen.own, prefixes(texts["text_hash"]))
             fresh = {file.key: file for file in files if file.key not in seen.keys and file.chunks}
             if fresh:
-                self._files.add(_file_table(list(fresh.values())))
+                self._files.append(_file_table(list(fresh.values())))
                 seen.keys.update(fresh)
             seen.versions = self._versions()
             return int(texts.num_rows)
 
+    def look_again(self) -> None:
+        """Let `read` and `vectors` find what was added through this object too; it takes the tables as they are now."""
+        self._seen = None
+
     def _versions(self) -> tuple[int, int]:
-        return self._chunks.version, self._files.version
+        return self._chunks.version(), self._files.version()
 
     def _look(self) -> _Seen:
         """The content of the tables; read again when another process has written since."""
@@ -249,7 +280,7 @@ class Store:
 
     def _hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The prefix of every text's hash, and its row number."""
-        batches = list(self._chunks.search().with_row_id(True).select(["text_hash"]).to_batches())
+        batches = list(self._chunks.scan(["text_hash"], numbers=True))
         found = [np.empty(0, np.uint64), *(prefixes(batch.column("text_hash")) for batch in batches)]
         rows = [np.empty(0, np.uint64), *(batch.column("_rowid").to_numpy() for batch in batches)]
         return np.concatenate(found), np.concatenate(rows)
@@ -278,7 +309,7 @@ class Store:
         for start in range(0, len(keys), _READ_FILES):
             part = keys[start : start + _READ_FILES]
             with _explained("reading rows", self.uri):
-                rows = self._files.search().where(_in_list("file_key", part)).to_arrow().to_pylist()
+                rows = self._files.read(_FILE_SCHEMA.names, in_list("file_key", part)).to_pylist()
                 hashes = [split_hashes(row["texts"]) for row in rows]
                 texts = self._texts({digest for part in hashes for digest in part}, ["text", "vector"])
             done: set[str] = set()  # a key may be stored twice
@@ -306,9 +337,7 @@ class Store:
         wanted = sorted(hashes)
         rows = self._look().rows_of(prefixes(wanted))
         found: dict[str, dict[str, Any]] = {}
-        for start in range(0, len(rows), _TAKE_ROWS):
-            taken = self._chunks.take_row_ids(rows[start : start + _TAKE_ROWS].tolist())
-            table = taken.select(["text_hash", *columns]).to_arrow()
+        for table in self._chunks.take(rows.tolist(), ["text_hash", *columns]):
             values = {name: table[name].to_pylist() for name in columns if name != "vector"}
             values["vector"] = list(matrix(table["vector"], self.dim))
             for row, digest in enumerate(table["text_hash"].to_pylist()):
@@ -327,19 +356,19 @@ class Store:
 
     def delete(self, keys: Sequence[str], hashes: Collection[str] = ()) -> None:
         """Remove the files `keys`, and the texts `hashes`; the caller holds `use_lock` alone."""
-        with _explained("deleting rows", self.uri), locked(self._write_lock):
+        with _explained("deleting rows", self.uri), self._writing():
             for start in range(0, len(keys), _MAX_IN_LIST):
-                self._files.delete(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
+                self._files.delete(in_list("file_key", keys[start : start + _MAX_IN_LIST]))
             found, rows = self._hashes()
-            _delete_by_number(self._chunks, rows[np.isin(found, prefixes(list(hashes)))].tolist())
+            self._chunks.delete_rows(rows[np.isin(found, prefixes(list(hashes)))].tolist())
 
     def sweep(self) -> int:
         """Remove the texts that no file uses; the caller holds `use_lock` alone. Returns how many."""
-        with _explained("deleting rows", self.uri), locked(self._write_lock):
+        with _explained("deleting rows", self.uri), self._writing():
             found, rows = self._hashes()
-            used = [prefixes_of(batch.column("texts")) for batch in self._files.search().select(["texts"]).to_batches()]
+            used = [prefixes_of(batch.column("texts")) for batch in self._files.scan(["texts"])]
             orphans = rows[~np.isin(found, np.concatenate([np.empty(0, np.uint64), *used]))]
-            _delete_by_number(self._chunks, orphans.tolist())
+            self._chunks.delete_rows(orphans.tolist())
             return len(orphans)
 
     def texts_of(self, keys: Sequence[str]) -> set[str]:
@@ -347,8 +376,8 @@ class Store:
         found: set[str] = set()
         with _explained("looking files up", self.uri):
             for start in range(0, len(keys), _MAX_IN_LIST):
-                query = self._files.search().where(_in_list("file_key", keys[start : start + _MAX_IN_LIST]))
-                for texts in query.select(["texts"]).to_arrow()["texts"].to_pylist():
+                wanted = in_list("file_key", keys[start : start + _MAX_IN_LIST])
+                for texts in self._files.read(["texts"], wanted)["texts"].to_pylist():
                     found.update(split_hashes(texts))
         return found
 
@@ -359,10 +388,10 @@ class Store:
 
     def delete_damaged(self, is_wrong: WrongVectors | None = None) -> None:
         """Remove the damaged rows; the caller holds `use_lock` alone."""
-        with _explained("deleting rows", self.uri), locked(self._write_lock):
+        with _explained("deleting rows", self.uri), self._writing():
             chunks, files = damaged_rows(self._chunks, self._files, self.dim, is_wrong)
-            _delete_by_number(self._chunks, chunks)
-            _delete_by_number(self._files, files)
+            self._chunks.delete_rows(chunks)
+            self._files.delete_rows(files)
         self._seen = None
 
     def is_crowded(self) -> bool:
@@ -371,57 +400,31 @@ class Store:
 
     def _pieces(self) -> int:
         with _explained("looking at the tables", self.uri):
-            if self.is_remote:
-                return max(int(table.stats()["fragment_stats"]["num_fragments"]) for table in self._tables())
-            folders = (os.path.join(self.uri, f"{table.name}.lance", "_versions") for table in self._tables())
-            return max(len(os.listdir(folder)) for folder in folders)
+            return max(table.pieces() for table in self._tables())
 
-    def _tables(self) -> tuple[Any, Any]:
+    def _tables(self) -> tuple[Table, Table]:
         return self._chunks, self._files
 
     def compact(self, *, deleted: bool = False) -> None:
         """Merge small fragments and drop old versions; the caller holds `use_lock` alone. `deleted` removes every byte
-        of deleted rows. When another machine changes a remote store meanwhile, LanceDB gives up without harm.
+        of deleted rows. When another machine changes a remote store meanwhile, Lance gives up without harm.
         """
         grace = _REMOTE_GRACE if self.is_remote else timedelta(0)
-        with _explained("compacting", self.uri), locked(self._write_lock), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # it warns of other processes; `use_lock` keeps them out
+        with _explained("compacting", self.uri), self._writing():
             for table in self._tables():
-                if deleted:
-                    _set_one_apart(table)
-                table.optimize(cleanup_older_than=grace, delete_unverified=not self.is_remote)
+                table.compact(grace, deleted=deleted)
         self._seen = None  # rows have new numbers
 
     def tables(self) -> list[str]:
         """The tables of texts of all models, older formats included."""
         with _explained("listing tables", self.uri):
-            return [name for name in self._db.list_tables().tables if name.startswith(_CHUNKS)]
+            return [name for name in table_names(self._place) if name.startswith(_CHUNKS)]
 
     def drop_table(self, name: str) -> None:
         """Remove another model's tables."""
-        with _explained("dropping a table", self.uri), locked(self._write_lock):
-            for table in {name, files_table(name)}.intersection(self._db.list_tables().tables):
-                self._db.drop_table(table)
-
-
-def _set_one_apart(table: Any) -> None:
-    """Move one row to a new fragment: LanceDB rewrites a single fragment only when a tenth of it is deleted."""
-    row = table.search().with_row_id(True).limit(1).to_arrow()
-    if row.num_rows:
-        table.add(row.drop_columns(["_rowid"]))
-        table.delete(f"_rowid = {row['_rowid'][0].as_py()}")
-
-
-def _odd_entry(folder: str) -> str:
-    """A pipe, a device or a dangling link in a table's folder, on which LanceDB would hang."""
-    for parent, folders, names in os.walk(folder):
-        for name in (*folders, *names):
-            path = os.path.join(parent, name)
-            if name in folders and not os.path.islink(path):
-                continue
-            if not os.path.isfile(path):
-                return path
-    return ""
+        with _explained("dropping a table", self.uri), self._writing():
+            for table in {name, files_table(name)}.intersection(table_names(self._place)):
+                drop_table(self._place, table)
 
 
 def _has_our_columns(schema: pa.Schema) -> bool:
@@ -431,37 +434,27 @@ def _has_our_columns(schema: pa.Schema) -> bool:
     return isinstance(vector, pa.FixedSizeListType) and list(schema) == list(_chunk_schema(vector.list_size))
 
 
-def _delete_by_number(table: Any, rows: Sequence[int]) -> None:
-    # By row number: a hundred times faster than by hash; `use_lock` keeps the numbers valid.
-    for start in range(0, len(rows), _TAKE_ROWS):
-        table.delete(f"_rowid IN ({','.join(map(str, rows[start : start + _TAKE_ROWS]))})")
-
-
 def damaged_tables(uri: str) -> list[str]:
-    """Local tables that LanceDB cannot open or read."""
-    if "://" in uri or not os.path.isdir(uri):
+    """Local tables that Lance cannot open or read."""
+    place = address_of(uri)
+    if place.is_remote:
         return []
-    database = lancedb.connect(uri)
-    damaged = []
-    for entry in sorted(os.listdir(uri)):
-        name, extension = os.path.splitext(entry)
-        if extension != ".lance" or not name.startswith((_CHUNKS, _FILES)):
-            continue
-        if _odd_entry(os.path.join(uri, entry)):
-            damaged.append(name)
-            continue
-        try:
-            table = database.open_table(name)
-            if name.startswith((f"{_CHUNKS}{FORMAT}_", f"{_FILES}{FORMAT}_")) and not _has_our_columns(table.schema):
-                damaged.append(name)
-                continue
-            for _ in table.search().to_batches():
-                pass
-        except BaseException as error:  # damage raises all kinds of errors, panics included
-            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
-                raise
-            damaged.append(name)
-    return damaged
+    names = [name for name in table_names(place) if name.startswith((_CHUNKS, _FILES))]
+    return [name for name in names if odd_entry(os.path.join(uri, name + SUFFIX)) or _is_damaged(place, name)]
+
+
+def _is_damaged(place: Address, name: str) -> bool:
+    """Whether a table cannot be read to its end, or has other columns than ours."""
+    try:
+        is_of_this_format = name.startswith((f"{_CHUNKS}{FORMAT}_", f"{_FILES}{FORMAT}_"))
+        if is_of_this_format and not _has_our_columns(Table(place, name).schema):
+            return True
+        read_all(place, name)
+    except BaseException as error:
+        if not is_damage(error):
+            raise
+        return True
+    return False
 
 
 def _file_table(files: Sequence[FileRows]) -> pa.Table:

@@ -8,15 +8,17 @@ counting adds up numbers.
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from sage_code.text.long_words import LONG_WORD, MAX_LEXEME_CHARS
 
 _WORD = re.compile(r"\w+")
 # Every other character becomes a space: for ASCII, translating and splitting is five times faster than the pattern.
 _SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+# Words whose lexemes are kept: a search that splits the texts of its candidates meets the same words again.
+_KEPT = 65_536
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -25,6 +27,7 @@ def words_of(text: str) -> list[str]:
     return text.translate(_SPACES).split() if text.isascii() else _WORD.findall(text)
 
 
+@lru_cache(maxsize=_KEPT)
 def split_word(word: str) -> tuple[str, ...]:
     """The lexemes of one identifier: itself in lower case, then its parts if it has several."""
     if len(word) > MAX_LEXEME_CHARS:
@@ -51,20 +54,18 @@ class Lexicon:
         self.numbers: dict[str, int] = {}
         self._of_word: dict[str, tuple[int, ...]] = {}
 
-    def count(self, texts: Iterable[str], order: array[int] | None = None) -> tuple[list[int], list[int], list[int]]:
+    def count(self, texts: Iterable[str]) -> tuple[list[int], list[int], list[int]]:
         """The lexemes of each text, and how often the word that each comes from occurs there.
 
         Three flat lists: numbers, counts, and for each text the number of its entries. A lexeme that several words of
-        a text share has an entry for each of them, which the caller adds up. The numbers of the whole words, in the
-        order of the text, are appended to `order`.
+        a text share has an entry for each of them, which the caller adds up.
         """
         numbers: list[int] = []
         counts: list[int] = []
         lengths: list[int] = []
         of_word, table, before = self._of_word, self.numbers, 0
         for text in texts:
-            words = words_of(text)
-            for word, count in Counter(words).items():
+            for word, count in Counter(words_of(text)).items():
                 known = of_word.get(word)
                 if known is None:
                     known = of_word[word] = tuple(
@@ -72,8 +73,6 @@ class Lexicon:
                     )
                 numbers += known
                 counts += (count,) * len(known)
-            if order is not None:
-                order.extend([of_word[word][0] for word in words if of_word[word]])
             lengths.append(len(numbers) - before)
             before = len(numbers)
         return numbers, counts, lengths
@@ -81,3 +80,20 @@ class Lexicon:
     def since(self, start: int) -> Sequence[str]:
         """The lexemes numbered `start` and above, in order."""
         return list(self.numbers)[start:]
+
+
+class WordNumbers(dict[str, int]):
+    """Numbers words as they are looked up, and keeps the lexemes of each, numbered too."""
+
+    __slots__ = ("lexemes", "terms")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.terms: dict[str, int] = {}  # the numbers of lexemes
+        self.lexemes: list[tuple[int, ...]] = []  # of each word, the whole word first
+
+    def __missing__(self, word: str) -> int:
+        terms, number = self.terms, len(self)
+        self[word] = number
+        self.lexemes.append(tuple(terms.setdefault(one, len(terms)) for one in split_word(word) or (LONG_WORD,)))
+        return number

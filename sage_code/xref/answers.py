@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sage_code.values import Reference
 from sage_code.xref.graph import CodeGraph, Definition
+from sage_code.xref.known import SILENT
 from sage_code.xref.language_rules import family
 from sage_code.xref.resolve import DEFAULT_CONFIDENCE, Resolver, Target
 from sage_code.xref.views import CLASS_LIKE, FUNCTION_LIKE, owner
@@ -102,8 +103,10 @@ def references(
 
 
 def so_far(resolver: Resolver, definitions: Sequence[Definition], min_confidence: float, text: TextUses) -> list[Usage]:
-    """The references to `definitions`, which share a name, that were resolved before the time was over."""
+    """The references to `definitions`, which share a name, that were resolved before the time was over, and those that
+    a compiler knows, which need no time."""
     keys = {one.key for one in definitions}
+    known = resolver.graph.known
     found = [
         Usage(file, _at(file, one, text).line, one.scope, one.kind, target.definition, target.confidence, target.why)
         for file, one, target in (resolver.resolved(definitions[0].symbol.name) if definitions else ())
@@ -114,6 +117,12 @@ def so_far(resolver: Resolver, definitions: Sequence[Definition], min_confidence
         for definition in definitions
         for file, one, confidence, why in text.meant.get(definition.key, ())
         if confidence >= min_confidence
+    ]
+    found += [
+        Usage(use.file, use.line, use.scope, use.kind, definition, use.confidence, use.why)
+        for definition in definitions
+        for use in (known.uses(definition) if known else ())
+        if use.confidence >= min_confidence
     ]
     return sorted(set(found), key=lambda usage: (usage.file, usage.line, -usage.confidence))
 
@@ -240,15 +249,28 @@ def impact(
 
 def _usages(resolver: Resolver, definition: Definition, text: TextUses | None = None) -> Iterator[Usage]:
     """The references to `definition`, however uncertain; for a constructor, the calls of its class too."""
+    seen: set[tuple[str, int]] = set()  # where a compiler knows a use; guesses about these lines add nothing
+    known = resolver.graph.known
+    for use in known.uses(definition) if known else ():
+        if not resolver.in_time():
+            return
+        if (use.file, use.line) not in seen:
+            seen.add((use.file, use.line))
+            yield Usage(use.file, use.line, use.scope, use.kind, definition, use.confidence, use.why)
     for file, reference in _mentions(resolver, definition):
         if not resolver.in_time():
             return
+        if (file, reference.line) in seen:
+            continue
         target = _pointing_at(resolver.targets(file, reference), definition)
         if target is not None:
             line, scope = _at(file, reference, text).line, reference.scope
             yield Usage(file, line, scope, reference.kind, definition, target.confidence, target.why)
     for file, reference, confidence, why in text.meant.get(definition.key, ()) if text else ():
-        yield Usage(file, reference.line, reference.scope, reference.kind, definition, confidence, why)
+        if (file, reference.line) not in seen:
+            is_silent = known is not None and why != "override" and known.covers(file)
+            certainty = min(confidence, SILENT) if is_silent else confidence
+            yield Usage(file, reference.line, reference.scope, reference.kind, definition, certainty, why)
     if definition.symbol.name in _CONSTRUCTORS or definition.symbol.kind == "constructor":
         for cls in _enclosing(resolver.graph, definition.file, owner(definition.symbol.qualname)):
             if cls.symbol.kind in CLASS_LIKE:

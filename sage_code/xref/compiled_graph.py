@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.published import Snapshot, needed_snapshot
 from sage_code.compiled.segment import Segment
+from sage_code.scip.overlay import has_overlays, load_overlays
 from sage_code.text.lexemes import split_word, words_of
 from sage_code.values import Reference, Symbol
 from sage_code.xref.graph import Definition
+from sage_code.xref.known import Known
 
 _NO_POSTINGS = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 # Names whose definitions are kept.
@@ -25,11 +27,20 @@ class CompiledGraph:
     def __init__(self, root: str, snapshot: Snapshot | None = None) -> None:
         """The graph of the published index of `root`, or of an open snapshot of it."""
         snapshot = snapshot or needed_snapshot(root)
+        self.root = root
         self.folder = snapshot.generation.folder
         self._symbols = snapshot.symbols
         dead = (frozenset(ref.dead) for ref in snapshot.generation.segments)
         self._segments = list(zip(snapshot.segments, dead, strict=True))
         self._defined: dict[str, list[Definition]] = {}
+
+    @cached_property
+    def known(self) -> Known | None:
+        """What compilers know about the files in the version that is indexed."""
+        if not has_overlays(self.root):
+            return None
+        overlays = load_overlays(self.root)
+        return Known(self, overlays, self.file_key) if overlays else None
 
     @cached_property
     def _rows(self) -> dict[str, tuple[Segment, int]]:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sage_code.values import Reference, Symbol
 
@@ -24,6 +24,36 @@ class Definition:
     def key(self) -> tuple[str, str]:
         """What identifies it; overloads and redefinitions in one file are one."""
         return self.file, self.symbol.qualname
+
+
+class KnownUse(NamedTuple):
+    """A use that a compiler has seen."""
+
+    file: str
+    line: int
+    scope: str
+    kind: str
+    confidence: float
+    why: str
+
+
+class Knowledge(Protocol):
+    """What compilers know about one state of a project."""
+
+    def covers(self, file: str) -> bool:
+        """Whether a compiler has read the indexed version of a file."""
+
+    def knows(self, definition: Definition) -> bool:
+        """Whether a compiler has seen this definition."""
+
+    def uses(self, definition: Definition) -> Iterator[KnownUse]:
+        """The uses of a definition in the files that are fresh."""
+
+    def meant(self, file: str, line: int, name: str) -> list[tuple[Definition, float, str]] | None:
+        """The definitions that `name` in a line means, with confidence and source; None if no compiler says so."""
+
+    def definitions(self, name: str) -> list[Definition]:
+        """The definitions called `name` that only compilers know."""
 
 
 class CodeGraph(Protocol):
@@ -46,3 +76,7 @@ class CodeGraph(Protocol):
 
     def files(self) -> Iterable[str]:
         """Every file; the resolver reads this once, to find the modules that imports mean."""
+
+    @property
+    def known(self) -> Knowledge | None:
+        """What compilers know about this state, if an index of one was imported."""

@@ -16,6 +16,7 @@ from sage_code.xref.expressions import MAX_CLASSES, Expressions
 from sage_code.xref.graph import CodeGraph, Definition
 from sage_code.xref.guess import guess
 from sage_code.xref.imports import Imports
+from sage_code.xref.known import SILENT
 from sage_code.xref.language_rules import DECLARES_TYPES, MUST_IMPORT, family, is_super
 from sage_code.xref.meanings import MAX_STEPS, External, Meaning, Module
 from sage_code.xref.views import FUNCTION_LIKE, FileView, FileViews, owner
@@ -77,8 +78,24 @@ class Resolver:
         if key not in self._targets:
             if len(self._targets) >= _KEPT_TARGETS:
                 self._targets.clear()
-            self._targets[key] = self._resolve(file, reference)
+            self._targets[key] = self._decided(file, reference)
         return self._targets[key]
+
+    def _decided(self, file: str, reference: Reference) -> list[Target]:
+        """What a compiler says about a reference, and guesses only where it says nothing.
+
+        A call on a base type may run a subtype's method all the same, so overrides are kept."""
+        known = self.graph.known
+        if known is None or not known.covers(file):
+            return self._resolve(file, reference)
+        said = known.meant(file, reference.line, reference.name)
+        if said is None:
+            found = self._resolve(file, reference)
+            return [Target(one.definition, min(one.confidence, SILENT), one.why) for one in found]
+        sure = [Target(definition, confidence, why) for definition, confidence, why in said]
+        keys = {one.definition.key for one in sure}
+        overrides = [one for one in self._resolve(file, reference) if one.why == "override"] if sure else []
+        return [*sure, *(one for one in overrides if one.definition.key not in keys)]
 
     def _resolve(self, file: str, reference: Reference) -> list[Target]:
         """The targets of a reference, each definition once with its highest confidence."""

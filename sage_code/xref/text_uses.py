@@ -13,6 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import xxhash
@@ -103,7 +104,7 @@ class _Reading:
         for file, reference in self._graph.references(name):
             stored[file].append(reference)
         own = {one.file for one in self._definitions}
-        files = [file for file in self._graph.files_with(name) if self._is_readable(file)]
+        files = [file for file in self._graph.files_with(name) if self._is_readable(file) and not self._is_known(file)]
         files.sort(key=lambda file: (file not in own, file))
         for number, file in enumerate(files):
             if not self._in_time():
@@ -122,6 +123,16 @@ class _Reading:
     def _is_readable(self, file: str) -> bool:
         """Whether a file may use the definitions: its language may call theirs."""
         return family(self._graph.file_language(file)) in self._families
+
+    def _is_known(self, file: str) -> bool:
+        """Whether a compiler has told every use in a file: of definitions that it knows, too."""
+        known = self._graph.known
+        return known is not None and known.covers(file) and self._all_known
+
+    @cached_property
+    def _all_known(self) -> bool:
+        known = self._graph.known
+        return known is not None and all(map(known.knows, self._definitions))
 
     def _aliases(self, name: str) -> list[tuple[str, str]]:
         """The other names under which files import the definitions."""

@@ -150,3 +150,54 @@ def test_a_grammar_that_ends_its_process_ends_a_worker(tmp_path: Path, name: str
     here = chunk_here(str(tmp_path), fine, DEFAULT_RULES)
     assert isinstance(here, ChunkedFile)
     assert [symbol.name for chunk in here.chunks for symbol in chunk.symbols] == ["g"]
+
+
+# A worker that somebody kills while it has a certain file; and one that starts slowly and answers at once.
+_KILLED = """
+import os, signal, sys
+from sage_code.chunk import workers
+
+def work(root, file, rules, budget_s, source):
+    killed = sum(name.startswith("killed") for name in os.listdir(root))
+    if file.path == "03.py" and killed < {times}:
+        open(os.path.join(root, f"killed{{killed}}"), "w").close()
+        signal.raise_signal(signal.SIGKILL)
+    return workers.chunk_file(root, file, rules, source=source)
+
+workers._serve(sys.stdin.buffer, sys.stdout.buffer, work)
+"""
+_SLOW = """
+import sys, time
+from sage_code.chunk import workers
+from sage_code.values import SkippedFile, SkipReason
+
+time.sleep(2)
+answer = lambda root, file, *rest: SkippedFile(file.path, SkipReason.BINARY, "by the worker")
+workers._serve(sys.stdin.buffer, sys.stdout.buffer, answer)
+"""
+
+
+def _replace_worker(monkeypatch: pytest.MonkeyPatch, script: Path, text: str) -> None:
+    script.write_text(text)
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **options: start([sys.executable, str(script)], **options))
+
+
+@pytest.mark.parametrize(("times", "is_plain"), [(2, False), (9, True)])
+def test_a_file_is_blamed_only_if_each_worker_that_has_it_is_killed(
+    tmp_path: Path, files: list[SourceFile], monkeypatch: pytest.MonkeyPatch, times: int, is_plain: bool
+) -> None:
+    _replace_worker(monkeypatch, tmp_path / "killed_worker", _KILLED.format(times=times))
+    found = list(chunk_files(str(tmp_path), files[:6], DEFAULT_RULES, workers=1))
+    for file, result in zip(files, found, strict=False):
+        assert result == chunk_file(str(tmp_path), file, DEFAULT_RULES, plain=is_plain and file.path == "03.py")
+
+
+def test_no_file_is_blamed_for_a_worker_that_starts_slowly(
+    tmp_path: Path, files: list[SourceFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _replace_worker(monkeypatch, tmp_path / "slow_worker", _SLOW)
+    monkeypatch.setattr(workers, "_GRACE_S", 0.5)
+    found = list(chunk_files(str(tmp_path), files[:6], DEFAULT_RULES, workers=1, budget_s=1.0))
+    assert {result.detail for result in found if isinstance(result, SkippedFile)} == {"by the worker"}
+    assert len(found) == 6

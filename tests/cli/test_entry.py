@@ -267,7 +267,7 @@ def test_the_hot_parser_understands_what_the_command_understands(
     app(args=["grep", *words], prog_name="sage", standalone_mode=False)
     defaults = {"kind": None, "ignore_case": False, "prefix": False, "limit": grep.DEFAULT_LIMIT, "names": False}
     defaults |= {"project": ".", "refresh": False, "no_refresh": False}
-    parameters = {"name": None, **defaults, "as_json": False, **given_up}
+    parameters = {"name": None, **defaults, "as_json": False, "vimgrep": False, **given_up}
     assert seen == [tuple(parameters.values())]
 
 

@@ -278,4 +278,5 @@ def test_the_hot_parser_understands_what_the_command_understands(
     defaults = {"limit": search.DEFAULT_LIMIT, "lang": None, "under": None, "kind": None, "project": "."}
     more = {"everywhere": False, "context": 0, "lines": None, "max_tokens": None, "files": False, "open_editor": False}
     last = dict.fromkeys(("explain", "no_refresh", "as_json", "exact", "regex", "ignore_case"), False)
-    assert seen == [tuple({"words": None, **defaults, **more, **last, **read}.values())]
+    fleet = {"repo": None, "owner": None, "vimgrep": False}
+    assert seen == [tuple({"words": None, **defaults, **more, **last, **fleet, **read}.values())]

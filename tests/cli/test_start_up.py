@@ -28,7 +28,7 @@ except SystemExit as ended:
     import json
     print(json.dumps([ended.code or 0, loaded]), file=sys.stderr)
 """
-VECTORS = {"lancedb", "pyarrow", "numpy"}
+VECTORS = {"lance", "pyarrow", "numpy"}
 HEAVY = {*VECTORS, "typer", "rich", "orjson", "xxhash", "tree_sitter", "tree_sitter_language_pack", "yaml", "pydantic"}
 
 
@@ -115,7 +115,7 @@ def test_status_and_projects_load_no_vectors(project: Path) -> None:
 def test_memory_loads_no_store_and_lists_without_vectors(project: Path) -> None:
     for words in (["list"], ["save", "-t", "Kafka keeps the order."], ["search", "order"], ["show", "kafka"]):
         loaded = _loaded("checkpoint", *words, "--project", str(project))
-        assert not loaded & {"lancedb", "pyarrow", "jinja2"}
+        assert not loaded & {"lance", "pyarrow", "jinja2"}
         assert "numpy" not in loaded or words[0] in ("save", "search")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Each of these takes as long as a fifth of a bare start, or longer.
 HEAVY = {
     "typing", "dataclasses", "inspect", "json", "orjson", "yaml", "numpy", "subprocess", "datetime", "tempfile",
-    "shutil", "threading", "asyncio", "tree_sitter", "lancedb", "pyarrow", "pydantic", "sqlite3", "logging", "pathlib",
+    "shutil", "threading", "asyncio", "tree_sitter", "lance", "pyarrow", "pydantic", "sqlite3", "logging", "pathlib",
 }  # fmt: skip
 
 

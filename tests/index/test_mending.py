@@ -28,28 +28,28 @@ def _lose_texts(store: Store) -> None:
 
 
 def _double_files(store: Store) -> None:
-    store._files.add(store._files.search().to_arrow())
+    store._files.append(store._files.read(store._files.schema.names))
 
 
 def _double_texts(store: Store) -> None:
-    store._chunks.add(store._chunks.search().to_arrow())
+    store._chunks.append(store._chunks.read(store._chunks.schema.names))
 
 
 def _spoil_vectors(store: Store) -> None:
-    rows = store._chunks.search().where("path = 'server.py'").to_arrow()
+    rows = store._chunks.read(store._chunks.schema.names, "path = 'server.py'")
     store._chunks.delete("path = 'server.py'")
     flat = pa.array(np.full(len(rows) * store.dim, np.inf, np.float32))  # LanceDB itself refuses a NaN
     column_number = rows.schema.get_field_index("vector")
     spoiled = pa.FixedSizeListArray.from_arrays(flat, store.dim)
-    store._chunks.add(rows.set_column(column_number, rows.schema.field(column_number), spoiled))
+    store._chunks.append(rows.set_column(column_number, rows.schema.field(column_number), spoiled))
 
 
 def _replaced(table: Any, column: str, change: Callable[[Any], Any]) -> None:
-    rows = table.search().where("path = 'server.py'").to_arrow()
+    rows = table.read(table.schema.names, "path = 'server.py'")
     table.delete("path = 'server.py'")
     column_number = rows.schema.get_field_index(column)
     values = pa.array([change(value) for value in rows[column].to_pylist()], rows.schema.field(column_number).type)
-    table.add(rows.set_column(column_number, rows.schema.field(column_number), values))
+    table.append(rows.set_column(column_number, rows.schema.field(column_number), values))
 
 
 def _turn_vectors_round(store: Store) -> None:

@@ -240,22 +240,24 @@ def test_with_another_model_than_that_of_the_index_words_rank(
     assert {hit.file for hit in response.results} == {"server.py", "web/client.ts"}
 
 
+# Until the file `argv[2]` is there: how many times depends on the machine, and does not matter.
 REBUILD = """
-import sys
+import os, sys
 from sage_code import Project
 from sage_code.index.pipeline import index_project
 project = Project(sys.argv[1])
 print("ready", flush=True)
-for _ in range(6):
+while not os.path.exists(sys.argv[2]):
     index_project(project.root, project.settings, full=True)
 """
 
 
 @pytest.mark.slow
-def test_a_search_during_a_rebuild_gives_a_whole_answer(project: Project) -> None:
+def test_a_search_during_a_rebuild_gives_a_whole_answer(project: Project, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    enough = tmp_path / "enough"
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", REBUILD, project.root], stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-P", "-c", REBUILD, project.root, enough], stdout=subprocess.PIPE, env=environment
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
@@ -268,9 +270,10 @@ def test_a_search_during_a_rebuild_gives_a_whole_answer(project: Project) -> Non
             assert all(hit.snippet for hit in response.results)
             answers += 1
         generations.add(os.path.realpath(compiled_dir(project.root)))
+        if answers > 10 and len(generations) > 4:
+            enough.touch()
     assert process.returncode == 0
-    assert answers > 5
-    assert len(generations) > 2
+    assert len(generations) > 4
 
 
 def test_the_error_of_a_project_without_index_says_how_to_index_it(

@@ -157,11 +157,11 @@ def test_nothing_heavy_is_loaded_before_the_handshake() -> None:
         [sys.executable, "-P", "-c", LIGHT], capture_output=True, text=True, env=environment(), timeout=60, check=True
     )
     loaded = set(json.loads(ended.stdout))
-    assert not loaded & {"numpy", "lancedb", "pyarrow", "tree_sitter", "yaml", "orjson", "xxhash", "typer"}
+    assert not loaded & {"numpy", "lance", "pyarrow", "tree_sitter", "yaml", "orjson", "xxhash", "typer"}
     ours = {name for name in loaded if name.startswith("sage_code.")}
     few = {"paths", "errors", "text", "text.tokens", "text.escaping", "text.light_json", "memory", "memory.files"}
     few |= {"memory.files.core_files", "files", "files.atomic", "files.locks", "files.inside", "files.contained"}
-    few |= {"files.private", "files.dot_sage", "files.provenance"}
+    few |= {"files.private", "files.dot_sage", "files.provenance", "serving", "serving.requester"}
     assert ours <= {f"sage_code.{name}" for name in few}
 
 

@@ -43,6 +43,8 @@ PARAMETERS = {
     "sage_debug_query": {"query", "project", "limit"},
     "sage_mark_core": {"file", "summary", "project"},
     "sage_list_core": {"project", "offset"},
+    "team_memory_search": {"query", "kind", "project", "offset"},
+    "team_memory_save": {"name", "content", "kind", "visibility", "project"},
     "sage_unmark_core": {"file", "project"},
     "sage_save_checkpoint": {
         "core_question",
@@ -124,7 +126,7 @@ REQUIRED = {
     "sage_remove_knowledge": {"knowledge_id"}, "sage_still_true": {"memory_id"},
     "memory_replace": {"block", "old", "new"}, "memory_append": {"block", "content"},
     "memory_insert": {"block", "content"}, "conversation_search": {"query"}, "archival_insert": {"content"},
-    "archival_search": {"query"},
+    "archival_search": {"query"}, "team_memory_save": {"name", "content"},
 }  # fmt: skip
 SAID_BY_THEIR_NAMES = {"project", "offset", "max_tokens", "limit", "name", "query", "skill", "language"}
 SAID_BY_THEIR_NAMES |= {"checkpoint_id", "knowledge_id", "content", "source", "action_goal", "new"}
@@ -135,7 +137,7 @@ WRITERS = {"sage_index_code": False, "sage_mark_core": False, "sage_unmark_core"
 WRITERS |= {"sage_save_checkpoint": False, "sage_autosave_check": False, "sage_save_knowledge": False}
 WRITERS |= {"sage_remove_knowledge": True, "sage_still_true": False}
 WRITERS |= {"memory_replace": False, "memory_append": False, "memory_insert": False, "archival_insert": False}
-WRITERS |= {"channel_summary": False}
+WRITERS |= {"channel_summary": False, "team_memory_save": False}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_search_code", {"query": "reach a host", "explain": True}),
     ("sage_search_code", {"query": "connect", "all_projects": True}),
@@ -178,6 +180,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("sage_list_knowledge", {}),
     ("sage_debug_query", {"query": "which port", "limit": 1}),
     ("sage_remove_knowledge", {"knowledge_id": "ports"}),
+    ("team_memory_save", {"name": "ports", "content": "The server listens on 80."}),
+    ("team_memory_search", {"query": "ports of the server"}),
     ("memory_append", {"block": "human", "content": "Name: Ann"}),
     ("memory_replace", {"block": "human", "old": "Ann", "new": "Anna"}),
     ("memory_insert", {"block": "human", "content": "Likes tea.", "line": 1}),
@@ -201,6 +205,8 @@ def project(sample: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     Project.open(sample).index(name="demo")
     monkeypatch.chdir(sample)
+    # Of a server that is away: what is saved waits, and is found all the same.
+    monkeypatch.setenv("SAGE_TEAM_DATABASE_URL", "postgresql://ann@127.0.0.1:9/none")
     return sample
 
 
@@ -311,13 +317,16 @@ def test_every_tool_answers_in_text_and_as_its_schema_says(project: Path) -> Non
         assert found["sage_similar"][0]["similar"]
         reading = found["sage_debug_query"][0]["reading"]
         assert reading["names"] == ["port"]
-        assert reading["filters"] == {"languages": ["python"], "paths": ["server"], "kinds": [], "projects": []}
+        empty = {key: [] for key in ("kinds", "projects", "repositories", "owners")}
+        assert reading["filters"] == {"languages": ["python"], "paths": ["server"], **empty}
         assert found["sage_debug_query"][0]["code"][0]["features"]
         assert found["sage_debug_query"][1]["knowledge"][0]["id"] == "ports"
         assert found["sage_debug_query"][1]["checkpoints"][0]["meaning"] > 0
         assert found["sage_autosave_check"][0]["verdict"] == "duplicate"
         assert [item["id"] for item in found["sage_recall_knowledge"][0]["items"]] == ["ports"]
         assert found["sage_list_core"][0]["files"] == [{"path": "server.py", "summary": "Listens.", "exists": True}]
+        assert found["team_memory_save"][0]["outcome"] == "waiting"
+        assert [item["name"] for item in found["team_memory_search"][0]["items"]] == ["ports"]
         assert [answer["removed"] for answer in found["sage_unmark_core"]] == [True, False]
         health = found["sage_health"][0]
         assert health["project"]["root"] == str(project)

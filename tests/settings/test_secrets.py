@@ -27,7 +27,7 @@ def _secrets(home: Path, text: str, mode: int = 0o600) -> Path:
 
 
 def test_the_keys_are_secret_and_for_the_user_alone() -> None:
-    assert SECRETS == ["anthropic_api_key", "openai_api_key"]
+    assert SECRETS == ["store_access_key_id", "store_secret_access_key", "anthropic_api_key", "openai_api_key"]
     assert all(TABLE[key].user_only for key in SECRETS)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sage_code.errors import StoreError
-from sage_code.store.lance import Store, StoreCheck, damaged_tables, table_name
+from sage_code.store.lance import Store, StoreCheck, damaged_tables, files_table, table_name
 from sage_code.store.rows import FileRows
 
 MakeRows = Callable[..., FileRows]
@@ -155,7 +155,7 @@ def test_a_vector_that_is_no_number_is_refused_or_reported(uri: str, files: list
     store.add([files[0]])
     try:
         store.add([replace(files[3], vectors=broken)])
-    except StoreError:  # LanceDB refuses a NaN by itself
+    except StoreError:  # Lance may refuse a NaN by itself
         assert store.existing([files[3].key]) == set()
     else:
         assert store.check().bad_files == {files[3].key}
@@ -189,3 +189,23 @@ def test_a_damaged_table_is_an_error_with_a_way_out(uri: str, files: list[FileRo
         Store(uri, "model", DIM).count()
     assert "sage admin verify" in caught.value.hint
     assert damaged_tables(uri) == [store.table]
+
+
+def test_tables_of_lancedb_are_read_and_it_reads_ours(uri: str, files: list[FileRows], tmp_path: Path) -> None:
+    import lancedb
+
+    store = Store(uri, "model", DIM)
+    store.add(files)
+    theirs = lancedb.connect(tmp_path / "old")
+    for table in (store.table, files_table(store.table)):
+        rows = lancedb.connect(uri).open_table(table).to_arrow()
+        theirs.create_table(table, rows.slice(0, 1)).add(rows.slice(1))
+    old = Store(str(tmp_path / "old"), "model", DIM)
+    assert old.add(files) == 0
+    assert old.check() == _clean(files)
+    for file in old.read([files[3].key]):
+        _assert_same(file, files[3])
+    old.delete([files[0].key])
+    old.sweep()
+    old.compact(deleted=True)
+    assert theirs.open_table(files_table(store.table)).count_rows() == len(files) - 1

@@ -77,12 +77,12 @@ def test_the_doctor_works_in_a_child_and_leaves_the_server_small(sample: Path) -
     asks = (
         "import sys; from sage_code.views.state import apart\n"
         f"found = apart.findings({str(sample)!r}, {__version__!r})\n"
-        "print(*(f'{one.check}={one.level}' for one in found), *({'lancedb', 'numpy', 'mcp'} & {*sys.modules}))"
+        "print(*(f'{one.check}={one.level}' for one in found), *({'lance', 'numpy', 'mcp'} & {*sys.modules}))"
     )
     out = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True).stdout.split()
     assert "index=warning" in out
     assert "mcp=ok" in out
-    assert not {"lancedb", "numpy", "mcp"} & {*out}
+    assert not {"lance", "numpy", "mcp"} & {*out}
 
 
 def test_a_child_that_dies_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

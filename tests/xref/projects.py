@@ -46,6 +46,11 @@ class ParsedGraph:
         """By file."""
         return self._files[file][0] if file in self._files else ""
 
+    @property
+    def known(self) -> None:
+        """No compiler was asked."""
+        return None
+
     def files(self) -> Iterable[str]:
         """All of them."""
         return self._files

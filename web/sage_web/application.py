@@ -62,6 +62,13 @@ class _Headers:
 
 def make_application(site: Site) -> tuple[ASGIApp, entering.Tickets]:
     """The application behind its guard, and the tickets that let browsers in."""
+    app = make_pages(site)
+    tickets: entering.Tickets = app.state.tickets
+    return Guard(app, site.port, entering.judge_of(site)), tickets
+
+
+def make_pages(site: Site) -> Starlette:
+    """The pages without a guard, for a server that judges each request by itself."""
     static = StaticFiles(directory=os.path.join(FOLDER, "static"))
     routes = [*entering.ROUTES, *live.ROUTES, *(route for one in PAGES for route in one.ROUTES)]
     app = Starlette(
@@ -75,5 +82,5 @@ def make_application(site: Site) -> tuple[ASGIApp, entering.Tickets]:
         lifespan=live.lifespan(site.live),
     )
     app.state.site = site
-    app.state.tickets = tickets = entering.Tickets()
-    return Guard(app, site.port, entering.judge_of(site)), tickets
+    app.state.tickets = entering.Tickets()
+    return app

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sage_code.errors import NotIndexed
+from sage_code.serving.requester import may_read
 
 if TYPE_CHECKING:
     from sage_code.index.registry import ProjectEntry
@@ -52,7 +53,7 @@ class Projects:
         self._slugs_until = 0.0
 
     def listed(self) -> list[ListedProject]:
-        """Every project that may be read, the one that the page was started in first, then by name."""
+        """Every project that this request may read, the one that the page was started in first, then by name."""
         from sage_code.discover.roots import why_unusual
         from sage_code.files.provenance import is_known
         from sage_code.index import registry
@@ -60,7 +61,10 @@ class Projects:
         entries = [
             entry
             for entry in registry.projects()
-            if os.path.isdir(entry.root) and is_known(entry.root) and not why_unusual(entry.root)
+            if os.path.isdir(entry.root)
+            and is_known(entry.root)
+            and not why_unusual(entry.root)
+            and may_read(entry.root)
         ]
         slugs = [_slug(entry.name) for entry in entries]
         found = [

@@ -8,6 +8,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sage_code.serving.requester import current
 from sage_web.projects import Projects
 from sage_web.running.index_runs import IndexRuns
 from sage_web.running.live import Live
@@ -34,10 +35,11 @@ class Site:
         """What the browser shows instead of the token: whoever gets to see it does not know the token."""
         return self._derived("cookie")
 
-    @cached_property
+    @property
     def change_key(self) -> str:
-        """What a request must carry that changes something; only a page of this site can read it."""
-        return self._derived("changes")
+        """What a request must carry that changes something; only a page of this site can read it, each user's own."""
+        asking = current()
+        return self._derived(f"changes of {asking.name}" if asking else "changes")
 
     @property
     def cookie_name(self) -> str:

@@ -16,11 +16,12 @@ from sage_code.compiled.published import open_snapshot
 from sage_code.errors import IndexCorrupt, NotIndexed
 from sage_code.files.atomic import PRIVATE_FILE, whole_file
 from sage_code.files.locks import locked
+from sage_code.index.batches import PortableFile, pack
 from sage_code.index.manifest import Manifest, is_of_this_chunker, load_manifest
 from sage_code.index.pipeline import explained
 from sage_code.index.portable.archive import FILES, HEAD, ArchiveWriter
-from sage_code.index.portable.batches import PortableFile, pack
 from sage_code.index.portable.head import Head
+from sage_code.index.shared.fetching import shared_of
 from sage_code.paths import index_lock
 from sage_code.progress import Progress, Silent
 from sage_code.settings.loading import Settings
@@ -68,7 +69,10 @@ def export_index(root: str, settings: Settings, archive: str, *, progress: Progr
         with whole_file(path, mode=PRIVATE_FILE) as file:
             writer = ArchiveWriter(file)
             writer.add(HEAD, head.pack())
-            for batch in _batches(Store(uri, manifest.model, manifest.dim), manifest, keys):
+            store = Store(uri, manifest.model, manifest.dim)
+            if shared := shared_of(root, settings, progress):
+                shared.bring(store, keys, look=False)
+            for batch in _batches(store, manifest, keys):
                 writer.add(FILES, pack(batch))
                 progress.advance(len(batch))
             digest = writer.finish()

@@ -33,12 +33,11 @@ from sage_code.files import dot_sage, provenance
 from sage_code.files.atomic import remove, sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close_home
-from sage_code.index import registry
+from sage_code.index import batches, registry
+from sage_code.index.batches import PortableFile
 from sage_code.index.manifest import FileState, Manifest, entry_of, manifest_or_none
 from sage_code.index.pipeline import explained
-from sage_code.index.portable import batches
 from sage_code.index.portable.archive import FILES, HEAD, Archive
-from sage_code.index.portable.batches import PortableFile
 from sage_code.index.portable.head import Head, unpack_head
 from sage_code.paths import codebase_dir, dot_sage_dir, generations_dir, index_lock
 from sage_code.progress import Progress, Silent

@@ -46,7 +46,7 @@ Row = tuple[str, int, int, str, str, str]
 def with_memories(response: SearchResponse) -> SearchResponse:
     """The response with the memories that are about the code of each hit."""
     notes: dict[int, tuple[str, ...]] = {}
-    for root in {hit.root or response.root for hit in response.results}:
+    for root in {hit.root or response.root for hit in response.results if not hit.repository}:
         home = homes(root)[0]
         if home.scope != "project":
             continue
@@ -55,7 +55,7 @@ def with_memories(response: SearchResponse) -> SearchResponse:
             refresh(home, _SEARCH_SECONDS)
             known = _Map(home)
         for hit in response.results:
-            if (hit.root or response.root) == root:
+            if not hit.repository and (hit.root or response.root) == root:
                 notes[hit.rank] = tuple(_notes(known.rows(hit.file), hit))
     return replace(response, results=tuple(replace(hit, memory=notes.get(hit.rank, ())) for hit in response.results))
 

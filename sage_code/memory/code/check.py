@@ -52,6 +52,11 @@ def check(project_root: str, refs: Iterable[CodeRef]) -> tuple[RefState, ...]:
     return tuple(map(checker.check, refs))
 
 
+def holds(file: CodeFile, ref: CodeRef) -> bool:
+    """Whether a version of a file has the code of a reference, at its old place or another one."""
+    return _is_unchanged(file, ref) or _same_text(file, ref) is not None
+
+
 class Checker:
     """Checks references of one project; each file is read once, and each reference checked once."""
 

@@ -47,7 +47,7 @@ def memories(project_root: str) -> Iterator[ReferringMemory]:
     for home in homes(project_root):
         for path, _ in sorted(files_of(home), reverse=True):
             found = read_memory(home, path)
-            if found is not None and (home.scope == "project" or found.project in roots):
+            if found is not None and (home.is_about_project or found.project in roots):
                 yield found
 
 

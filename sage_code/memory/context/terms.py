@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from sage_code.search.words import STOP_WORDS, inflected
 from sage_code.text.lexemes import words_of
+from sage_code.text.stems import STOP_WORDS, inflected
 
 # Longer words are keys, hashes and pasted data.
 _MAX_TERM_CHARS = 40

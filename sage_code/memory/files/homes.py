@@ -1,4 +1,4 @@
-"""The folders that hold memories: the project's `.sage/` if it has one, and the user's own.
+"""The folders that hold memories: the project's `.sage/` if it has one, the user's own, and what a team shares.
 
 Files of a project are shared and get ordinary permissions, files of the user get private ones. Everything that can be
 made again from the Markdown files is in `derived`. Ids are reduced to safe characters before they become part of a
@@ -7,6 +7,7 @@ path, and files are read without following a link.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from contextlib import AbstractContextManager
@@ -18,6 +19,7 @@ from sage_code.files.contained import read_contained, remove_contained
 from sage_code.files.locks import locked
 from sage_code.files.private import private_name
 from sage_code.paths import DOT_SAGE, dot_sage_dir, sage_home
+from sage_code.serving import requester
 from sage_code.values import Scope
 
 # Far more than a person or an agent writes about one thing.
@@ -27,13 +29,14 @@ _LOCK_TIMEOUT_S = 30.0
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]+")
 _PRIVATE_FOLDER, _SHARED_FILE = 0o700, 0o644
 _EMBEDDINGS = "embeddings"
+_TEAM = "team"
 # The map of attached memories of an older Sage.
 _OLD_MAPS = ("attached.jsonl", "attached_rows.json")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryHome:
-    """A folder with memories: the project's or the user's."""
+    """A folder with memories: the project's, the user's, or a team's in Sage's home."""
 
     scope: Scope
     root: str  # the project's root, or Sage's home; no path leads out of it
@@ -45,6 +48,11 @@ class MemoryHome:
         if self.scope == "project":
             return self.path("local", f"{_EMBEDDINGS}-{private_name()}")
         return self.path(_EMBEDDINGS)
+
+    @property
+    def is_about_project(self) -> bool:
+        """Whether all memories here are about the project, not about many."""
+        return self.scope == "project" or self.base.startswith(f"{_TEAM}/projects/")
 
     def locked(self, timeout_s: float = _LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
         """Hold the lock of the writers; Busy if another process holds it for so long."""
@@ -104,26 +112,41 @@ class MemoryHome:
 
 
 def homes(project_root: str | None) -> tuple[MemoryHome, ...]:
-    """The homes to read from, nearest first: the project's if it has a `.sage/` of its own, then the user's."""
-    user = MemoryHome("user", sage_home(), "")
+    """The homes to read from, nearest first: the project's if it has a `.sage/`, the user's, and teams'."""
+    found = [MemoryHome("user", sage_home(), "")]
     if project_root is not None:
         folder = os.path.join(project_root, DOT_SAGE)
         if os.path.isdir(folder) and not os.path.islink(folder) and dot_sage_dir(project_root) == folder:
-            return MemoryHome("project", project_root, DOT_SAGE), user
-    return (user,)
+            found.insert(0, MemoryHome("project", project_root, DOT_SAGE))
+    # In a server for many users each one sees other memories of a team: only the database says which.
+    if requester.current() is None and os.path.isdir(os.path.join(sage_home(), _TEAM)):
+        teams = dict.fromkeys((team_home(project_root), team_home(None)))
+        found += [home for home in teams if os.path.isdir(home.path())]
+    return tuple(found)
+
+
+def team_home(project_root: str | None) -> MemoryHome:
+    """Where the memories of a team are that others wrote: about this project, or without one, about all projects."""
+    if project_root is None:
+        return MemoryHome("team", sage_home(), f"{_TEAM}/shared")
+    name = hashlib.sha256(os.fsencode(os.path.realpath(project_root))).hexdigest()[:24]
+    return MemoryHome("team", sage_home(), f"{_TEAM}/projects/{name}")
 
 
 def home_to_write(project_root: str | None, scope: Scope | None = None) -> MemoryHome:
     """The home that a new memory goes into; with the scope `project`, also one whose `.sage/` does not exist yet."""
     found = homes(project_root)
+    user = next(home for home in found if home.scope == "user")
+    if scope == "team":
+        raise UsageError("a memory that others shared is not replaced", "edit its file, then run `sage team sync`")
     if scope is None:
         return found[0]
     if scope == "user":
-        return found[-1]
+        return user
     if project_root is None:
         raise UsageError("there is no project to save into", "run it inside a project, or save for yourself")
     if dot_sage_dir(project_root) != os.path.join(project_root, DOT_SAGE):
-        return found[-1]  # the project's `.sage/` is Sage's home, which is the user's
+        return user  # the project's `.sage/` is Sage's home, which is the user's
     return MemoryHome("project", project_root, DOT_SAGE)
 
 

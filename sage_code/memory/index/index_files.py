@@ -2,7 +2,7 @@
 
 `<kind>.npz` holds the memories of the last packing, `<kind>.log` has one line for each change since. A save appends one
 line, however many memories there are; opening packs both into one file once the log has grown. A line that a crash cut
-off is ignored. The files are flat because importing LanceDB takes longer than everything here.
+off is ignored. The files are flat because importing Lance takes longer than everything here.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
+from sage_code.text.stems import STOP_WORDS, stem
 
 Floats = NDArray[np.float32]
 # More words say nothing new about one memory, and make every search slower.

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from sage_code.memory.recall.knowledge_score import EXACT, MIN_PART_CHARS, PARTIAL
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
+from sage_code.text.stems import STOP_WORDS, stem
 
 
 class Keywords:

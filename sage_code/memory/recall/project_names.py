@@ -27,13 +27,18 @@ def project_names(root: str) -> list[str]:
 
 def _remote(root: str) -> str:
     """The repository's name, from the address of its remote."""
+    return remote_url(root).rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
+
+
+def remote_url(root: str) -> str:
+    """The address of the first remote of a repository; empty if it has none. It may have a password."""
     folder = ".git"
     with suppress(OSError):  # in a worktree, `.git` is a file with the path of the repository
         pointer = read_contained(os.fsencode(root), b".git", 4096).decode("utf-8", "replace")
         folder = pointer.removeprefix("gitdir:").strip().partition("/worktrees/")[0]
     with suppress(OSError):
         found = _URL.search(read_regular(os.path.join(root, folder, "config"), _MAX_BYTES).decode("utf-8", "replace"))
-        return found[1].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2] if found else ""
+        return found[1] if found else ""
     return ""
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.memory.index.passages import Floats, Passages
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import lexemes
+from sage_code.text.stems import STOP_WORDS, stem
 
 # A small collection says little about how rare a word is. So more texts are assumed, some of them with the word;
 # otherwise the words of the only text about a topic would have no weight.

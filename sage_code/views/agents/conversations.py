@@ -235,8 +235,8 @@ def shown(message: Message, limit: int = SHOWN_CHARS) -> ShownMessage:
 
 def marked(text: str, stems: Collection[str]) -> tuple[Piece, ...]:
     """A text in pieces: those that are marked are words with one of the stems."""
-    from sage_code.search.words import stem  # lazy: the stemmer
     from sage_code.text.lexemes import split_word
+    from sage_code.text.stems import stem  # lazy: the stemmer
 
     found: list[Piece] = []
     done = 0

@@ -117,7 +117,8 @@ class Finding:
         if known is not None and time.monotonic() - known[0] < _KEPT_S:
             return known[1]
         response = self._ask(parse_query(question), roots)
-        return self._keep(question, roots, [candidate_of(hit, response.root) for hit in response.results])
+        own = [hit for hit in response.results if (hit.root or response.root) in roots]
+        return self._keep(question, roots, [candidate_of(hit, response.root) for hit in own])
 
     def _keep(self, question: str, roots: Sequence[str], found: list[Candidate]) -> list[Candidate]:
         self._kept[question, tuple(roots)] = (time.monotonic(), found)
@@ -143,7 +144,9 @@ def _whole(hit: Hit, response: SearchResponse) -> Hit:
 
 
 def _with_memories(response: SearchResponse) -> SearchResponse:
-    if not any(has_memories(root) for root in {hit.root or response.root for hit in response.results}):
+    if not any(
+        has_memories(root) for root in {hit.root or response.root for hit in response.results if not hit.repository}
+    ):
         return response
     from sage_code.memory.code.attached import with_memories  # lazy: most projects have no memories
 

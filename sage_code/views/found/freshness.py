@@ -1,6 +1,6 @@
 """Whether the answers of a page come from an index that is up to date, and bringing it up to date beside them.
 
-A search as somebody types never indexes: after one changed file that takes seconds and loads LanceDB. The page looks
+A search as somebody types never indexes: after one changed file that takes seconds and loads Lance. The page looks
 after an answer, which takes a tenth of a millisecond while folders are watched, and asks for an update where one is
 needed; a child process does it.
 """

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from sage_code.errors import SageError, UsageError
 from sage_code.memory.tiers.engines.opening import default_path, is_there, open_engine
 from sage_code.memory.tiers.opened import user_of
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.settings.loading import load_settings
 from sage_code.text.lexemes import lexemes
 from sage_code.text.masking import mask
+from sage_code.text.stems import STOP_WORDS, stem
 
 if TYPE_CHECKING:
     from sage_code.memory.memory import Memory

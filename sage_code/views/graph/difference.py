@@ -42,6 +42,7 @@ class TouchedDefinition:
     file: str
     change: DefinitionChange
     symbol: Symbol  # as it is now; if it was removed, as it was
+    before: str = ""  # the signature that it had, if that has changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Difference:
     definitions: tuple[TouchedDefinition, ...]
     lines: tuple[DiffLine, ...]
     lines_left: int  # lines of the diff that are not shown
+    new_lines: tuple[tuple[int, int], ...] = ()  # what the new file has more or otherwise: first and last lines
 
 
 def difference(path: str, old: str, new: str) -> Difference | None:
@@ -64,7 +66,8 @@ def difference(path: str, old: str, new: str) -> Difference | None:
     added, removed = (sum(block[end] - block[start] for block in blocks) for start, end in ((2, 3), (0, 1)))
     lines = _diff(masked_lines(before), masked_lines(after), blocks)
     shown, left = tuple(lines[:_SHOWN_LINES]), max(len(lines) - _SHOWN_LINES, 0)
-    return Difference(added, removed, tuple(_touched(before, after, blocks)), shown, left)
+    new_lines = tuple((start + 1, end) for _, _, start, end in blocks if end > start)
+    return Difference(added, removed, tuple(_touched(before, after, blocks)), shown, left, new_lines)
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> list[Block] | None:
@@ -99,7 +102,9 @@ def _touched(before: CodeFile, after: CodeFile, blocks: Iterable[Block]) -> Iter
         elif news[name].kind in _CALLED and olds[name].signature.split() != news[name].signature.split():
             change = "signature"
         symbol = news.get(name) or olds[name]
-        yield TouchedDefinition(after.path, change, replace(symbol, signature=mask(symbol.signature)[0], docstring=""))
+        shown = replace(symbol, signature=mask(symbol.signature)[0], docstring="")
+        was = mask(olds[name].signature)[0] if change == "signature" else ""
+        yield TouchedDefinition(after.path, change, shown, was)
 
 
 def _at(lines: Iterable[int], symbols: Sequence[Symbol]) -> set[str]:

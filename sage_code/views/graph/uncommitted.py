@@ -41,7 +41,7 @@ _COMPARING_SHARE = 0.4
 # More files than a person reads about; a larger file is data.
 _MAX_FILES = 200
 _MAX_BYTES = 2 << 20
-_MAX_DEFINITIONS = 60
+MOST_DEFINITIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,20 @@ class Uncommitted:
     stale: tuple[StaleMemory, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs from a commit."""
+
+    files: tuple[ChangedFile, ...]
+    left: int  # changed files that are not listed
+    blobs: dict[str, str]  # by path of every changed file, what it was in the commit; empty if it is new
+
+    @property
+    def touched(self) -> list[TouchedDefinition]:
+        """The definitions that differ, by file."""
+        return [one for file in self.files if file.difference for one in file.difference.definitions]
+
+
 class _Text(NamedTuple):
     """A version of a file, or a note why it is not compared."""
 
@@ -82,25 +96,32 @@ class _Text(NamedTuple):
 
 def uncommitted(root: str, settings: Settings, *, seconds: float = DEFAULT_SECONDS) -> Uncommitted:
     """The changes since the last commit, untracked files too."""
+    changes = changed_files(root, settings, seconds=seconds * _COMPARING_SHARE)
+    if changes is None:
+        return Uncommitted(has_git=False)
+    if not changes.files:
+        return Uncommitted(has_git=True)
+    with reading(root):
+        broken = broken_by(Breaking(root, seconds - seconds * _COMPARING_SHARE), changes.touched)
+    stale = tuple(_stale(root, {one.file for one in changes.files}))
+    return Uncommitted(True, changes.files, changes.left, broken, stale)
+
+
+def changed_files(root: str, settings: Settings, base: str = "HEAD", *, seconds: float) -> Changes | None:
+    """The files that are not as in the commit `base`, untracked ones too; None if git cannot be asked."""
     git = GitState.of(root)
     staged = git.staged() if git is not None else None
     if git is None or staged is None:
-        return Uncommitted(has_git=False)
-    until = time.monotonic() + seconds * _COMPARING_SHARE
-    names = sorted(_changed_names(root, git, staged).items())
-    files = list(_compared(_Reader(root, settings, git), names[:_MAX_FILES], until))
-    if not files:
-        return Uncommitted(has_git=True)
-    touched = [one for file in files if file.difference for one in file.difference.definitions]
-    with reading(root):
-        broken = _broken(Breaking(root, seconds - seconds * _COMPARING_SHARE), touched)
-    stale = tuple(_stale(root, {one.file for one in files}))
-    return Uncommitted(True, tuple(files), max(len(names) - _MAX_FILES, 0), broken, stale)
+        return None
+    until = time.monotonic() + seconds
+    names = sorted(_changed_names(root, git, staged, base).items())
+    files = tuple(_compared(_Reader(root, settings, git), names[:_MAX_FILES], until))
+    return Changes(files, max(len(names) - _MAX_FILES, 0), {path: blob for path, (_, blob) in names})
 
 
-def _changed_names(root: str, git: GitState, staged: dict[str, Staged]) -> dict[str, tuple[FileChange, str]]:
-    """By path, how a file has changed and its blob in the last commit."""
-    committed, written = git.committed(), git.index_time_ns()
+def _changed_names(root: str, git: GitState, staged: dict[str, Staged], base: str) -> dict[str, tuple[FileChange, str]]:
+    """By path, how a file has changed and its blob in the commit `base`."""
+    committed, written = git.committed(base), git.index_time_ns()
     found: dict[str, tuple[FileChange, str]] = dict.fromkeys(git.untracked(), ("untracked", ""))
     for path in committed.keys() | staged.keys():
         blob, entry = committed.get(path, ""), staged.get(path)
@@ -174,7 +195,7 @@ class _Reader:
         data = self._git.blob(blob, _MAX_BYTES)
         decoded = decode(data) if data is not None else None
         if data is None or decoded is None:
-            return _Text(note="too large to be compared here" if data is None else "not text")
+            return _Text(note="too large to be compared here, or not fetched" if data is None else "not text")
         if not self._rules.include_secrets and is_secret_text(file, decoded.text):
             return _Text(note="it may hold secrets and is not shown")
         return _Text(decoded.text)
@@ -189,11 +210,11 @@ class _Reader:
         return _Text() if found.reason is SkipReason.EMPTY else _Text(note=f"not shown ({found.reason})")
 
 
-def _broken(breaking: Breaking, touched: Sequence[TouchedDefinition]) -> Breakage:
+def broken_by(breaking: Breaking, touched: Sequence[TouchedDefinition]) -> Breakage:
     """What may break with the touched definitions: nothing uses a new one yet, and users of a removed one lost it."""
     changed: list[Definition] = []
     lost: list[Affected] = []
-    for one in touched[:_MAX_DEFINITIONS]:
+    for one in touched[:MOST_DEFINITIONS]:
         named = detect(one.file)
         language = breaking.graph.file_language(one.file) or (named.name if named else "")
         if one.change == "removed":

@@ -98,10 +98,10 @@ class MemoryStates:
         found = []
         for home in homes(self._root):
             for path, stamp in sorted(files_of(home), reverse=True):
-                known = self._memories.get((home.scope, path))
+                known = self._memories.get((home.base, path))
                 memory = known[1] if known is not None and known[0] == stamp else read_memory(home, path)
-                read[home.scope, path] = stamp, memory
-                if memory is not None and (home.scope == "project" or memory.project in roots):
+                read[home.base, path] = stamp, memory
+                if memory is not None and (home.is_about_project or memory.project in roots):
                     found.append(memory)
         self._memories = read
         return found

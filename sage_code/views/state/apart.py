@@ -1,4 +1,4 @@
-"""What takes seconds or loads LanceDB, made in a child process: a server goes on answering, and stays small.
+"""What takes seconds or loads Lance, made in a child process: a server goes on answering, and stays small.
 
 The child prints one line of JSON and ends. It also ends when its parent dies, which closes its input.
 """

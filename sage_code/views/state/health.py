@@ -1,6 +1,6 @@
 """How a project's index and memories are, and what runs on this machine beside them: plain figures for a page.
 
-Nothing here loads NumPy, LanceDB or a model; what needs them is in `apart.py`.
+Nothing here loads NumPy, Lance or a model; what needs them is in `apart.py`.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from sage_code import Project
 from sage_code.chunk.embedded_text import embedded_text
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError
+from sage_code.index.batches import _shuffled, _unshuffled, unpack
 from sage_code.index.manifest import file_key, load_manifest
 from sage_code.index.portable import importing
 from sage_code.index.portable.archive import FILES, Archive, ArchiveWriter
-from sage_code.index.portable.batches import _shuffled, _unshuffled, unpack
 from sage_code.store.lance import Store, store_uri
 
 _VICTIM = '"""Pays."""\n\n\ndef pay(amount):\n    """Pay the amount."""\n    return amount\n'

@@ -16,9 +16,9 @@ from sage_code.chunk.version import CHUNKER_VERSION
 from sage_code.embed.bundled import BundledEmbedder
 from sage_code.errors import ArchiveError, IndexCorrupt, NotIndexed, SageError, UsageError
 from sage_code.index import registry
+from sage_code.index.batches import PortableFile, pack
 from sage_code.index.manifest import FileState, load_manifest
 from sage_code.index.portable.archive import FILES, HEAD, Archive, ArchiveWriter
-from sage_code.index.portable.batches import PortableFile, pack
 from sage_code.index.portable.head import Head
 from sage_code.index.portable.importing import _files
 from sage_code.index.upkeep import verify_project

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sage_code.errors import SageError, UsageError
+from sage_code.serving.requester import ADMIN, MEMORY_READ, may
 from sage_code.views.found.facets import Chosen
 from sage_web import editor
 from sage_web.answers import Form, changing, page, part
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # Names the page and the search, so that a newer search of the same page takes the place of one that waits.
 PAGE_HEADER, TURN_HEADER = "x-sage-page", "x-sage-turn"
 _AROUND = 24  # lines of a preview before and after the hit
+_OF_PROJECTS = ("checkpoint", "knowledge")
 _BESIDE, _ALONE = 3, 20  # memories of a kind beside code, and alone
 _HOME_CHECKPOINTS = 5
 _TITLE_CHARS = 160
@@ -107,10 +109,14 @@ def _memory_values(request: Request, asked: Asked, project: ListedProject | None
 
 def _remembered(request: Request, asked: Asked, project: ListedProject | None, limit: int) -> tuple[Remembered, ...]:
     """What is remembered about the question, in one project or in all."""
+    if not may(MEMORY_READ):
+        return ()
     projects = site_of(request).projects
     searched = [projects.opened(one.root) for one in ([project] if project else projects.listed())]
     said_in = project.root if project else ""
-    return finders_of(request).remembered(asked.text, searched, limit, said_in=said_in, alone=asked.memory_only)
+    found = finders_of(request).remembered(asked.text, searched, limit, said_in=said_in, alone=asked.memory_only)
+    # What was said and what agents keep belongs to no project that a user could have been given.
+    return found if may(ADMIN) else tuple(one for one in found if one.kind in _OF_PROJECTS)
 
 
 def memories(request: Request) -> Response:

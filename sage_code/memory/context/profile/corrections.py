@@ -16,7 +16,7 @@ from sage_code.memory.context.profile.clauses import Clause, clauses_of, plain
 from sage_code.memory.context.profile.subjects import Told, things_of, told
 from sage_code.memory.context.profile.values import Fact
 from sage_code.memory.context.summary import Spoken
-from sage_code.search.words import stem
+from sage_code.text.stems import stem
 
 # Share of the words of the shorter side that a change and a fact have in common.
 _SHARED_LEAST = 0.5

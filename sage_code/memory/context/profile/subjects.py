@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sage_code.memory.context.profile.clauses import plain, words_of
-from sage_code.search.words import stem
+from sage_code.text.stems import stem
 
 _KEPT = 8_192
 _MOST_TELLING = 4

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Pool: TypeAlias = psycopg_pool.ConnectionPool[Connection]
 
 SCHEMA = "sage"
+# The setting that names the server of conversations and agents; that of a team has another one.
+MEMORY_SETTING = "memory_uri"
 # Another transaction holds an agent or a table for at most this long before the caller is told.
 LOCK_PATIENCE_S = 30
 # No statement of an answer takes this long; maintenance has no limit.
@@ -61,6 +63,7 @@ class Address:
     text: str
     shown: str
     secrets: tuple[str, ...]
+    setting: str = MEMORY_SETTING  # that names it, for messages
 
     def without_secrets(self, said: str) -> str:
         """A text in which no password is."""
@@ -69,17 +72,17 @@ class Address:
         return said
 
 
-def load_driver() -> None:
+def load_driver(setting: str = MEMORY_SETTING) -> None:
     """Import psycopg and its pool, or say how they are installed."""
     try:
         import psycopg  # noqa: F401
         import psycopg_pool  # noqa: F401
     except ImportError as error:
-        raise ConfigError("memory_uri names a PostgreSQL server, but its driver is not installed", _EXTRA) from error
+        raise ConfigError(f"{setting} names a PostgreSQL server, but its driver is not installed", _EXTRA) from error
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # what it warns of is raised to the caller
 
 
-def address_of(uri: str) -> Address:
+def address_of(uri: str, setting: str = MEMORY_SETTING) -> Address:
     """What an address means. One that libpq could misread is refused: it would quote pieces of the password."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
@@ -87,22 +90,22 @@ def address_of(uri: str) -> Address:
     try:
         known = {name: str(value) for name, value in conninfo_to_dict(uri).items()}
     except psycopg.Error:
-        raise ConfigError("memory_uri is no address of a PostgreSQL server", _EXAMPLE) from None
+        raise ConfigError(f"{setting} is no address of a PostgreSQL server", _EXAMPLE) from None
     host, port, database = (known.get(name, "") for name in ("host", "port", "dbname"))
     if "@" in host or "@" in database or (port and not re.fullmatch(r"[\d,]+", port)):
-        raise ConfigError("memory_uri is no address of a PostgreSQL server", _EXAMPLE)
+        raise ConfigError(f"{setting} is no address of a PostgreSQL server", _EXAMPLE)
     raw = re.match(r"\w+://[^:@/]*:([^@/]*)@", uri)
     secrets = {known.get("password", ""), known.get("sslpassword", ""), *([raw[1], unquote(raw[1])] if raw else [])}
     user = f"{quote(known['user'])}@" if known.get("user") else ""
     shown = f"postgresql://{user}{quote(host, safe=',')}{':' if port else ''}{port}/{quote(database)}"
-    return Address(uri, shown, tuple(sorted((one for one in secrets if one), key=len, reverse=True)))
+    return Address(uri, shown, tuple(sorted((one for one in secrets if one), key=len, reverse=True)), setting)
 
 
-def connected(address: Address) -> Connection:
+def connected(address: Address, patience_s: int = _CONNECT_PATIENCE_S) -> Connection:
     """A connection of its own, outside of the pool, in autocommit."""
     import psycopg
 
-    connection = psycopg.connect(address.text, autocommit=True, **_settings(address))
+    connection = psycopg.connect(address.text, autocommit=True, **_settings(address, patience_s))
     try:
         prepare(connection)
     except BaseException:
@@ -150,9 +153,9 @@ def prepare(connection: Connection) -> None:
     connection.execute(f"{path}, {others}", values)
 
 
-def _settings(address: Address) -> dict[str, Any]:
+def _settings(address: Address, patience_s: int = _CONNECT_PATIENCE_S) -> dict[str, Any]:
     """What a connection is opened with, unless the address says otherwise."""
-    wanted = {"connect_timeout": _CONNECT_PATIENCE_S, "application_name": "sage", **_KEEPALIVE}
+    wanted = {"connect_timeout": patience_s, "application_name": "sage", **_KEEPALIVE}
     return {name: value for name, value in wanted.items() if f"{name}=" not in address.text}
 
 
@@ -170,9 +173,10 @@ def explained(error: Exception, address: Address) -> SageError:
     state = getattr(error, "sqlstate", None) or _state_of(said)
     for prefix, (kind, what, hint) in _MEANINGS.items():
         if state.startswith(prefix):
-            return kind(f"{address.shown}: {what} ({said})", hint)
+            return kind(f"{address.shown}: {what} ({said})", hint.replace(MEMORY_SETTING, address.setting))
     if is_lost(error):
-        return StoreError(f"{address.shown} cannot be reached: {said}", _UNREACHABLE)
+        hint = _UNREACHABLE.replace(MEMORY_SETTING, address.setting)
+        return StoreError(f"{address.shown} cannot be reached: {said}", hint)
     return StoreError(f"{address.shown}: {said}", "look at the server's log; nothing was half-written")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from sage_code.memory.tiers.ranking.meanings import Meanings
 from sage_code.memory.tiers.ranking.pool import Floats, Ints, Pool, Statistics, moved
 from sage_code.memory.tiers.ranking.question import Question
-from sage_code.search.words import stem
+from sage_code.text.stems import stem
 
 # A small collection says little about how rare a word is, so more messages are assumed, some of them with the word.
 _ASSUMED, _ASSUMED_WITH_WORD = 50.0, 0.5

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sage_code.embed.packed import MODEL_FOLDER, VOCABULARY
-from sage_code.search.words import LONGEST_ENDING, head_of, stem
+from sage_code.text.stems import LONGEST_ENDING, head_of, stem
 
 if TYPE_CHECKING:
     from sage_code.embed.bundled import BundledEmbedder

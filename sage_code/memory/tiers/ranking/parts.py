@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import split_word, words_of
+from sage_code.text.stems import STOP_WORDS, stem
 
 # About 130 words of English. Shorter passages lose their context, longer ones are about several things.
 PART_CHARS = 800

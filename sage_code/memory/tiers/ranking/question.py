@@ -12,8 +12,8 @@ from datetime import datetime
 from itertools import pairwise
 
 from sage_code.memory.tiers.ranking.times import Window, window_of
-from sage_code.search.words import STOP_WORDS, stem
 from sage_code.text.lexemes import split_word, words_of
+from sage_code.text.stems import STOP_WORDS, stem
 
 # A question that was pasted is cut here; the rest adds only noise.
 _MAX_CHARS = 4000

@@ -71,8 +71,8 @@ def pack(files: Sequence[PortableFile]) -> bytes:
     return _LENGTH.pack(len(head)) + head + _shuffled(np.stack(vectors))
 
 
-def unpack(data: bytes, dim: int) -> Iterator[PortableFile]:
-    """The files of a frame; a `ValueError` says what is wrong with it."""
+def unpack(data: bytes, dim: int, *, signed: bool = False) -> Iterator[PortableFile]:
+    """The files of a frame; a `ValueError` says what is wrong with it. The content hashes of a `signed` frame count."""
     if len(data) < _LENGTH.size:
         raise ValueError("a frame is empty")
     (length,) = _LENGTH.unpack_from(data)
@@ -83,10 +83,10 @@ def unpack(data: bytes, dim: int) -> Iterator[PortableFile]:
     vectors = _unshuffled(data[_LENGTH.size + length :], len(texts), dim)
     hashes = [text_hash(text) for text in texts]
     for row in rows:
-        yield _file(row, texts, hashes, vectors)
+        yield _file(row, texts, hashes, vectors, signed)
 
 
-def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.float32]) -> PortableFile:
+def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.float32], signed: bool) -> PortableFile:
     """The file that a row describes, checked; a `ValueError` says what is wrong."""
     if not _is_list(row, 7):
         raise ValueError("a file is not described")
@@ -111,7 +111,7 @@ def _file(row: Any, texts: list[str], hashes: list[str], vectors: NDArray[np.flo
             raise ValueError("a symbol is not in the text that it is said to be in")
     _check_references(references, line)
     own = tuple(texts[use] for use in uses)
-    imported = _imported_hash(row, own)
+    imported = content_hash if signed else _imported_hash(row, own)
     key = file_key(path, imported)
     rows = FileRows(key, path, language, made, own, tuple(hashes[use] for use in uses), vectors[uses], references)
     return PortableFile(rows, FileState(size, 0, imported, key, len(made), language))

@@ -1,0 +1,1 @@
+"""What do other tools know about a project, and what do they take from Sage?"""

@@ -1,0 +1,1 @@
+"""How are many repositories indexed, by many workers, into one table?"""

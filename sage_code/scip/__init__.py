@@ -1,0 +1,1 @@
+"""What do compilers know about references? The SCIP format, and the overlay that keeps an imported index."""
