@@ -246,10 +246,15 @@ def test_memories_stand_beside_their_lines(
     expect(moved.get_by_role("link", name="lines 13–15")).to_be_visible()
     expect(shown.locator("#L13")).to_have_class("l m-moved")
     expect(changed.get_by_role("link", name="lines 18–20")).to_be_visible()
-    beside = [one.bounding_box() for one in (changed, shown.locator("#L18"))]
-    assert beside[0] is not None
-    assert beside[1] is not None
-    assert abs(beside[0]["y"] - beside[1]["y"]) < 200, "beside its lines, or below the note above"
+    # In one step, since lines are replaced when their names are linked: beside its lines, or below the note above.
+    shown.wait_for_function(
+        """() => {
+            const notes = [...document.querySelectorAll("[data-state=changed]")];
+            const note = notes.find((one) => one.textContent.includes("Taxes"));
+            const [one, other] = [note, document.getElementById("L18")].map((it) => it.getBoundingClientRect().top);
+            return Math.abs(one - other) < 200;
+        }"""
+    )
     changed.get_by_text("What has changed").click()
     expect(changed.locator(".removed")).to_have_text("-    return round(price * (1 + TAX))")
     expect(changed.locator(".added")).to_have_text("+    return round(price * (1 + TAX), 2)")

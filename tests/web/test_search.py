@@ -227,6 +227,21 @@ def test_everything_without_a_mouse(searched: WebServer, enter: Callable[..., Pa
     expect(shown.locator("[data-search-box]")).to_be_focused()
 
 
+def test_a_question_that_is_asked_again_keeps_the_place_and_what_is_open(
+    searched: WebServer, enter: Callable[..., Page]
+) -> None:
+    shown = enter(searched, "/?q=request+is+tried+again&in=shop")
+    press(shown, "j", "j", "w")
+    second = shown.locator(".hit").nth(1)
+    expect(second.locator(".why")).to_contain_text("that this file answers")
+    shown.evaluate("document.querySelector('#results').dataset.old = 'yes'")
+    shown.evaluate("document.dispatchEvent(new CustomEvent('sage:stale', {detail: {what: 'index', project: 'shop'}}))")
+    expect(shown.locator("#results[data-old]")).to_have_count(0)
+    expect(second).to_have_class(re.compile("here"))
+    expect(second.locator(".why")).to_contain_text("that this file answers")
+    expect(second.locator("[data-why]")).to_have_attribute("aria-expanded", "true")
+
+
 def test_memories_beside_code_and_alone(
     searched: WebServer, enter: Callable[..., Page], look: Callable[..., None]
 ) -> None:
@@ -279,9 +294,12 @@ def test_symbols_exact_text_and_patterns(searched: WebServer, enter: Callable[..
     shown.get_by_role("link", name="Symbols").click()
     expect(shown.locator(".hit code", has_text="RetryPolicy").first).to_be_visible()
     shown.locator("[data-search-box]").fill("amount -> 0")
+    # The links lead to what was asked last.
+    expect(shown.locator("#results")).to_have_attribute("data-query", "amount -> 0")
     shown.get_by_role("link", name="Exact", exact=True).click()
     expect(shown.locator(".hit mark")).to_have_text("amount -> 0")
     shown.locator("[data-search-box]").fill("def back\\w+")
+    expect(shown.locator("#results")).to_have_attribute("data-query", "def back\\w+")
     shown.get_by_role("link", name="Regex").click()
     expect(shown.locator("#count")).to_contain_text("result")
     assert _files(shown) == ["shop/retry.py"]

@@ -15,12 +15,14 @@ let asked = Promise.resolve();
 let startedAt = 0;
 let waiting = 0;
 let settling = 0;
+let shownFor = location.search; // the question whose answer is shown
 let peeking = null; // the request of the preview
 let age = { text: "", warn: false, href: "" };
 const refreshedAt = new Map();
 
 const byId = (id) => document.getElementById(id);
 const here = () => document.querySelector("[data-item].here");
+const hitAt = (at) => document.querySelector(`.hit[data-at="${CSS.escape(at)}"]`);
 const params = () => new URLSearchParams(location.search);
 
 /** The address of what the box and the choices ask for. */
@@ -78,6 +80,10 @@ function show(text) {
     return;
   }
   const key = document.activeElement?.dataset?.key;
+  const chosen = here()?.dataset.at;
+  const explained = shownFor === location.search ? document.querySelector(".why") : null;
+  const explainedAt = explained?.closest(".hit")?.dataset.at;
+  shownFor = location.search;
   const filtersOpen = byId("facets")?.classList.contains("open");
   if (old && fresh.classList.contains("search") && old.classList.contains("search")) {
     for (const id of ["bar", "facets", "results"]) byId(id).replaceWith(fresh.querySelector(`#${id}`));
@@ -89,6 +95,13 @@ function show(text) {
   }
   if (filtersOpen) openFilters(true);
   if (key) document.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  // The same question may be asked again by itself: nobody loses the place, or the explanation that is open.
+  if (chosen) hitAt(chosen)?.classList.add("here");
+  const explainedHit = explainedAt && hitAt(explainedAt);
+  if (explainedHit) {
+    explainedHit.append(explained);
+    explainedHit.querySelector("[data-why]")?.setAttribute("aria-expanded", "true");
+  }
   document.title = `${params().get("q")?.trim() || "Search"} · Sage`;
   showAge();
   settling = setTimeout(settle, SETTLE_MS);
