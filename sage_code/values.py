@@ -73,6 +73,13 @@ class Symbol:
     signature: str = ""
     docstring: str = ""
 
+    def row(self) -> tuple[object, ...]:
+        """The fields in their order, for JSON: `Symbol(*row)` is the symbol again."""
+        return (
+            self.kind, self.name, self.qualname, self.line, self.start_line, self.end_line, self.signature,
+            self.docstring,
+        )  # fmt: skip
+
 
 def definition_line(symbols: Iterable[Symbol], qualname: str, first: int, last: int) -> int:
     """The line to show for a chunk called `qualname`: the line of the name if it is in the chunk, otherwise the chunk's

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sage_code.chunk.embedded_text import lead_of
 from sage_code.text.lexemes import words_of
+from sage_code.text.numbering import Numbering
 from sage_code.values import Chunk
 
 # The runs of words of a chunk, in their order. The embedded text is the lead, if there is one, and the text; its first
@@ -32,17 +33,9 @@ class FileWords:
     sizes: array[int]  # how many words each run has: `RUNS` numbers a chunk
 
 
-class _Numbers(dict[str, int]):
-    """Numbers words in the order of their first appearance; a lookup of a new word numbers it."""
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        return number
-
-
 def count_words(chunks: Iterable[Chunk]) -> FileWords:
     """The words of the chunks of one file."""
-    known = _Numbers()
+    known = Numbering[str]()
     number_of = known.__getitem__
     numbers: list[int] = []  # a list takes an iterator in a third of the time of an array
     sizes = array(_NUMBER)

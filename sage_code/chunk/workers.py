@@ -293,13 +293,9 @@ def _encode(result: Result) -> list[bytes]:
 
 def _row(chunk: Chunk) -> tuple[object, ...]:
     """A chunk by its fields' places: names in every row would double the time to read it."""
-    symbols = [
-        (one.kind, one.name, one.qualname, one.line, one.start_line, one.end_line, one.signature, one.docstring)
-        for one in chunk.symbols
-    ]
     return (
         chunk.kind, chunk.name, chunk.qualname, chunk.start_line, chunk.end_line, chunk.signature, chunk.docstring,
-        chunk.text, symbols,
+        chunk.text, [symbol.row() for symbol in chunk.symbols],
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from sage_code.compiled.references import by_name
 from sage_code.compiled.sections import Strings, Translated, pack_strings, pack_terms, ranked, unload, write_sections
 from sage_code.compiled.segment import FIELDS, FILE_FIELDS, Segment
 from sage_code.parse.reference_codec import TEXTS
+from sage_code.text.numbering import Numbering
 
 _PLAIN = ("chunk_start", "chunk_end", "chunk_kind", "chunk_line", "file_hash", "vectors", "scales", "ref_line")
 _STRINGS = ("names", "signatures", "paths", "keys", "symbols")
@@ -90,12 +91,11 @@ def _shifted(segments: Sequence[Segment], name: str, starts: Sequence[int]) -> _
 
 def _union(segments: Sequence[Segment], name: str) -> tuple[list[bytes], list[NDArray[np.int64]]]:
     """The strings of a column as one sorted column, and for each segment the rows of its strings in that."""
-    numbers: dict[bytes, int] = {}
+    numbers = Numbering[bytes]()
     found = []
     for segment in segments:
         column = Strings(segment.arrays, name)
-        rows = (numbers.setdefault(text, len(numbers)) for text in column)
-        found.append(np.fromiter(rows, np.int64, len(column)))
+        found.append(np.fromiter(map(numbers.__getitem__, column), np.int64, len(column)))
         unload(segment.arrays)
     ordered, rank = ranked(numbers)
     return ordered, [rank[rows] for rows in found]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sage_code.compiled.sections import Strings, pack_strings, ranked
 from sage_code.parse.reference_codec import KINDS, TEXTS, decode
+from sage_code.text.numbering import Numbering
 from sage_code.values import Reference
 
 _RECEIVER_WEIGHT = 0.1
@@ -25,7 +26,7 @@ class ReferenceBuilder:
     """Collects the references of files, in their order."""
 
     def __init__(self) -> None:
-        self._strings: dict[str, int] = {}
+        self._strings = Numbering[str]()
         self._kinds = array("B")
         self._lines = array("I")
         self._texts = {text: array("I") for text in TEXTS}
@@ -34,14 +35,13 @@ class ReferenceBuilder:
 
     def define(self, name: str, chunk: int) -> None:
         """Take a definition in the chunk with this number."""
-        self._defined.append(self._strings.setdefault(name, len(self._strings)))
+        self._defined.append(self._strings[name])
         self._definers.append(chunk)
 
     def add(self, encoded: str) -> None:
         """Take the references of the next file."""
         texts, kinds, lines, columns = decode(encoded)
-        number = self._strings
-        rows = [number.setdefault(text, len(number)) for text in texts]
+        rows = list(map(self._strings.__getitem__, texts))
         self._kinds.extend(kinds)
         self._lines.extend(lines)
         for column, uses in zip(self._texts.values(), columns, strict=True):

@@ -92,7 +92,7 @@ class Vocabulary(dict[str, tuple[int, ...]]):
         """The rows of single words; of many at once faster than one by one."""
         if len(words) > _FEW_WORDS:
             self._words.number_all()
-        return [self[word] for word in words]
+        return list(map(self.__getitem__, words))
 
     def count(self, text: str) -> Counter[int]:
         """How often each row occurs in `text`, in the order of first appearance."""

@@ -98,11 +98,7 @@ def _repeated(counted: Counter[str]) -> Iterator[str]:
 
 def pack_definitions(chunk: Chunk) -> str:
     """The docstring and the symbols of a chunk as JSON."""
-    symbols = [
-        (one.kind, one.name, one.qualname, one.line, one.start_line, one.end_line, one.signature, one.docstring)
-        for one in chunk.symbols
-    ]
-    return orjson.dumps([chunk.docstring, symbols]).decode()
+    return orjson.dumps([chunk.docstring, [symbol.row() for symbol in chunk.symbols]]).decode()
 
 
 def unpack_definitions(packed: str) -> tuple[str, tuple[Symbol, ...]]:

@@ -69,18 +69,30 @@ class _Seen:
     keys: set[str]
     hashes: NDArray[np.uint64]  # sorted
     rows: NDArray[np.uint64]  # the row number of each
-    own: NDArray[np.uint64]  # added since; their row numbers are unknown
+    own: NDArray[np.uint64]  # sorted, added since; their row numbers are unknown
 
     def holds(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of `hashes` are in the table."""
-        found: NDArray[np.bool_] = np.isin(hashes, self.hashes) | np.isin(hashes, self.own)
-        return found
+        # By bisection: `np.isin` would sort all that is known for each batch.
+        return _is_among(self.hashes, hashes) | _is_among(self.own, hashes)
+
+    def note(self, added: NDArray[np.uint64]) -> None:
+        """Remember hashes that were added."""
+        new = np.sort(added)
+        self.own = np.insert(self.own, np.searchsorted(self.own, new), new)
 
     def rows_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The row numbers of those of `hashes` that the table had when it was read, in the order of the table."""
         starts, ends = (np.searchsorted(self.hashes, hashes, side) for side in ("left", "right"))
         found: NDArray[np.uint64] = np.sort(self.rows[starts[ends > starts]])
         return found
+
+
+def _is_among(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which of `wanted` are in the sorted `known`."""
+    places = np.searchsorted(known, wanted)
+    found: NDArray[np.bool_] = np.append(known, np.uint64(0))[places] == wanted
+    return found & (places < len(known))
 
 
 def store_uri(setting: str) -> str:
@@ -254,7 +266,7 @@ class Store:
             texts = self._new_texts(files, seen)
             if texts.num_rows:
                 self._chunks.append(texts)
-                seen.own = np.union1d(seen.own, prefixes(texts["text_hash"]))
+                seen.note(prefixes(texts["text_hash"]))
             fresh = {file.key: file for file in files if file.key not in seen.keys and file.chunks}
             if fresh:
                 self._files.append(_file_table(list(fresh.values())))

@@ -22,7 +22,6 @@ _SIZE_BYTES, _SUM_BYTES = 4, 8
 _WITH_SUM = 1 << 31
 # A layout takes a few times its file's size at most; a larger one is damaged.
 _MAX_BYTES = 256 << 20
-_SYMBOL_FIELDS = tuple(Symbol.__dataclass_fields__)
 
 
 def pack(file: FileRows) -> bytes:
@@ -64,10 +63,9 @@ def _sum(key: str, path: str, language: str, texts: bytes, data: bytes) -> bytes
 
 def chunk_row(chunk: Chunk) -> list[object]:
     """All of a chunk but its text, for JSON."""
-    symbols = [[getattr(symbol, name) for name in _SYMBOL_FIELDS] for symbol in chunk.symbols]
     return [
         chunk.kind, chunk.name, chunk.qualname, chunk.start_line, chunk.end_line, chunk.signature, chunk.docstring,
-        len(chunk.text), symbols,
+        len(chunk.text), [symbol.row() for symbol in chunk.symbols],
     ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from sage_code.text.long_words import LONG_WORD, MAX_LEXEME_CHARS
+from sage_code.text.numbering import Numbering
 
 _WORD = re.compile(r"\w+")
 # Every other character becomes a space: for ASCII, translating and splitting is five times faster than the pattern.
@@ -51,7 +52,7 @@ class Lexicon:
     __slots__ = ("_of_word", "numbers")
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+        self.numbers = Numbering[str]()
         self._of_word: dict[str, tuple[int, ...]] = {}
 
     def count(self, texts: Iterable[str]) -> tuple[list[int], list[int], list[int]]:
@@ -63,14 +64,12 @@ class Lexicon:
         numbers: list[int] = []
         counts: list[int] = []
         lengths: list[int] = []
-        of_word, table, before = self._of_word, self.numbers, 0
+        of_word, number_of, before = self._of_word, self.numbers.__getitem__, 0
         for text in texts:
             for word, count in Counter(words_of(text)).items():
                 known = of_word.get(word)
                 if known is None:
-                    known = of_word[word] = tuple(
-                        table.setdefault(one, len(table)) for one in split_word(word) or (LONG_WORD,)
-                    )
+                    known = of_word[word] = tuple(map(number_of, split_word(word) or (LONG_WORD,)))
                 numbers += known
                 counts += (count,) * len(known)
             lengths.append(len(numbers) - before)
@@ -89,11 +88,10 @@ class WordNumbers(dict[str, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.terms: dict[str, int] = {}  # the numbers of lexemes
+        self.terms = Numbering[str]()  # the numbers of lexemes
         self.lexemes: list[tuple[int, ...]] = []  # of each word, the whole word first
 
     def __missing__(self, word: str) -> int:
-        terms, number = self.terms, len(self)
-        self[word] = number
-        self.lexemes.append(tuple(terms.setdefault(one, len(terms)) for one in split_word(word) or (LONG_WORD,)))
+        number = self[word] = len(self)
+        self.lexemes.append(tuple(map(self.terms.__getitem__, split_word(word) or (LONG_WORD,))))
         return number
