@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from sage_code.compiled.inventory import MEND_HINT
 from sage_code.errors import IndexCorrupt
@@ -31,28 +31,27 @@ _KEPT = 4_096
 _DTYPES = frozenset({"|u1", "|i1", "<u2", "<u4", "<u8", "<f4"})
 
 
-class Translated:
-    """A column whose numbers are looked up in a table when it is written, so that it takes no memory before."""
+class Deferred:
+    """A column that is made when it is written, so that it takes no memory before."""
 
-    __slots__ = ("_numbers", "_table", "dtype", "nbytes", "shape")
+    __slots__ = ("_make", "dtype", "nbytes", "shape")
 
-    def __init__(self, table: NDArray[Any], numbers: NDArray[Any]) -> None:
-        self._table, self._numbers = table, numbers
-        self.dtype, self.shape = table.dtype, numbers.shape
-        self.nbytes = len(numbers) * table.dtype.itemsize
+    def __init__(self, dtype: DTypeLike, size: int, make: Callable[[], NDArray[Any]]) -> None:
+        self._make = make
+        self.dtype, self.shape = np.dtype(dtype), (size,)
+        self.nbytes = size * self.dtype.itemsize
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        found: NDArray[Any] = self._table[self._numbers]
-        return found
+        return self._make()
 
 
 def write_sections(
     path: str,
     meta: Mapping[str, object],
-    arrays: Mapping[str, NDArray[Any] | Sequence[NDArray[Any] | Translated]],
+    arrays: Mapping[str, NDArray[Any] | Sequence[NDArray[Any] | Deferred]],
     *,
     after_each: Callable[[], None] = lambda: None,
 ) -> None:
@@ -77,7 +76,7 @@ def write_sections(
             file.write(bytes(_aligned(parts) - sum(part.nbytes for part in parts)))
 
 
-def _aligned(parts: Sequence[NDArray[Any] | Translated]) -> int:
+def _aligned(parts: Sequence[NDArray[Any] | Deferred]) -> int:
     return -(-sum(part.nbytes for part in parts) // _ALIGN) * _ALIGN
 
 
@@ -151,9 +150,14 @@ class Strings:
         start, end = self._at[row : row + 2].tolist()
         return self._heap[start:end].tobytes()
 
+    def between(self, first: int, last: int) -> Iterator[bytes]:
+        """The strings of the rows from `first` to before `last`."""
+        ends = self._at[first : last + 1].tolist()
+        heap = self._heap[ends[0] : ends[-1]].tobytes()
+        return (heap[start - ends[0] : end - ends[0]] for start, end in pairwise(ends))
+
     def __iter__(self) -> Iterator[bytes]:
-        heap = self._heap.tobytes()
-        return (heap[first:last] for first, last in pairwise(self._at.tolist()))
+        return self.between(0, len(self))
 
     def many(self, rows: NDArray[np.int64]) -> list[str]:
         """The strings of these rows."""
@@ -161,10 +165,14 @@ class Strings:
         heap = self._heap.data
         return [str(heap[start:end], "utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=True)]
 
+    def place(self, wanted: bytes) -> int:
+        """The row of a sorted column before which all strings are smaller."""
+        return bisect_left(range(len(self)), wanted, key=self.raw)
+
     def find(self, text: str) -> int | None:
         """The row of `text` in a sorted column."""
         wanted = text.encode("utf-8", "surrogatepass")
-        row = bisect_left(range(len(self)), wanted, key=self.raw)
+        row = self.place(wanted)
         return row if row < len(self) and self.raw(row) == wanted else None
 
 
@@ -209,5 +217,10 @@ class Terms:
 def pack_terms(strings: list[bytes], name: str) -> dict[str, NDArray[Any]]:
     """Sorted byte strings as the arrays of `Terms`."""
     at, heap = pack_strings(strings)
-    heads = np.array([string[:_HEAD] for string in strings], f"S{_HEAD}").view(">u8").astype("<u8")
-    return {f"{name}_at": at, name: heap, f"{name}_heads": heads}
+    return {f"{name}_at": at, name: heap, f"{name}_heads": heads_of(strings)}
+
+
+def heads_of(strings: list[bytes]) -> NDArray[np.uint64]:
+    """The first letters of each string as a number."""
+    heads: NDArray[np.uint64] = np.array([string[:_HEAD] for string in strings], f"S{_HEAD}").view(">u8").astype("<u8")
+    return heads

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -198,7 +197,7 @@ class Overlay:
     def definitions(self, name: str) -> Iterator[Defined]:
         """The definitions called `name` (bare)."""
         wanted = name.encode("utf-8", "surrogatepass")
-        at = bisect_left(range(len(self._names)), wanted, key=self._names.raw)
+        at = self._names.place(wanted)
         while at < len(self._names) and self._names.raw(at) == wanted:
             yield self._defined(at)
             at += 1

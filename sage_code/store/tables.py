@@ -30,6 +30,11 @@ _MISSING = "was not found"
 _FENCED = ("Incompatible transaction", "Restore")
 
 
+# What Lance keeps in memory of the versions and pieces of a table. Unbounded, a run of a thousand additions keeps a
+# thousand lists of up to a thousand pieces: 300 MB.
+_CACHED_BYTES = 32 << 20
+
+
 class MissingTableError(ValueError):
     """There is no table of this name."""
 
@@ -47,7 +52,12 @@ class Table:
         self._confirm = confirm or _allow
         self._place = place.below(name + SUFFIX)
         try:
-            self._dataset: Any = lance.dataset(self._place.uri, storage_options=self._place.options or None)
+            self._dataset: Any = lance.dataset(
+                self._place.uri,
+                storage_options=self._place.options or None,
+                metadata_cache_size_bytes=_CACHED_BYTES,
+                index_cache_size_bytes=_CACHED_BYTES,
+            )
         except ValueError as error:
             if _MISSING not in str(error):
                 raise
