@@ -37,10 +37,12 @@ from sage_code.values import Chunk, SkippedFile, SkipReason, SourceFile, Symbol
 
 # Below this much source, starting a worker (about 150 ms) takes longer than it saves.
 _MIN_BYTES_FOR_WORKERS = 400_000
-# Files that wait for one worker; enough to keep it busy while the parent embeds and writes.
-_QUEUED_FILES = 96
-# Results that may wait for an earlier, slower file; bounds the memory.
-_MAX_AHEAD = 512
+# Files that wait for one worker; enough to keep it busy until the thread that gives it the next ones has its turn.
+_QUEUED_FILES = 48
+# Source whose results may wait, for an earlier, slower file or for the parent, which embeds and writes half as much at
+# a time. It bounds the memory; `_FILE_BYTES` is what a file costs beside its text.
+_AHEAD_BYTES = 4_000_000
+_FILE_BYTES = 1_000
 # On top of the budget that the parser keeps itself; only native code that hangs takes longer.
 _GRACE_S = 10.0
 # How long a worker may take to start: half a second, but minutes on a machine that does too much at a time. No file is
@@ -52,14 +54,22 @@ _MOST_KILLED = 3
 
 _POLL_S = 0.5
 _SIZE_BYTES = 4
+# What waits in the pipe of a worker: its reader has its turn only some times in a tenth of a second while the caller
+# computes, and takes all that is there.
+_PIPE_BYTES = 1 << 20
 _FROM_OUTSIDE = frozenset() if sys.platform == "win32" else frozenset({-signal.SIGKILL, -signal.SIGTERM})
 
+# The parent has more to do than each worker, and what it waits for they wait for too: with as many workers as cores it
+# would lose a third of its time to them (django: 8.8 s instead of 8.1; 7.8 with 10, but on a busy machine without end).
+_NICE = 5
 # Objects that a worker allocates before it collects garbage: with the default, the nodes of a large file are scanned
 # dozens of times, a tenth of a worker's time.
 _GC_THRESHOLD = 200_000
 
 Result = ChunkedFile | SkippedFile
-Inbox: TypeAlias = "queue.SimpleQueue[tuple[_Worker, list[bytes] | None]]"
+Frames: TypeAlias = list[bytes]
+# A file with its number and the frames of its result; without a file: the worker is gone.
+Inbox: TypeAlias = "queue.SimpleQueue[tuple[_Worker, tuple[int, SourceFile, Frames] | None]]"
 
 
 def chunk_files(
@@ -131,15 +141,25 @@ class _Worker:
     A pipe holds 64 KB: without the threads a full pipe would stop the worker, or this process.
     """
 
-    def __init__(self, root: str, rules: DiscoverRules, budget_s: float, inbox: Inbox) -> None:
+    def __init__(
+        self, root: str, rules: DiscoverRules, budget_s: float, inbox: Inbox, on_answer: Callable[[], None]
+    ) -> None:
         command = [sys.executable, "-P", "-m", "sage_code.chunk.workers"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=_PIPE_BYTES,
+            env=environment,
+            process_group=0,  # Ctrl-C is for the parent; in a session of its own Linux would not heed how nice it is
         )
+        assert self.process.stdout is not None
+        _enlarge(self.process.stdout)
         self.files: deque[tuple[int, SourceFile]] = deque()
         self.heard = time.monotonic()
         self.is_ready = False
+        self._on_answer = on_answer
         self._requests: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._requests.put({"root": root, "rules": rules, "budget_s": budget_s})
         self._threads = [
@@ -176,70 +196,84 @@ class _Worker:
         assert self.process.stdin is not None
         # `_listen` notices a worker that died; its files are given to another one.
         with contextlib.suppress(BrokenPipeError):
-            while (message := self._requests.get()) is not None:
-                _write_message(self.process.stdin, [orjson.dumps(message)])
+            for message in iter(self._requests.get, None):
+                self.process.stdin.write(_message([orjson.dumps(message)]))
+                if self._requests.empty():  # together: after each writing this thread waits for its turn again
+                    self.process.stdin.flush()
 
     def _listen(self, inbox: Inbox) -> None:
         assert self.process.stdout is not None
-        while (message := _read_message(self.process.stdout)) is not None:
-            inbox.put((self, message))
+        while (frames := _read_message(self.process.stdout)) is not None:
+            self.heard = time.monotonic()
+            if self.is_ready:
+                inbox.put((self, (*self.files.popleft(), frames)))
+                self._on_answer()
+            self.is_ready = True
         inbox.put((self, None))
 
 
 class _Pool:
-    """Several workers: gives them files, collects results in order, replaces those that hang or die."""
+    """Several workers: gives them files, collects results in order, replaces those that hang or die.
+
+    The thread that hears an answer gives the next file: the caller embeds and writes between two results, and its
+    workers would wait for it.
+    """
 
     def __init__(self, root: str, rules: DiscoverRules, sources: Mapping[str, SourceText], budget_s: float) -> None:
         self._root, self._rules, self._sources, self._budget_s = root, rules, sources, budget_s
         self._workers: list[_Worker] = []
         self._inbox: Inbox = queue.SimpleQueue()
         self._killed = Counter[int]()  # by the number of the file that a worker had when somebody killed it
+        self._giving = threading.Lock()  # for the workers and the two below
+        self._waiting = deque[tuple[int, SourceFile]]()
+        self._ahead = 0  # bytes of the files that were given and whose results the caller does not have
 
     def run(self, files: list[SourceFile], count: int) -> Iterator[Result]:
         """The results of all files in their order, from `count` workers."""
-        waiting = deque(enumerate(files))
+        self._waiting.extend(enumerate(files))
         ready: dict[int, Result] = {}
         for _ in range(count):
             self._start()
-        next_number = 0
-        while next_number < len(files):
-            self._feed(waiting, next_number)
-            self._collect(ready)
-            while next_number in ready:
-                yield ready.pop(next_number)
-                next_number += 1
+        for number, file in enumerate(files):
+            while number not in ready:
+                self._feed()
+                self._collect(ready)
+            yield ready.pop(number)
+            with self._giving:
+                self._ahead -= _cost(file)
 
     def close(self) -> None:
+        with self._giving:
+            self._waiting.clear()
         for worker in self._workers:
             worker.end()
 
     def _start(self) -> None:
-        self._workers.append(_Worker(self._root, self._rules, self._budget_s, self._inbox))
+        self._workers.append(_Worker(self._root, self._rules, self._budget_s, self._inbox, self._feed))
 
-    def _feed(self, waiting: deque[tuple[int, SourceFile]], next_number: int) -> None:
-        for worker in sorted(self._workers, key=lambda worker: len(worker.files)):
-            while waiting and len(worker.files) < _QUEUED_FILES and waiting[0][0] < next_number + _MAX_AHEAD:
-                number, file = waiting.popleft()
+    def _feed(self) -> None:
+        """Give files to the workers that have few."""
+        with self._giving:
+            while self._waiting and self._workers and (not self._ahead or self._ahead < _AHEAD_BYTES):
+                worker = min(self._workers, key=lambda worker: len(worker.files))
+                if len(worker.files) >= _QUEUED_FILES:
+                    return
+                number, file = self._waiting.popleft()
+                self._ahead += _cost(file)
                 worker.give(number, file, self._sources.get(file.path))
 
     def _collect(self, ready: dict[int, Result]) -> None:
-        """Wait for one message and add its result; replace workers that died or hang."""
+        """Wait for one answer and add its result; replace workers that died or hang."""
         try:
-            worker, message = self._inbox.get(timeout=_POLL_S)
+            worker, answer = self._inbox.get(timeout=_POLL_S)
         except queue.Empty:
             self._end_silent(ready)
             return
-        if worker not in self._workers:
-            return  # a late message of a worker that was replaced
-        if message is None:
+        if answer is not None:
+            number, file, frames = answer
+            ready[number] = _decode(file, frames)
+        elif worker in self._workers:
             self._replace(worker, ready)
-            return
-        worker.heard = time.monotonic()
-        if not worker.is_ready:
-            worker.is_ready = True
-            return
-        number, file = worker.files.popleft()
-        ready[number] = _decode(file, message)
 
     def _end_silent(self, ready: dict[int, Result]) -> None:
         for worker in list(self._workers):
@@ -253,22 +287,41 @@ class _Pool:
         Of a worker that somebody else has killed, all files go there.
         """
         was_killed = worker.was_killed()
-        worker.end()
-        self._workers.remove(worker)
+        with self._giving:
+            self._workers.remove(worker)
+        worker.end()  # what it has answered is in the inbox after this
         oldest = worker.files[0][0] if worker.files else -1
         self._killed[oldest] += was_killed
         if worker.files and not (was_killed and self._killed[oldest] <= _MOST_KILLED):
             number, file = worker.files.popleft()
             ready[number] = chunk_file(self._root, file, self._rules, source=self._sources.get(file.path), plain=True)
-        self._start()
-        for number, file in worker.files:
-            self._workers[-1].give(number, file, self._sources.get(file.path))
+        with self._giving:
+            self._start()
+            for number, file in worker.files:
+                self._workers[-1].give(number, file, self._sources.get(file.path))
+
+
+def _cost(file: SourceFile) -> int:
+    return file.size + _FILE_BYTES
+
+
+def _enlarge(pipe: IO[bytes]) -> None:
+    """Let a pipe hold more than its 64 KB where the system can: a worker goes on while nobody reads."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with contextlib.suppress(OSError):  # more than the system allows a user
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def _message(frames: Sequence[bytes]) -> bytes:
+    """A message: how many frames it has, the size of each, the frames."""
+    head = b"".join(size.to_bytes(_SIZE_BYTES, "little") for size in (len(frames), *map(len, frames)))
+    return b"".join((head, *frames))
 
 
 def _write_message(pipe: IO[bytes], frames: Sequence[bytes]) -> None:
-    """A message: how many frames it has, the size of each, the frames."""
-    head = b"".join(size.to_bytes(_SIZE_BYTES, "little") for size in (len(frames), *map(len, frames)))
-    pipe.write(b"".join((head, *frames)))
+    pipe.write(_message(frames))
     pipe.flush()
 
 
@@ -344,5 +397,6 @@ if __name__ == "__main__":
     gc.freeze()  # imported modules stay, so they need not be scanned
     gc.set_threshold(_GC_THRESHOLD)
     if sys.platform != "win32":
+        os.nice(_NICE)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # no traceback when the parent is gone
     _serve(sys.stdin.buffer, sys.stdout.buffer, _chunk if sys.platform == "win32" else _chunk_or_die)
