@@ -64,7 +64,7 @@ def _command_name(arguments: list[str]) -> str:
 def _report(error: BaseException, *, as_json: bool) -> int:
     """Print what went wrong; returns the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        print("\nsage: interrupted; the last good index is untouched", file=sys.stderr)
+        print("\nsage: interrupted; what was saved before is untouched", file=sys.stderr)
         return _INTERRUPTED
     if isinstance(error, OSError):
         error = explain(error)

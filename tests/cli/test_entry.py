@@ -116,7 +116,7 @@ def test_ctrl_c_says_that_nothing_is_lost(sage: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(entry, "_dispatch", interrupted)
     result = sage("index")
     assert result.code == 130
-    assert "the last good index is untouched" in result.err
+    assert "what was saved before is untouched" in result.err
 
 
 def test_version_and_help(sage: Run) -> None:
@@ -287,5 +287,5 @@ def test_an_interrupt_is_said_and_harms_nothing(sage: Run, sample: Path, monkeyp
     monkeypatch.setattr("sage_code.index.pipeline.index_project", interrupt)
     result = sage("index", str(sample))
     assert (result.code, result.out) == (130, "")
-    assert "interrupted; the last good index is untouched" in result.err
+    assert "interrupted; what was saved before is untouched" in result.err
     assert sage("grep", "connect", "--path", str(sample), "--no-refresh").code == 0
