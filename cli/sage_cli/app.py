@@ -226,7 +226,8 @@ def run(arguments: list[str]) -> int:
             print(context.get_help())
             return EXIT_ERROR
         command = context.command_path if context else " ".join(["sage", *arguments[:1]])
-        raise UsageError(error.format_message(), f"`{command} --help` shows how") from error
+        message = error.format_message().replace("Value error, ", "")  # pydantic's word for its own readers
+        raise UsageError(message, f"`{command} --help` shows how") from error
     if result == _TYPERS_INTERRUPT:
         raise KeyboardInterrupt  # Typer swallows it and says nothing
     return result if isinstance(result, int) else 0

@@ -10,7 +10,7 @@ import typer
 
 from sage_cli.index_commands import open_project
 from sage_cli.options import JsonOption, NoRefreshOption, ProjectOption
-from sage_cli.output import answer, one_line, say_note
+from sage_cli.output import answer, exit_if_nothing, one_line, say_note
 from sage_cli.tables import answer_table
 
 app = typer.Typer(
@@ -56,7 +56,7 @@ def import_scip(
 
 @app.command("list")
 def list_overlays(project: ProjectOption = ".", as_json: JsonOption = False) -> None:
-    """List the imported indexes, and how many of their files have changed since.
+    """List the imported indexes, and how many of their files have changed since. Exits with 1 if there is none.
 
     Example:  sage scip list
     """
@@ -76,6 +76,7 @@ def list_overlays(project: ProjectOption = ".", as_json: JsonOption = False) -> 
     answer_table(
         "overlays", [asdict(one) for one in states], ("name", "tool", "files", "changed", "occurrences"), cells, as_json
     )
+    exit_if_nothing(states, "nothing is imported; `sage scip import FILE` takes over what a tool knows")
 
 
 @app.command("rm")

@@ -18,7 +18,7 @@ from typing import Any
 
 from sage_code.discover.rules import discover_rules
 from sage_code.errors import Conflict, SageError, StoreError, UsageError
-from sage_code.fleet.executors import opened
+from sage_code.fleet.executors import checked, opened
 from sage_code.fleet.plan import Problem, make_plan
 from sage_code.fleet.publishing import FleetTable
 from sage_code.fleet.roster import Repository
@@ -64,6 +64,7 @@ def index_fleet(
     repositories: Sequence[Repository], settings: Settings, *, workers: str = "", progress: Progress | None = None
 ) -> FleetStats:
     """Bring the fleet's table up to date with the repositories."""
+    checked(workers)  # also when nothing has changed and none is needed
     place = fleet_place(settings)
     coordinator = _Coordinator(repositories, settings, place, workers, progress or Silent())
     with place.alone(coordinator.say_waiting):

@@ -36,12 +36,18 @@ _CONNECT_S = 30
 _STARTS = 3
 
 
-@contextlib.contextmanager
-def opened(workers: str) -> Iterator[Executor]:
-    """The executor that `workers` names; an empty text is one process a core."""
+def checked(workers: str) -> re.Match[str]:
+    """What `workers` names, before anything is started."""
     asked = _WORKERS.fullmatch(workers or str(os.cpu_count() or 1))
     if asked is None:
         raise UsageError(f"{workers!r} names no workers", "use a number, ray://HOST:PORT or dask://HOST:PORT")
+    return asked
+
+
+@contextlib.contextmanager
+def opened(workers: str) -> Iterator[Executor]:
+    """The executor that `workers` names; an empty text is one process a core."""
+    asked = checked(workers)
     if asked["engine"] == "ray":
         with _ray(asked["address"], int(asked["here"] or os.cpu_count() or 1)) as executor:
             yield executor

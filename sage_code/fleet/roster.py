@@ -88,6 +88,9 @@ def add(path: str, sources: list[str], *, name: str = "", owner: str = "", branc
     if name and len(sources) != 1:
         raise UsageError("--name is for one repository", "leave it out: names come from the addresses")
     new = [repository(source, name=name, owner=owner, branch=branch) for source in sources]
+    for one in new:
+        if one.is_folder and not os.path.isdir(one.source):
+            raise UsageError(f"{one.source} is not a folder", "give a git address, or a folder of this machine")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     _check_changeable(path)
     with locked(f"{path}.lock", timeout_s=_PATIENCE_S):

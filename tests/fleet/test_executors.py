@@ -20,6 +20,8 @@ from .conftest import table_rows
 def test_other_words_are_no_workers(workers: str) -> None:
     with pytest.raises(UsageError), opened(workers):
         pass
+    with pytest.raises(UsageError):  # also when nothing has to be done
+        index_fleet([], load_settings(None), workers=workers)
 
 
 @pytest.mark.slow

@@ -74,10 +74,14 @@ def test_a_hostile_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> 
 def test_what_is_added_is_loaded_and_removed(tmp_path: Path) -> None:
     path = str(tmp_path / "home" / "fleet.yaml")
     assert roster.load(path) == []
-    roster.add(path, ["/srv/b", "https://h.example.org/o/a"], owner="us", branch="")
+    for folder in ("srv/b", "other/b"):
+        (tmp_path / folder).mkdir(parents=True)
+    roster.add(path, [str(tmp_path / "srv" / "b"), "https://h.example.org/o/a"], owner="us", branch="")
     assert [(one.name, one.owner) for one in roster.load(path)] == [("b", "us"), ("o/a", "us")]
     with pytest.raises(SageError, match="already"):
-        roster.add(path, ["/other/b"])
+        roster.add(path, [str(tmp_path / "other" / "b")])
+    with pytest.raises(UsageError, match="is not a folder"):
+        roster.add(path, [str(tmp_path / "nowhere")])
     assert [one.name for one in roster.remove(path, ["b", "none"])] == ["b"]
     assert [one.name for one in roster.load(path)] == ["o/a"]
 
@@ -87,7 +91,7 @@ def test_a_plain_list_has_one_address_a_line(tmp_path: Path) -> None:
     path.write_text("# ours\nhttps://git.example.org/team/api.git  # the API\n\n/srv/code/shop\n")
     assert [one.name for one in roster.load(str(path))] == ["shop", "team/api"]
     with pytest.raises(UsageError, match="plain list"):
-        roster.add(str(path), ["/srv/code/other"])
+        roster.add(str(path), [str(tmp_path)])
     path.write_text("ext::sh -c x\n")
     with pytest.raises(ConfigError, match=r"all\.txt, repository 1"):
         roster.load(str(path))
