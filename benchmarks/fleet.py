@@ -87,6 +87,7 @@ class Way:
 def main() -> None:
     """Index three times, compare, and calculate."""
     given = _options()
+    given.folder.mkdir(parents=True, exist_ok=True)
     print(machine(), flush=True)
     with tempfile.TemporaryDirectory(prefix="fleet-", dir=given.folder, ignore_cleanup_errors=True) as name:
         folder = Path(name)

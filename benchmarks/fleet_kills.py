@@ -1,8 +1,8 @@
 """Runs `sage fleet index` for `fleet.py`, kills its workers and itself on the way, and says what it cost.
 
 Moments are seeded: a kill is due when a drawn number of shards is done, and comes after a drawn delay. The first
-coordinator dies while it plans and the last one when all shards are done; the others die between shards. After each the
-same command is run again. Only a kill that hits a living process of a run that goes on is counted.
+coordinator dies while it plans, or soon after where planning is over sooner, and the last one when all shards are done;
+the others die between shards. After each the same command is run again. Only a kill that hits a living process of a run that goes on is counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sage_code.fleet.state import FleetState
 _LOOK_S = 0.2
 # How long a worker may outlive its coordinator before it counts as left behind.
 _ORPHANED_S = 15.0
-_WORKER_DELAY_S, _COORDINATOR_DELAY_S, _PLANNING_S = 0.8, 1.5, 3.0
+_WORKER_DELAY_S, _COORDINATOR_DELAY_S, _PLANNING_S = 0.4, 1.0, 2.5
 # A run of this many attempts is stuck.
 _MOST_STARTS = 60
 
@@ -80,7 +80,7 @@ class Killer:
             return False
         wanted, least = self.coordinators[0]
         late = stage in ("publishing", "indexes")
-        if not (stage == wanted if wanted == "planning" else share >= least if wanted == "shards" else late):
+        if not (late if wanted == "publishing" else share >= least):
             return False
         now = time.monotonic()
         if not self._coordinator_at:
