@@ -2,7 +2,8 @@
 
 Moments are seeded: a kill is due when a drawn number of shards is done, and comes after a drawn delay. The first
 coordinator dies while it plans, or soon after where planning is over sooner, and the last one when all shards are done;
-the others die between shards. After each the same command is run again. Only a kill that hits a living process of a run that goes on is counted.
+the others die between shards. After each the same command is run again. Only a kill that hits a living process of a run
+that goes on is counted.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Users or addresses that are remembered; the one that asked longest ago is forgotten first.
 _KEPT = 10_000
+ALONE_S = 0.1
 
 
 class Buckets:
@@ -50,27 +51,36 @@ class Full(Exception):  # noqa: N818 - says what is wrong
 
 
 class Slots:
-    """So many pieces of work at once, so many that wait, and no wait for ever. For the event loop's thread only."""
+    """So many pieces of work at once, so many that wait, and no wait for ever. For the event loop's thread only.
+
+    Python does one thing at a time, so pieces that run together all end late: each has `ALONE_S` before the next one
+    begins beside it, which is long enough for a search and short enough not to wait for what takes seconds.
+    """
 
     def __init__(self, running: int, waiting: int, patience_s: float) -> None:
-        self._free = asyncio.Semaphore(running)
+        self._free, self._turn = asyncio.Semaphore(running), asyncio.Semaphore(1)
         self._waiting, self._patience_s = waiting, patience_s
         self.queued = 0
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
         """Hold a slot; raises `Full` when too many wait."""
-        if self._free.locked() and self.queued >= self._waiting:
+        if (self._turn.locked() or self._free.locked()) and self.queued >= self._waiting:
             raise Full
-        self.queued += 1
-        try:
-            async with asyncio.timeout(self._patience_s):
-                await self._free.acquire()
-        except TimeoutError:
-            raise Full from None
-        finally:
-            self.queued -= 1
-        try:
-            yield
-        finally:
-            self._free.release()
+        with ExitStack() as turn:
+            self.queued += 1
+            try:
+                async with asyncio.timeout(self._patience_s):
+                    await self._turn.acquire()
+                    turn.callback(self._turn.release)
+                    await self._free.acquire()
+            except TimeoutError:
+                raise Full from None
+            finally:
+                self.queued -= 1
+            next_one = asyncio.get_running_loop().call_later(ALONE_S, turn.close)
+            try:
+                yield
+            finally:
+                next_one.cancel()
+                self._free.release()

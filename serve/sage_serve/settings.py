@@ -12,7 +12,7 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 7245
 DEFAULT_RATE, DEFAULT_BURST = 50.0, 200.0
 # Guesses of tokens from one address: ten at once, then one every six seconds.
 FAILURE_RATE, FAILURE_BURST = 1 / 6, 10.0
-# Python answers one search at a time in a process; a few more keep it busy while others read files.
+# Work that takes long (callers of callers, a refresh) leaves room for the searches of others in its process.
 DEFAULT_SEARCHES, DEFAULT_QUEUE = 4, 256
 QUEUE_PATIENCE_S = 30.0
 DEFAULT_GRACE_S = 20.0
