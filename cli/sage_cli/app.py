@@ -216,6 +216,8 @@ def command_name(arguments: list[str]) -> str:
 def _only(arguments: list[str]) -> typer.Typer:
     """The application with only the commands that begin with the first word: Typer builds all it has, for 50 ms."""
     word = arguments[0] if arguments else ""
+    if word == "completion":  # lists all of them
+        return app
     chosen = copy.copy(app)
     chosen.registered_groups = [one for one in app.registered_groups if _first_word(one) == word]
     chosen.registered_commands = [one for one in app.registered_commands if _first_word(one) == word]
