@@ -11,8 +11,6 @@ from sage_code.errors import SageError, UsageError, explain
 from sage_code.paths import anybody_listens
 
 _INTERRUPTED = 130
-# What is loaded at the start stays, and looking through it again and again takes 20 ms with Python's own numbers.
-_GC_THRESHOLD, _GC_ROUNDS = 20_000, (20, 20)
 
 
 def main() -> None:
@@ -105,7 +103,9 @@ def _dispatch(arguments: list[str]) -> int:
                 return web.run(**asked)
     finally:
         gc.enable()
-    gc.set_threshold(_GC_THRESHOLD, *_GC_ROUNDS)
+    from sage_code.index.allocator import collect_rarely
+
+    collect_rarely()
     from sage_cli.app import run  # lazy: Typer and Rich take about 130 ms
 
     return run(arguments)

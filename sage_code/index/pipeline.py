@@ -26,7 +26,7 @@ from sage_code.files.atomic import sweep
 from sage_code.files.locks import locked
 from sage_code.files.private import close, close_home
 from sage_code.index import registry
-from sage_code.index.allocator import return_freed_memory
+from sage_code.index.allocator import collect_rarely, return_freed_memory
 from sage_code.index.diff import (
     ChangedFile,
     Changes,
@@ -246,6 +246,7 @@ class _IndexRun:
         from sage_code.store.lance import Store, store_uri, use_lock
 
         return_freed_memory()
+        collect_rarely()
         self.progress.stage("loading the model")
         embedder = load_embedder(self.settings.code_embedding_model, "code", self.settings, self.progress.note)
         uri = store_uri(self.settings.store_uri)
