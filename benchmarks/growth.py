@@ -5,8 +5,9 @@
 A project of each size is made of the sources: their files, then copies of them in which the rarer words have other
 names, so that no text and no vector is known from another copy. `sage index` runs over each as a user runs it, in a
 home of its own, and its whole process tree is watched. What is printed: seconds of the clock and of the processor, in
-all and for 1,000 chunks, and the peak memory of the process and of it with its workers. `--whole` indexes real trees
-too, as they are. A project that was made is kept in `--scratch` for the next run, its index is not.
+all and for 1,000 chunks, and the peak memory of the process and of it with its workers, where pages that they share
+count once. `--whole` indexes real trees too, as they are. A project that was made is kept in `--scratch` for the next
+run, its index is not.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def measure(root: Path) -> list[object]:
         shutil.rmtree(root / ".sage", ignore_errors=True)
         before = _children_cpu()
         command = [sys.executable, "-m", "sage_cli.entry", "index", "--json", "--yes", str(root)]
-        done = run(command, {"SAGE_HOME": home})
+        done = run(command, {"SAGE_HOME": home}, shared_once=True)
         cpu = _children_cpu() - before
         stats = done.json()
         disk = _size(Path(home)) + _size(root / ".sage")
