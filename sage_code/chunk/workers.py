@@ -306,7 +306,7 @@ def _cost(file: SourceFile) -> int:
 
 
 def _enlarge(pipe: IO[bytes]) -> None:
-    """Let a pipe hold more than its 64 KB where the system can: a worker goes on while nobody reads."""
+    """Make a pipe hold more than 64 KB where the system can, so that a worker need not wait for its reader."""
     if sys.platform == "linux":
         import fcntl
 

@@ -17,11 +17,12 @@ import os
 import queue
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from typing import Any, TypeVar
 
 from sage_code.errors import StoreError, UsageError
@@ -108,6 +109,7 @@ class LocalPool(Executor):
 
     def _serve(self) -> None:
         """One process after the other, each until it dies."""
+        _leave_ctrl_c_to_the_coordinator()
         while not self._stopping.is_set():
             with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
                 self._pools.append(pool)
@@ -118,11 +120,15 @@ class LocalPool(Executor):
                 self._pools.remove(pool)
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that started it has ended: its queue would never tell.
+def _leave_ctrl_c_to_the_coordinator() -> None:
+    """Block Ctrl-C in the processes that this thread starts, from their start: a terminal sends it to all of them."""
+    if sys.platform != "win32":
+        resource_tracker.ensure_running()  # when it starts, it lets the signal through again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
-    Ctrl-C goes to all processes of a terminal; here only the coordinator answers it, and ends the others.
-    """
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has ended: its queue would never tell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

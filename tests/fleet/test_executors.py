@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -22,6 +24,16 @@ def test_other_words_are_no_workers(workers: str) -> None:
         pass
     with pytest.raises(UsageError):  # also when nothing has to be done
         index_fleet([], load_settings(None), workers=workers)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_processes_leave_ctrl_c_to_the_coordinator_from_their_start() -> None:
+    pool = LocalPool(1)
+    try:
+        assert signal.SIGINT in pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ()).result()
+    finally:
+        pool.shutdown()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @pytest.mark.slow
